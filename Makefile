@@ -1,0 +1,45 @@
+# make run    set up, then serve this directory (HTTP 7778, TCP 7777, unix socket)
+# make test   set up, then lint and every test (under 5 minutes)
+# make lint   ruff, mypy, import contract
+# make bench  speed beside ripgrep on the Linux tree; writes docs/benchmarks.md
+# make faults races, kills and extremes at full size
+# make fuzz   differential tests at full size
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test lint bench faults fuzz conformance clean
+
+run: $(READY)
+	$(BIN)/flashgrep serve
+
+test: lint
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m bench --write
+
+faults: $(READY)
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py -s --timeout 3600
+
+fuzz: $(READY)
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/workspace tests/tools -n 2 --timeout 7200
+
+conformance: $(READY)
+	$(BIN)/python -m bench.conformance
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --editable . --group dev
+	touch $(READY)
+
+clean:
+	rm -rf .venv .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis

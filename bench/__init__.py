@@ -1,0 +1,1 @@
+"""Speed and behaviour measured beside others: ripgrep, the bare SDK, the machine's limits."""

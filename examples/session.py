@@ -1,0 +1,43 @@
+"""A client session over stdio: list the tools, call some, print what a model would see.
+
+python examples/session.py [--anthropic-compat]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+ROOT = str(Path(__file__).resolve().parent.parent)
+NORMAL = (
+    ("grep", {"pattern": r"def \w+_message\(", "output_mode": "content", "path": "src"}),
+    ("glob", {"pattern": "src/**/w*.py", "sort_by": "path"}),
+    ("view", {"path": "LICENSE", "view_range": [1, 3]}),
+    ("str_replace", {"path": "LICENSE", "old_str": "no such text", "new_str": ""}),
+)
+COMPAT = (
+    ("grep", {"pattern": "FIXME_NOWHERE", "glob": "*.md", "-i": True}),
+    ("read", {"file_path": "LICENSE", "offset": 1, "limit": 3}),
+    ("edit", {"file_path": "README.md", "old_string": "a", "new_string": "b"}),
+)
+
+
+async def main(flags: list[str]) -> None:
+    """Start a server on this repository and talk to it."""
+    command = ["-P", "-m", "flashgrep", "mcp", "--workdir", ROOT, *flags]
+    server = StdioServerParameters(command=sys.executable, args=command)
+    async with stdio_client(server) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        tools = await session.list_tools()
+        print("tools:", *(tool.name for tool in tools.tools))
+        for name, arguments in COMPAT if flags else NORMAL:
+            result = await session.call_tool(name, dict(arguments))
+            print(f"\n> {name} {arguments}")
+            print("\n".join(block.text for block in result.content if block.type == "text"))
+
+
+if __name__ == "__main__":
+    anyio.run(main, sys.argv[1:])

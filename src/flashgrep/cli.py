@@ -1,0 +1,144 @@
+"""The `flashgrep` command: options from the settings table, parts from `app`, nothing else."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+import click
+
+from flashgrep import __version__
+from flashgrep.errors import SettingsError
+from flashgrep.settings import SETTINGS, Setting, Settings, read_settings
+
+_LOG_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_EXIT_SETTINGS = 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="flashgrep")
+def cli() -> None:
+    """Claude Code's file tools for any agent, over MCP."""
+
+
+def _options(serve: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for row in reversed(SETTINGS):
+            if serve or not row.serve_only:
+                function = _option(row)(function)
+        return function
+
+    return decorate
+
+
+def _option(row: Setting) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    if row.is_switch:
+        return click.option(row.flag, row.name, is_flag=True, help=row.help)
+    return click.option(
+        row.flag, row.name, multiple=row.repeatable, metavar=row.metavar, help=row.help
+    )
+
+
+@cli.command()
+@_options(serve=False)
+def mcp(**given: Any) -> None:
+    """Serve one client on stdin and stdout."""
+    settings = _settings(given)
+    from flashgrep.app import build
+    from flashgrep.transports.stdio import serve_stdio
+
+    application = build(settings)
+    _settle_memory()
+    _run(lambda: serve_stdio(application.toolbox, structured=settings.structured))
+    _leave(application.close)
+
+
+@cli.command()
+@_options(serve=True)
+def serve(**given: Any) -> None:
+    """Serve many clients: HTTP, TCP and a unix socket."""
+    settings = _settings(given)
+    from flashgrep.app import build
+    from flashgrep.transports.serving import Serving
+
+    application = build(settings)
+    serving = Serving.prepare(
+        application.toolbox,
+        application.callers,
+        settings,
+        application.workdir,
+        application.state,
+    )
+    # To stdout, not through logging: a log file must not learn the token.
+    for line in serving.told:
+        click.echo(line)
+    _settle_memory()
+    _run(serving.run)
+    _leave(application.close)
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    settings = read_settings(given, os.environ)
+    _start_logging(settings)
+    return settings
+
+
+def _start_logging(settings: Settings) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    if settings.log_format == "json":
+        from flashgrep.observe import JsonFormatter
+
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(logging.Formatter(_LOG_TEXT))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    for chatty in ("mcp", "uvicorn", "asyncio", "sse_starlette"):
+        quiet = logging.DEBUG if settings.log_level == "debug" else logging.WARNING
+        logging.getLogger(chatty).setLevel(quiet)
+
+
+def _settle_memory() -> None:
+    """What start-up made stays; only what requests make is collected from here on."""
+    gc.freeze()
+    gc.enable()
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    import anyio
+
+    anyio.run(main)
+
+
+def _leave(close: Callable[[], None]) -> NoReturn:
+    """End the process now: a thread that still reads for a gone client must not hold it up."""
+    close()
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def main() -> None:
+    """Run the command; a bad setting is a message and exit status 2."""
+    _ensure_utf8()
+    # The SDK's models are a few hundred thousand objects that live for ever; looking for garbage
+    # among them while they are being made only costs start-up time.
+    gc.disable()
+    try:
+        cli(standalone_mode=True)
+    except SettingsError as error:
+        click.echo(f"flashgrep: {error}", err=True)
+        sys.exit(_EXIT_SETTINGS)
+
+
+def _ensure_utf8() -> None:
+    """File names are bytes decoded by the locale; a locale that is not UTF-8 would mangle them."""
+    if sys.getfilesystemencoding().lower() == "utf-8" or sys.flags.utf8_mode:
+        return
+    os.execv(  # noqa: S606 - no shell; the same program again
+        sys.executable,
+        [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep", *sys.argv[1:]],
+    )

@@ -1,0 +1,126 @@
+"""Every failure a caller can see, with the code that names it on the wire.
+
+    FlashgrepError            code, message; becomes a result with isError, never a protocol error
+    ├─ InvalidParams          invalid_params       the caller's arguments are off
+    │  └─ InvalidPattern      invalid_pattern      the regular expression does not compile
+    ├─ NotFound               not_found            no such file or directory
+    ├─ AccessDenied           access_denied        outside the scope, denied, or not authorised
+    ├─ TooLarge               too_large            over a limit the message names
+    ├─ NotUnique              not_unique           an edit's string stands more than once
+    ├─ StringNotFound         string_not_found     an edit's string does not stand there
+    ├─ NotRead                not_read             an edit before any read
+    ├─ Conflict               conflict             the file changed since it was read
+    ├─ IOFailure              io_error             the operating system refused
+    ├─ Cancelled              cancelled            the caller withdrew the call
+    └─ Unavailable            unavailable          the server cannot serve this now
+    SettingsError             a start-up error: names the value and the valid ones
+
+A message says what happened, the value, and what to do next.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+
+class FlashgrepError(Exception):
+    """A failure told to the caller as a result, under a stable code."""
+
+    code = "io_error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidParams(FlashgrepError):
+    """The caller's arguments are off; the message names the value and the remedy."""
+
+    code = "invalid_params"
+
+
+class InvalidPattern(InvalidParams):
+    """A regular expression that RE2 does not accept."""
+
+    code = "invalid_pattern"
+
+
+class NotFound(FlashgrepError):
+    """No such file or directory."""
+
+    code = "not_found"
+
+
+class AccessDenied(FlashgrepError):
+    """Outside the allowed directories, denied by a pattern, or not authorised."""
+
+    code = "access_denied"
+
+
+class TooLarge(FlashgrepError):
+    """Over a limit that the message names."""
+
+    code = "too_large"
+
+
+class NotUnique(FlashgrepError):
+    """An edit's string stands more than once."""
+
+    code = "not_unique"
+
+
+class StringNotFound(FlashgrepError):
+    """An edit's string does not stand in the file."""
+
+    code = "string_not_found"
+
+
+class NotRead(FlashgrepError):
+    """An edit of a file this caller has not read."""
+
+    code = "not_read"
+
+
+class Conflict(FlashgrepError):
+    """The file changed since this caller read it."""
+
+    code = "conflict"
+
+
+class IOFailure(FlashgrepError):
+    """The operating system refused."""
+
+    code = "io_error"
+
+
+class Cancelled(FlashgrepError):
+    """The caller withdrew the call."""
+
+    code = "cancelled"
+
+
+class Unavailable(FlashgrepError):
+    """The server cannot serve this now."""
+
+    code = "unavailable"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be: told at start-up, naming the value and the valid ones."""
+
+
+_NOT_FOUND = {errno.ENOENT, errno.ENOTDIR}
+_DENIED = {errno.EACCES, errno.EPERM}
+
+
+def from_os_error(error: OSError, shown: str) -> FlashgrepError:
+    """Map an operating system error about `shown` to ours; every errno maps to something."""
+    if error.errno in _NOT_FOUND:
+        return NotFound(f"Path not found: {shown}")
+    if error.errno in _DENIED:
+        return AccessDenied(f"Permission denied by the operating system: {shown}")
+    if error.errno == errno.ENAMETOOLONG:
+        return InvalidParams(f"A name in the path is too long for the file system: {shown}")
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return IOFailure(f"{reason}: {shown}")

@@ -1,0 +1,178 @@
+"""Every ceiling in one place: name, value, unit, reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────
+MESSAGE_BYTES: Final = 4 * MIB
+"""Largest inbound message on any transport: the SDK's own figure for HTTP, applied everywhere."""
+
+JSON_DEPTH: Final = 64
+"""Deepest nesting of an inbound message; our schemas need five."""
+
+HEADER_BYTES: Final = 64 * KIB
+"""Largest HTTP request head."""
+
+HEADER_SECONDS: Final = 10.0
+"""A request head must be complete in this time, or half-sent requests pile up."""
+
+BODY_SECONDS: Final = 30.0
+"""A request body must be complete in this time."""
+
+LINE_SECONDS: Final = 30.0
+"""A socket line, once begun, must end in this time."""
+
+CONNECTIONS: Final = 256
+"""Open connections per listener; the next one takes the place of the one idle longest that never
+sent a message, and is closed at once where there is none."""
+
+JSON_NODES: Final = 100_000
+"""Values in one inbound message: 4 MiB of `[]` would grow to 90 MiB of Python objects."""
+
+BATCH_MESSAGES: Final = 100
+"""Messages in a JSON-RPC batch; its answers are held until the last one is there."""
+
+REQUESTS_IN_FLIGHT: Final = 256
+"""Unanswered requests per connection; the next one is read when an answer has gone out."""
+
+READ_CHUNK_BYTES: Final = 64 * KIB
+"""What is read from a pipe or socket at a time."""
+
+DRAIN_SECONDS: Final = 1.5
+"""After the end of stdin, running calls have this long: the process must be gone in two seconds."""
+
+SOCKET_DRAIN_SECONDS: Final = 5.0
+"""The same on sockets, where a peer that only half-closed waits for its answers."""
+
+SHUTDOWN_SECONDS: Final = 1.0
+"""After SIGTERM, open HTTP exchanges have this long."""
+
+KEEP_ALIVE_SECONDS: Final = 60
+"""An HTTP connection between two requests."""
+
+# ── answers ─────────────────────────────────────────────────────────────────────────────────────
+OUTPUT_CHARS: Final = 100_000
+"""Default budget of a tool answer: clients cut silently at about 25,000 tokens."""
+
+SHOWN_LINE_CHARS: Final = 2_000
+"""A longer line is cut in view and grep: one minified line would fill the answer."""
+
+MATCH_WINDOW_CHARS: Final = 500
+"""What grep shows before, of, and after the first match of a line that is cut."""
+
+READ_LINES: Final = 2_000
+"""Lines a read returns when no limit is given, as Claude Code's does."""
+
+PATH_CHARS: Final = 32_768
+"""Longest path argument; deeper trees exist, but no agent names them in one call."""
+
+FOOTER_CHARS: Final = 300
+"""Kept free in a budget for the line that says what is missing and which call continues."""
+
+SNIPPET_CONTEXT: Final = 4
+"""Lines shown before and after a replacement."""
+
+SNIPPET_LINES: Final = 60
+"""Lines of the snippet an edit returns; the caller knows what it wrote."""
+
+LISTED_LINES: Final = 10
+"""Line numbers a refusal or confirmation names before it says how many more there are."""
+
+QUOTED_CHARS: Final = 1_000
+"""Of a string that was not found, this much is repeated in the refusal."""
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────
+FILE_BYTES: Final = 10 * MIB
+"""Default of --max-file-size: view, read, images, writes."""
+
+SNIFF_BYTES: Final = 512
+"""What the MIME sniffing standard looks at."""
+
+MULTILINE_BYTES: Final = 256 * MIB
+"""A larger file is skipped in multiline, and told: the pattern needs all of it in memory."""
+
+IGNORE_FILE_BYTES: Final = 4 * MIB
+"""A larger .gitignore is no rule file; git itself stops at 100 MiB."""
+
+CHUNK_BYTES: Final = 256 * KIB
+"""Files are read, copied and compared in pieces of this size."""
+
+HASHED_VIEW_BYTES: Final = 1 * MIB
+"""A view of a part of a file up to this size hashes all of it (1 ms); a larger one is remembered
+by inode, size and times unless the view came to its end anyway."""
+
+RACY_SECONDS: Final = 0.05
+"""A file changed this recently can change again without new times; they prove nothing."""
+
+LOCK_SECONDS: Final = 5.0
+"""Waiting for another server's lock on a file; a foreign program may hold one for ever."""
+
+EDIT_ATTEMPTS: Final = 100
+"""Fresh starts of an edit whose file changed under it: each means another writer got through."""
+
+SUGGESTION_ENTRIES: Final = 5_000
+"""Names looked at for a "Did you mean" when a path does not exist."""
+
+IGNORE_RE2_BYTES: Final = 8 * MIB
+"""RE2's budget for one union of ignore rules; a union that does not fit is halved."""
+
+# ── search ──────────────────────────────────────────────────────────────────────────────────────
+BATCH_BYTES: Final = 256 * KIB
+"""Small files are matched together once this much is read: one call into RE2, data in cache."""
+
+WINDOW_BYTES: Final = 1 * MIB
+"""Larger files are matched in windows of this size, cut at line ends."""
+
+HOLE_BYTES: Final = 16 * GIB
+"""A sparse file with more holes than this is skipped, and told: it would be scanned for hours."""
+
+SLICE_FILES: Final = 1_500
+"""Files a worker scans before it hands its remaining directories back to be shared."""
+
+SLICE_SECONDS: Final = 0.06
+"""…or this long, so that both cores stay busy and a cancelled call stops quickly."""
+
+INLINE_SECONDS: Final = 0.03
+"""A search this short is answered in the server's own thread, without worker processes."""
+
+INLINE_FILE_BYTES: Final = 1 * MIB
+"""A larger file always goes to a worker process, which can be stopped."""
+
+PATTERN_CHARS: Final = 10_000
+"""Longest pattern; RE2 refuses large programs on its own."""
+
+RE2_BYTES: Final = 16 * MIB
+"""RE2's budget for a compiled pattern and its cached states."""
+
+GLOB_CHARS: Final = 4_096
+"""Longest glob; Linux allows no longer path in one call either."""
+
+GLOB_PATTERNS: Final = 1_000
+"""Most globs in one list; braces join as many as anyone needs."""
+
+GLOB_NESTING: Final = 32
+"""Deepest braces in a glob: far above any real one, far below Python's own recursion."""
+
+CANCEL_SECONDS: Final = 0.15
+"""A worker that has not come back this long after a cancel is killed; a new one takes its place."""
+
+PROGRESS_SECONDS: Final = 1.0
+"""Work that lasts longer reports progress when the caller asked for it."""
+
+# ── callers ─────────────────────────────────────────────────────────────────────────────────────
+CALLS_AT_ONCE: Final = 8
+"""Tool calls of one caller that run together; its next ones wait, and nobody else's do."""
+
+THREADS: Final = 64
+"""Tool calls of all callers that run together."""
+
+REMEMBERED_CALLERS: Final = 1_024
+"""Callers whose reads are remembered; the one idle longest is forgotten first."""
+
+REMEMBERED_FILES: Final = 10_000
+"""Files remembered per caller."""

@@ -1,0 +1,92 @@
+"""How much of a file matches: whether at all, how many lines, or how many matches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.search.haystack import Region, text_of, windows
+from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.request import Counting
+
+
+class TooLargeForMultiline(Exception):
+    """A file that multiline does not search, because all of it would be in memory."""
+
+
+class Counter:
+    """Counts one search's matches, the same way for small files, large ones and whole texts."""
+
+    def __init__(self, spec: PatternSpec, counting: Counting) -> None:
+        self.counting = counting
+        self.multiline = spec.multiline
+        self._lines = LineMatcher(spec)
+        self._text = TextMatcher(spec) if spec.multiline else None
+        self.find = self._lines.find
+        self._scratch = bytearray()
+
+    def in_lines(self, buffer: Any, start: int, end: int) -> int:
+        """The count in a region of whole lines."""
+        if self.counting == "files":
+            return 1 if self.find(buffer, start, end)[0] >= 0 else 0
+        total = 0
+        for line_start, line_end in matching_lines(self._lines, (buffer, start, end)):
+            if self.counting == "lines":
+                total += 1
+            else:
+                total += sum(1 for _ in self._lines.spans_in_line(buffer, line_start, line_end))
+        return total
+
+    def in_text(self, text: bytes) -> int:
+        """The count in a whole text, for multiline."""
+        assert self._text is not None  # noqa: S101 - asked only in multiline
+        if self.counting == "files":
+            return int(self._text.matches(text, len(text)))
+        spans = self._text.spans(text, len(text))
+        if self.counting == "matches":
+            return sum(1 for _ in spans)
+        return len(spanned_lines(spans, line_starts(text)))
+
+    def in_file(self, fd: int) -> int:
+        """The count in an open file of any size."""
+        if self.multiline:
+            return self.in_text(whole_text(fd))
+        total = 0
+        if not self._scratch:
+            self._scratch = bytearray(2 * limits.WINDOW_BYTES)
+        for buffer, start, end in windows(fd, self._scratch):
+            total += self.in_lines(buffer, start, end)
+            if total and self.counting == "files":
+                break
+        return total
+
+
+def matching_lines(matcher: LineMatcher, region: Region) -> Iterator[tuple[int, int]]:
+    """Start and end of each matching line of a region of whole lines."""
+    buffer, start, end = region
+    find = matcher.find
+    while start < end:
+        first, last = find(buffer, start, end)
+        if first < 0:
+            return
+        line_end = buffer.find(b"\n", last, end)
+        yield buffer.rfind(b"\n", start, first) + 1 or start, line_end
+        start = line_end + 1
+
+
+def whole_text(fd: int) -> bytes:
+    """All of a file's text, for multiline."""
+    size = os.fstat(fd).st_size
+    if size > limits.MULTILINE_BYTES:
+        raise TooLargeForMultiline
+    os.lseek(fd, 0, os.SEEK_SET)
+    pieces = []
+    left = limits.MULTILINE_BYTES
+    while left > 0 and (piece := os.read(fd, min(left, limits.WINDOW_BYTES))):
+        pieces.append(piece)
+        left -= len(piece)
+    return text_of(b"".join(pieces))

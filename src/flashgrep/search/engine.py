@@ -1,0 +1,120 @@
+"""The search a server offers over the workspace: scan a place, then show a page of it."""
+
+from __future__ import annotations
+
+import os
+import select
+from dataclasses import dataclass
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
+from flashgrep.search.excerpt import Excerpts, Line, NeedsWorker, PageRequest
+from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.pool import Pool, Worker, WorkerDied
+from flashgrep.search.request import Counting, Item, Reach, ScanRequest
+from flashgrep.search.scan import Flag, Report, Scan
+from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.walking import parent_rules
+
+Filters = tuple[tuple[str, ...] | str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is looked for, and where."""
+
+    place: Place
+    pattern: PatternSpec
+    counting: Counting
+    filters: Filters = ()
+    wanted: int = 0
+    """Matching lines after which the rest need not be looked at; 0 = all."""
+
+
+class Engine:
+    """Searches the files of a scope."""
+
+    def __init__(self, scope: Scope, pool: Pool | None = None) -> None:
+        self._scope = scope
+        self._pool = pool or Pool()
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._pool.close()
+
+    def scan(self, question: Question, cancelled: Flag, report: Report) -> Scan:
+        """Search a directory tree, or one file."""
+        check(question.pattern)
+        kind = self._scope.kind(question.place)
+        if kind is None:
+            raise NotFound(f"Path not found: {question.place.shown}")
+        if kind == "other":
+            raise InvalidParams(f"{question.place.shown} is neither a file nor a directory")
+        request, item = self._request(question, kind == "file")
+        scan = Scan(request, self._scope, self._pool, cancelled, report)
+        scan.wanted = question.wanted
+        if item.names is None or scan.scanner.keeps(_name(question.place)):
+            scan.run([item])
+        return scan
+
+    def _request(self, question: Question, is_file: bool) -> tuple[ScanRequest, Item]:
+        scope, path = self._scope, question.place.path
+        reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+        root, names = path, None
+        rules: tuple[tuple[bytes, bytes], ...] = ()
+        if is_file:
+            root, name = os.path.split(path)
+            names = (os.fsdecode(name),)
+        else:
+            rules = tuple(parent_rules(scope, path))
+        request = ScanRequest(
+            root, question.pattern, question.counting, reach, question.filters, rules
+        )
+        return request, Item("", root, (), names)
+
+    def page(
+        self, scan: Scan, request: PageRequest, cancelled: Flag
+    ) -> list[tuple[str, list[Line]]]:
+        """The lines of a page: here if its files are small, else in a worker."""
+        try:
+            small = request._replace(largest=limits.INLINE_FILE_BYTES)
+            return Excerpts(scan.scanner).page(small)
+        except NeedsWorker:
+            return self._page_in_worker(scan, request, cancelled)
+
+    def _page_in_worker(
+        self, scan: Scan, request: PageRequest, cancelled: Flag
+    ) -> list[tuple[str, list[Line]]]:
+        worker = None
+        while worker is None:
+            if cancelled:
+                raise Cancelled("The search was cancelled")
+            worker = self._pool.borrow(0.05)
+        try:
+            worker.begin(scan.number, scan.request.packed())
+            worker.send(("page", scan.number, tuple(request)))
+            kind, lines = _wait(worker, cancelled)
+        except (WorkerDied, Cancelled) as error:
+            self._pool.discard(worker)
+            if isinstance(error, Cancelled):
+                raise
+            raise IOFailure("The search process died; is there enough memory?") from None
+        self._pool.give_back(worker)
+        if kind == "failed":
+            raise IOFailure(str(lines))
+        return lines
+
+
+def _name(place: Place) -> str:
+    """A file's name as it was asked for: that of a link, not of what it leads to."""
+    return os.fsdecode(os.path.basename(place.asked or place.path))
+
+
+def _wait(worker: Worker, cancelled: Flag) -> tuple[str, list[tuple[str, list[Line]]]]:
+    poll = select.poll()
+    poll.register(worker.out, select.POLLIN)
+    while not poll.poll(50):
+        if cancelled:
+            raise Cancelled("The search was cancelled")
+    kind, lines = worker.receive()
+    return kind, lines

@@ -1,0 +1,187 @@
+"""The lines a page of results shows: matching lines, the lines around them, long ones cut.
+
+Two passes over a file, each in windows: the first finds which line numbers the page holds, the
+second fetches those lines. Memory stays bounded whatever the file's size.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError
+from flashgrep.search.counting import TooLargeForMultiline, matching_lines, whole_text
+from flashgrep.search.haystack import Region, windows
+from flashgrep.search.longline import context_line, match_line
+from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+
+if TYPE_CHECKING:
+    from flashgrep.search.scanner import Scanner
+
+Line = tuple[int, bool, str]
+"""Line number from 1, whether it matches, and its text as shown."""
+
+
+class PageRequest(NamedTuple):
+    """A page of results: from each file, the matches `first` up to `last`."""
+
+    files: list[tuple[str, int, int]]
+    before: int
+    after: int
+    only_matching: bool
+    budget: int
+    """Characters after which no further file is begun; 0 is no limit."""
+    largest: int
+    """Files above this size are left to a worker; 0 is no limit."""
+
+
+class NeedsWorker(Exception):
+    """A file of the page is too large for the server's own thread."""
+
+
+class Excerpts:
+    """Fetches the lines of a page."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scope = scanner.scope
+        self._root = scanner.request.root
+        self._spec = scanner.request.pattern
+        self._matcher = LineMatcher(self._spec)
+
+    def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
+        """The lines to show of each file, in order; a file that has gone is left out."""
+        shown = []
+        left = request.budget
+        for name, first, last in request.files:
+            lines = self._lines_of(name, first, last, request)
+            if lines:
+                shown.append((name, lines))
+                left -= sum(len(name) + len(text) + 8 for _, _, text in lines)
+            if request.budget and left < 0:
+                break
+        return shown
+
+    def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
+        try:
+            place = self._scope.follow(self._root.rstrip(b"/") + b"/" + os.fsencode(name))
+            fd, status = self._scope.open_regular(place)
+        except FlashgrepError:
+            return []
+        try:
+            if request.largest and status.st_size > request.largest:
+                raise NeedsWorker
+            return list(self._lines(fd, first, last, request))
+        except (OSError, TooLargeForMultiline):
+            return []
+        finally:
+            os.close(fd)
+
+    def _lines(self, fd: int, first: int, last: int, request: PageRequest) -> Iterator[Line]:
+        if self._spec.multiline:
+            return self._in_text(whole_text(fd), first, last, request)
+        if request.only_matching:
+            return self._matches_only(fd, first, last)
+        numbers = self._numbers(fd, first, last)
+        wanted = intervals(numbers, request.before, request.after)
+        return self._fetch(fd, set(numbers), wanted, request.budget)
+
+    def _numbers(self, fd: int, first: int, last: int) -> list[int]:
+        return [number for number, _, _ in islice(self._walk(fd), first, last)]
+
+    def _walk(self, fd: int) -> Iterator[tuple[int, Region, tuple[int, int]]]:
+        """Each matching line: its 0-based number, the region it is in, its place there."""
+        number = 0
+        for region in windows(fd):
+            buffer, counted, end = region
+            for start, stop in matching_lines(self._matcher, region):
+                number += _newlines(buffer, counted, start)
+                counted = start
+                yield number, region, (start, stop)
+            number += _newlines(buffer, counted, end)
+
+    def _matches_only(self, fd: int, first: int, last: int) -> Iterator[Line]:
+        at = 0
+        for number, (buffer, _, _), (start, stop) in self._walk(fd):
+            for begin, end in self._matcher.spans_in_line(buffer, start, stop):
+                if first <= at < last:
+                    yield number + 1, True, context_line(buffer, begin, end)
+                at += 1
+                if at >= last:
+                    return
+
+    def _fetch(
+        self, fd: int, matching: set[int], wanted: list[tuple[int, int]], budget: int
+    ) -> Iterator[Line]:
+        number, queue, left = 0, list(reversed(wanted)), budget
+        for buffer, start, end in windows(fd):
+            while start < end and queue:
+                low, high = queue[-1]
+                stop = buffer.find(b"\n", start, end)
+                if number >= low:
+                    text = self._text(buffer, start, stop, number in matching)
+                    yield number + 1, number in matching, text
+                    if budget and left < 0:
+                        return  # one line more than fits: whoever shows them sees that it does not
+                    left -= len(text)
+                if number == high:
+                    queue.pop()
+                number, start = number + 1, stop + 1
+
+    def _text(self, buffer: Any, start: int, stop: int, matches: bool) -> str:
+        if not matches:
+            return context_line(buffer, start, stop)
+        if stop - start <= limits.SHOWN_LINE_CHARS:
+            return bytes(buffer[start:stop]).decode("utf-8", "replace")
+        return match_line(buffer, start, stop, self._matcher.find(buffer, start, stop + 1))
+
+    # ── multiline ───────────────────────────────────────────────────────────────────────────────
+
+    def _in_text(self, text: bytes, first: int, last: int, request: PageRequest) -> Iterator[Line]:
+        starts = line_starts(text)
+        spans = TextMatcher(self._spec).spans(text, len(text))
+        if request.only_matching:
+            yield from _whole_matches(text, starts, list(spans)[first:last])
+            return
+        reached = spanned_lines(spans, starts)
+        numbers = sorted(reached)[first:last]
+        matching = set(numbers)
+        for low, high in intervals(numbers, request.before, request.after):
+            for number in range(low, min(high, len(starts) - 1) + 1):
+                start = starts[number]
+                stop = starts[number + 1] - 1 if number + 1 < len(starts) else len(text)
+                stop -= text.endswith(b"\n", start, stop)
+                if number in matching:
+                    begin, end = reached[number]
+                    span = min(max(begin, start), stop), min(end, stop)
+                    yield number + 1, True, match_line(text, start, stop, span)
+                else:
+                    yield number + 1, False, context_line(text, start, stop)
+
+
+def _whole_matches(text: bytes, starts: list[int], spans: list[tuple[int, int]]) -> Iterator[Line]:
+    for first, last in spans:
+        yield bisect_right(starts, first), True, text[first:last].decode("utf-8", "replace")
+
+
+def _newlines(buffer: Any, start: int, end: int) -> int:
+    if hasattr(buffer, "count"):
+        return int(buffer.count(b"\n", start, end))
+    # A mapped region is one long line (see haystack): its newline is its last byte.
+    return int(end == len(buffer))
+
+
+def intervals(numbers: list[int], before: int, after: int) -> list[tuple[int, int]]:
+    """The line ranges to show around matching lines, touching ones joined."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        low, high = max(0, number - before), number + after
+        if ranges and low <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(high, ranges[-1][1]))
+        else:
+            ranges.append((low, high))
+    return ranges

@@ -1,0 +1,189 @@
+"""A file's bytes made ready to be matched: lines of UTF-8, each ended by one `\\n`.
+
+- UTF-16 and UTF-32 with a byte order mark are decoded; a UTF-8 mark is dropped.
+- `\\r\\n` becomes `\\n`, and so does a `\\r` at the very end: a line's own end is never text.
+- A last line without `\\n` gets one, so that a region always holds whole lines.
+
+A large file is read in windows cut at line ends. A line longer than a window is copied to an
+unlinked private file and mapped from there: memory stays bounded, and the user's own file is
+never mapped, because truncating a mapped file kills the process that reads it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from typing import IO, Any, Final
+
+from flashgrep import limits
+
+Region = tuple[Any, int, int]
+"""A buffer and the part of it that holds whole lines."""
+
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+Read = Callable[[memoryview], int]
+"""Fills a buffer with what comes next; 0 at the end."""
+
+MARK_BYTES: Final = frozenset({0xFF, 0xFE, 0x00, 0xEF})
+"""First bytes a byte order mark can begin with."""
+
+
+def wide_encoding(head: bytes) -> tuple[str, int] | None:
+    """The encoding a UTF-16 or UTF-32 mark announces, and the mark's length."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding, len(mark)
+    return None
+
+
+def decoded(data: bytes) -> bytes:
+    """A whole file as UTF-8 without a byte order mark, line ends as they are."""
+    wide = wide_encoding(data[:4])
+    if wide is None:
+        return data.removeprefix(codecs.BOM_UTF8)
+    return data[wide[1] :].decode(wide[0], "replace").encode("utf-8", "replace")
+
+
+def text_of(data: bytes) -> bytes:
+    """A whole file's text as UTF-8 with `\\n` line ends; none is added where there was none."""
+    text = _without_returns(decoded(data))
+    return text[:-1] + b"\n" if text.endswith(b"\r") else text
+
+
+def lines_of(data: bytes) -> bytes:
+    """A whole file's text as whole lines."""
+    text = text_of(data)
+    return text + b"\n" if text and not text.endswith(b"\n") else text
+
+
+def windows(fd: int, scratch: bytearray | None = None) -> Iterator[Region]:
+    """A file of any size as regions of whole lines, in order, with bounded memory.
+
+    `scratch` is a buffer of two windows to be used again: fresh memory costs more than a read.
+    """
+    read = _reader(fd)
+    buffer = bytearray(2 * limits.WINDOW_BYTES) if scratch is None else scratch
+    view = memoryview(buffer)
+    carried = 0
+    while count := read(view[carried : carried + limits.WINDOW_BYTES]):
+        end = carried + count
+        cut = buffer.rfind(b"\n", carried, end) + 1
+        if cut:
+            yield _region(buffer, cut)
+        elif end >= limits.WINDOW_BYTES:
+            rest = yield from _long_line(view[:end], read)
+            last = rest.rfind(b"\n") + 1
+            if last:
+                yield _region(rest, last)
+            carried = len(rest) - last
+            view[:carried] = rest[last:]
+            continue
+        carried = end - cut
+        view[:carried] = bytes(view[cut:end])
+    if carried:
+        last_line = bytes(view[:carried]) + b"\n"
+        yield _region(last_line, len(last_line))
+
+
+def _region(buffer: bytes | bytearray, end: int) -> Region:
+    if buffer.find(b"\r", 0, end) < 0:
+        return buffer, 0, end
+    lines = bytes(memoryview(buffer)[:end]).replace(b"\r\n", b"\n")
+    return lines, 0, len(lines)
+
+
+def _without_returns(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+
+
+def _long_line(begun: memoryview, read: Read) -> Generator[Region, None, bytes]:
+    """Spool one line that fills a window, yield it mapped, and give back what follows it."""
+    rest = b""
+    piece = bytearray(limits.WINDOW_BYTES)
+    with tempfile.TemporaryFile(prefix="flashgrep-") as spool:
+        spool.write(begun)
+        while count := read(memoryview(piece)):
+            cut = piece.find(b"\n", 0, count)
+            _write_sparsely(spool, memoryview(piece)[: cut if cut >= 0 else count])
+            if cut >= 0:
+                rest = bytes(memoryview(piece)[cut + 1 : count])
+                break
+        length = _end_line(spool)
+        with mmap.mmap(spool.fileno(), length, access=mmap.ACCESS_READ) as mapped:
+            yield mapped, 0, length
+    return rest
+
+
+def _write_sparsely(spool: IO[bytes], piece: memoryview) -> None:
+    """A hole in the file stays a hole: a terabyte of nothing must not fill the disk."""
+    if piece and piece[0] == 0 and piece.tobytes() == bytes(len(piece)):
+        spool.seek(len(piece), os.SEEK_CUR)
+    else:
+        spool.write(piece)
+
+
+def _end_line(spool: IO[bytes]) -> int:
+    spool.truncate()  # a hole at the end counts
+    spool.seek(-1, os.SEEK_END)
+    if spool.read(1) == b"\r":
+        spool.seek(-1, os.SEEK_END)
+        spool.truncate()
+    spool.seek(0, os.SEEK_END)
+    spool.write(b"\n")
+    spool.flush()
+    return spool.tell()
+
+
+def _reader(fd: int) -> Read:
+    """A function that reads the next bytes of a file as UTF-8 text into a buffer."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    head = os.read(fd, 4)
+    wide = wide_encoding(head)
+    skipped = wide[1] if wide else 3 if head.startswith(codecs.BOM_UTF8) else 0
+    raw = _bounded(fd, skipped)
+    return raw if wide is None else _decoding(raw, wide[0])
+
+
+def _decoding(raw: Read, encoding: str) -> Read:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    waiting = b""
+    data = bytearray(limits.WINDOW_BYTES)
+
+    def read(into: memoryview) -> int:
+        nonlocal waiting
+        count = -1
+        while not waiting and count != 0:
+            count = raw(memoryview(data))
+            text = decoder.decode(bytes(data[:count]), count == 0)
+            waiting = text.encode("utf-8", "replace")
+        size = min(len(into), len(waiting))
+        into[:size] = waiting[:size]
+        waiting = waiting[size:]
+        return size
+
+    return read
+
+
+def _bounded(fd: int, skipped: int) -> Read:
+    """Reads up to the size the file has now: one that grows as it is read must end some time.
+
+    Files of /proc say 0 and hold more; they get one window's worth.
+    """
+    left = (os.fstat(fd).st_size or limits.WINDOW_BYTES) - skipped
+    os.lseek(fd, skipped, os.SEEK_SET)
+
+    def read(into: memoryview) -> int:
+        nonlocal left
+        count = os.readv(fd, (into[:left],)) if left > 0 else 0
+        left -= count
+        return count
+
+    return read

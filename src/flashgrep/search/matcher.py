@@ -1,0 +1,135 @@
+"""Finds the matching lines of a buffer without visiting every line.
+
+A buffer here is a run of whole lines, each ended by `\\n` alone (see `haystack`).
+Three ways give the same answer, and tests hold each against `pattern.matching_lines`:
+
+- whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the
+  definition for every pattern that does not say `\\A`, `\\z` or switch `m` off.
+- literal first: where every match holds a literal, find that at memory speed and try the pattern
+  on its line only. Given up for a stretch in which the literal is common.
+- line by line: the definition itself, for whatever is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from flashgrep.search.literals import required_literals
+from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
+
+Span = tuple[int, int]
+NOTHING: Final[Span] = (-1, -1)
+
+# Text that might be \A, \z or a group that switches m off; a false alarm only costs speed.
+_OWN_ENDS: Final = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
+_LITERAL_MISSES: Final = 24
+"""Lines in a row that hold the literal but not the pattern before RE2 takes over the stretch."""
+_STRETCH: Final = 64 * 1024
+
+
+class LineMatcher:
+    """Finds lines that match a pattern; one per search and worker."""
+
+    def __init__(self, spec: PatternSpec) -> None:
+        self.spec = spec
+        self._by_line = compiled(spec.flagged)
+        self._whole = None
+        self._literals: list[Any] = []
+        if not _OWN_ENDS.search(spec.source):
+            self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
+            if not spec.case_insensitive:
+                self._literals = _literal_regexes(spec.source)
+
+    def find(self, buffer: Any, start: int, end: int) -> Span:
+        """The first match in whole lines `start..end`, or NOTHING; it stays within its line."""
+        if start >= end:
+            return NOTHING
+        if self._whole is None:
+            return self._find_by_line(buffer, start, end)
+        if self._literals:
+            return self._find_by_literal(buffer, start, end)
+        return self._find_whole(buffer, start, end)
+
+    def _find_whole(self, buffer: Any, start: int, end: int) -> Span:
+        assert self._whole is not None  # noqa: S101 - find() chose this way
+        span: Span = self._whole.Match(UNANCHORED, buffer, start, end)[0]
+        # An empty match behind the last newline stands on no line.
+        return span if span[0] < end else NOTHING
+
+    def _find_by_literal(self, buffer: Any, start: int, end: int) -> Span:
+        misses = 0
+        while (hit := self._next_literal(buffer, start, end)) >= 0:
+            line_start = buffer.rfind(b"\n", start, hit) + 1 or start
+            line_end = buffer.find(b"\n", hit, end)
+            span = self._find_whole(buffer, line_start, line_end + 1)
+            if span[0] >= 0:
+                return span
+            start = line_end + 1
+            misses += 1
+            if misses >= _LITERAL_MISSES:
+                stop = buffer.find(b"\n", min(start + _STRETCH, end - 1), end) + 1
+                span = self._find_whole(buffer, start, stop)
+                if span[0] >= 0:
+                    return span
+                start, misses = stop, _LITERAL_MISSES // 2
+        return NOTHING
+
+    def _next_literal(self, buffer: Any, start: int, end: int) -> int:
+        best = -1
+        for literal in self._literals:
+            hit: int = literal.Match(UNANCHORED, buffer, start, end)[0][0]
+            if hit >= 0:
+                best = end = hit if best < 0 else min(hit, best)
+                end += 1
+        return best
+
+    def _find_by_line(self, buffer: Any, start: int, end: int) -> Span:
+        while start < end:
+            line_end = buffer.find(b"\n", start, end)
+            # A slice: \A and \z must see nothing outside the line; a view: it may be a gigabyte.
+            with memoryview(buffer) as whole, whole[start:line_end] as line:
+                found: Span = self._by_line.Match(UNANCHORED, line, 0, len(line))[0]
+            if found[0] >= 0:
+                return start + found[0], start + found[1]
+            start = line_end + 1
+        return NOTHING
+
+    def spans_in_line(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
+        """Every non-empty match in one line, left to right: what `only_matching` prints.
+
+        Of a view, one by one: a line may be a gigabyte long and match at every byte.
+        """
+        with memoryview(buffer) as whole, whole[start:end] as line:
+            at = 0
+            while at <= len(line):
+                first, last = self._by_line.Match(UNANCHORED, line, at, len(line))[0]
+                if first < 0:
+                    return
+                if last > first:
+                    yield start + first, start + last
+                at = last if last > first else _after_character(line, last)
+
+
+def _literal_regexes(source: str) -> list[Any]:
+    literals = required_literals(source)
+    if not literals or any(b"\n" in text or len(text) < 2 for text in literals):
+        return []
+    texts = sorted(text.decode("utf-8") for text in literals)
+    if len(texts) == 1 and re.escape(texts[0]) == source:
+        return []  # the pattern is the literal: RE2 finds it at the same speed
+    return [compiled(_quoted(text)) for text in texts]
+
+
+def _quoted(text: str) -> str:
+    return "".join(
+        c if c.isalnum() or c in " _" or not c.isascii() else f"\\x{ord(c):02x}" for c in text
+    )
+
+
+def _after_character(line: memoryview, at: int) -> int:
+    at += 1
+    while at < len(line) and 0x80 <= line[at] < 0xC0:
+        at += 1
+    return at

@@ -1,0 +1,93 @@
+"""What a pattern means: RE2 syntax, and the definition of a match every fast way is tested against.
+
+The definition is line by line: split the text at `\\n`, drop one trailing `\\r`, test each line
+alone. So `\\s` never matches a newline, and `^`, `$`, `\\A`, `\\z` are the line's own ends. With
+`multiline` the whole text is one subject, and `.` matches newlines too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from re2 import _re2
+
+from flashgrep import limits
+from flashgrep.errors import InvalidPattern
+
+UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
+NO_MATCH: Final = -1
+
+
+@dataclass(frozen=True)
+class PatternSpec:
+    """A pattern as it was asked for; plain data, so that it can cross to a worker."""
+
+    source: str
+    case_insensitive: bool = False
+    multiline: bool = False
+
+    @property
+    def flagged(self) -> str:
+        """The pattern with the flags the parameters stand for."""
+        flags = "(?i)" if self.case_insensitive else ""
+        return flags + ("(?s)" if self.multiline else "") + self.source
+
+
+def compiled(pattern: str, *, never_newline: bool = False) -> Any:
+    """An RE2 object; `InvalidPattern` with RE2's own words where it does not compile."""
+    options = _re2.RE2.Options()
+    options.log_errors = False  # RE2 would write to stderr on its own
+    options.never_capture = True
+    options.never_nl = never_newline
+    options.max_mem = limits.RE2_BYTES
+    regex = _re2.RE2(pattern.encode("utf-8"), options)
+    if not regex.ok():
+        reason = regex.error().decode("utf-8", "replace")
+        raise InvalidPattern(f"Invalid pattern: {reason}. The syntax is RE2 (as in Go)")
+    return regex
+
+
+def check(spec: PatternSpec) -> None:
+    """Refuse a pattern that cannot be searched for, with the reason."""
+    if not spec.source:
+        raise InvalidPattern("pattern must not be empty")
+    if len(spec.source) > limits.PATTERN_CHARS:
+        raise InvalidPattern(
+            f"pattern has {len(spec.source):,} characters; at most {limits.PATTERN_CHARS:,}"
+        )
+    if uses_single_byte(spec.source):
+        raise InvalidPattern("Invalid pattern: \\C (any byte) is not supported; use . instead")
+    compiled(spec.flagged)
+
+
+def uses_single_byte(source: str) -> bool:
+    """Whether `\\C` stands in a pattern: it can match half a character, or a newline."""
+    at = 0
+    while (at := source.find("\\", at)) >= 0:
+        escape = source[at + 1 : at + 2]
+        if escape == "C":
+            return True
+        end = source.find("\\E", at + 2) if escape == "Q" else -1
+        if escape == "Q" and end < 0:
+            return False
+        at = end + 2 if escape == "Q" else at + 2
+    return False
+
+
+def matching_lines(spec: PatternSpec, text: bytes) -> list[int]:
+    """The definition: 0-based numbers of the lines that match. Slow, obvious, the oracle."""
+    regex = compiled(spec.flagged)
+    found = []
+    for number, line in enumerate(split_lines(text)):
+        if regex.Match(UNANCHORED, line, 0, len(line))[0][0] != NO_MATCH:
+            found.append(number)
+    return found
+
+
+def split_lines(text: bytes) -> list[bytes]:
+    """The lines of a text: cut at `\\n`, one trailing `\\r` dropped, none behind the last."""
+    lines = text.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]

@@ -1,0 +1,170 @@
+"""The worker processes, one per core, shared by all searches of a server.
+
+A search borrows workers, gives each a slice at a time, and gives them back between slices when
+another search waits. A worker that does not come back after a cancel is killed; the next search
+starts a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from typing import Any
+
+from flashgrep.search.worker import read_message, write_message
+
+_MOST = 8
+_REMEMBERED = 4
+_GOODBYE_SECONDS = 1.0
+
+
+class WorkerDied(Exception):
+    """A worker ended in the middle of its work."""
+
+
+class Worker:
+    """One search process, as the server sees it."""
+
+    def __init__(self) -> None:
+        # -P: the current directory is the user's workspace and must not shadow our modules.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep.search.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            close_fds=True,
+            cwd="/",
+        )
+        assert self._process.stdin is not None  # noqa: S101
+        assert self._process.stdout is not None  # noqa: S101
+        self._in = self._process.stdin.fileno()
+        self.out = self._process.stdout.fileno()
+        self._begun: list[int] = []
+
+    def begin(self, number: int, request: tuple[Any, ...]) -> None:
+        """Tell the process of a search, unless it knows; it forgets the oldest it knows."""
+        if number in self._begun:
+            return
+        if len(self._begun) >= _REMEMBERED:
+            self.send(("end", self._begun.pop(0)))
+        self.send(("begin", number, request))
+        self._begun.append(number)
+
+    def send(self, message: Any) -> None:
+        try:
+            write_message(self._in, message)
+        except OSError as error:
+            raise WorkerDied from error
+
+    def receive(self) -> Any:
+        answer = read_message(self.out)
+        if answer is None:
+            raise WorkerDied
+        return answer
+
+    def stop(self, kill: bool = False) -> None:
+        """End the process and wait for it."""
+        process = self._process
+        if kill:
+            process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            process.wait(_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Pool:
+    """Hands out workers, in the order searches ask."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self.size = size or min(len(os.sched_getaffinity(0)), _MOST)
+        self._idle: list[Worker] = []
+        self._alive = 0
+        self._waiting: deque[threading.Event] = deque()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._numbers = 0
+
+    def number(self) -> int:
+        """A number for a new search."""
+        with self._lock:
+            self._numbers += 1
+            return self._numbers
+
+    @property
+    def has_waiters(self) -> bool:
+        return bool(self._waiting)
+
+    def warm(self) -> None:
+        """Start one worker ahead of need, if there is none."""
+        with self._lock:
+            if self._alive or self._closed:
+                return
+            self._alive += 1
+        self.give_back(Worker())
+
+    def borrow(self, wait_seconds: float) -> Worker | None:
+        """A worker, or None where all are busy; waits in line for at most `wait_seconds`."""
+        turn = threading.Event()
+        with self._lock:
+            if self._idle and not self._waiting:
+                return self._idle.pop()
+            if self._alive < self.size and not self._closed:
+                self._alive += 1
+                make = True
+            elif wait_seconds <= 0:
+                return None
+            else:
+                make = False
+                self._waiting.append(turn)
+        if make:
+            return Worker()
+        turn.wait(wait_seconds)
+        return self._after_waiting(turn)
+
+    def _after_waiting(self, turn: threading.Event) -> Worker | None:
+        with self._lock:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            if self._idle:
+                return self._idle.pop()
+            if self._alive < self.size and not self._closed:
+                self._alive += 1
+                return Worker()
+            return None
+
+    def give_back(self, worker: Worker) -> None:
+        """Take a worker that is idle again."""
+        with self._lock:
+            if not self._closed:
+                self._idle.append(worker)
+                self._call_next()
+                return
+            self._alive -= 1
+        worker.stop()
+
+    def discard(self, worker: Worker) -> None:
+        """Kill a worker that is stuck or dead."""
+        worker.stop(kill=True)
+        with self._lock:
+            self._alive -= 1
+            self._call_next()
+
+    def _call_next(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set()
+
+    def close(self) -> None:
+        """End every idle worker; those at work end when they come back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            self._alive -= len(idle)
+        for worker in idle:
+            worker.stop()

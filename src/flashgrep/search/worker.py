@@ -1,0 +1,130 @@
+"""A search process: takes slices of work on stdin, answers on stdout, ends when stdin does.
+
+It is started by exec, not by fork, so it holds neither locks nor wires of the server. A thread of
+its own waits on stdin: when the server is gone, however it went, the process ends at once, even in
+the middle of a long match (RE2 runs without the interpreter's lock).
+
+Messages are `marshal` values behind a length of four bytes: plain data between two halves of one
+program of one version, nothing that could carry code.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import queue
+import struct
+import sys
+import threading
+from typing import Any
+
+from flashgrep.errors import FlashgrepError
+from flashgrep.search.excerpt import Excerpts, PageRequest
+from flashgrep.search.request import Item, unpacked
+from flashgrep.search.scanner import WORKER, Scanner
+from flashgrep.workspace.scope import Scope
+
+LENGTH = struct.Struct("<I")
+_NICENESS = 5  # the server's own thread answers other callers first
+
+
+def read_message(fd: int) -> Any:
+    """The next message, or None at the end of the stream."""
+    head = _exactly(fd, LENGTH.size)
+    body = _exactly(fd, LENGTH.unpack(head)[0]) if head else b""
+    return marshal.loads(body) if body else None  # noqa: S302 - our own other half wrote it
+
+
+def write_message(fd: int, message: Any) -> None:
+    """Send a message whole."""
+    body = marshal.dumps(message)
+    data = memoryview(LENGTH.pack(len(body)) + body)
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _exactly(fd: int, size: int) -> bytes:
+    pieces = []
+    while size:
+        piece = os.read(fd, min(size, 1 << 20))
+        if not piece:
+            return b""
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+class _Jobs:
+    """The searches this process has been told of, and the work it does for them."""
+
+    def __init__(self) -> None:
+        self._scanners: dict[int, Scanner] = {}
+
+    def handle(self, message: Any) -> Any:
+        kind, number, *rest = message
+        if kind == "begin":
+            self._scanners[number] = _scanner(rest[0])
+            return None
+        if kind == "end":
+            scanner = self._scanners.pop(number, None)
+            if scanner is not None:
+                scanner.scope.close()
+            return None
+        scanner = self._scanners[number]
+        if kind == "page":
+            return "page", Excerpts(scanner).page(PageRequest(*rest[0]))
+        items, entered = rest
+        outcome = scanner.run([Item(*item) for item in items], frozenset(entered), WORKER)
+        return "slice", _plain(outcome)
+
+
+def _plain(outcome: Any) -> tuple[Any, ...]:
+    found, pending, links, skipped, scanned = outcome
+    return (
+        [tuple(file) for file in found],
+        [tuple(item) for item in pending],
+        [tuple(item) for item in links],
+        skipped,
+        scanned,
+    )
+
+
+def _scanner(packed: tuple[Any, ...]) -> Scanner:
+    request = unpacked(packed)
+    reach = request.reach
+    scope = Scope(
+        os.fsdecode(reach.workdir),
+        [os.fsdecode(path) for path in reach.allow],
+        reach.deny,
+        reach.always_denied,
+    )
+    return Scanner(request, scope)
+
+
+def main() -> None:
+    """Serve the pipe until it closes."""
+    os.nice(_NICENESS)
+    out = os.dup(1)
+    os.dup2(2, 1)  # a stray print must not reach the pipe
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    jobs = _Jobs()
+    while True:
+        message = inbox.get()
+        try:
+            answer = jobs.handle(message)
+        except (FlashgrepError, OSError, MemoryError) as error:
+            answer = ("failed", f"{type(error).__name__}: {error}")
+        if answer is not None:
+            write_message(out, answer)
+
+
+def _listen(inbox: queue.SimpleQueue[Any]) -> None:
+    while (message := read_message(0)) is not None:
+        inbox.put(message)
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

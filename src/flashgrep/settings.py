@@ -1,0 +1,254 @@
+"""The settings table: each option is one row, and flag, environment name and docs come from it.
+
+`Settings` is what the user asked for, validated and inert; `app.build` turns it into a server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import SettingsError
+
+ENVIRONMENT_PREFIX: Final = "FLASHGREP_"
+TOOLSETS: Final = ("files",)
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
+REQUIRE_VIEW: Final = ("auto", "true", "false")
+DEFAULT_HTTP_PORT: Final = 7778
+DEFAULT_TCP_PORT: Final = 7777
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One option: how it is named, what it holds, what it means."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    help: str
+    metavar: str = ""
+    repeatable: bool = False
+    serve_only: bool = False
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def environment(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def is_switch(self) -> bool:
+        return self.parse is parse_switch
+
+
+def parse_text(text: str) -> str:
+    """Any text without a NUL."""
+    if "\0" in text:
+        raise SettingsError("a NUL character cannot stand here")
+    return text
+
+
+def parse_switch(text: str) -> bool:
+    """A yes or no, as environments spell it."""
+    lowered = text.strip().lower()
+    if lowered in _TRUE or lowered in _FALSE:
+        return lowered in _TRUE
+    raise SettingsError(f"{text!r} is not a switch; use true or false")
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes in binary multiples: 512, 64KB, 1.5MB."""
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
+    if size < 1:
+        raise SettingsError(f"{text!r} is not a size; write 512KB, 10MB or 1.5GB")
+    return size
+
+
+def parse_count(text: str) -> int:
+    """A whole number, zero or more."""
+    if not re.fullmatch(r"\d{1,12}", text.strip()):
+        raise SettingsError(f"{text!r} is not a whole number of zero or more")
+    return int(text)
+
+
+def parse_port(text: str) -> int | str:
+    """A port number; `0` or `none` is off, `auto` any free one."""
+    word = text.strip().lower()
+    if word in ("none", "0"):
+        return "none"
+    if word == "auto":
+        return "auto"
+    if re.fullmatch(r"\d{1,5}", word) and 1 <= int(word) <= 65535:
+        return int(word)
+    raise SettingsError(f"{text!r} is not a port; use 1 to 65535, none or auto")
+
+
+def one_of(valid: Sequence[str]) -> Callable[[str], str]:
+    """A parser for a word out of a list."""
+
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word not in valid:
+            raise SettingsError(f"{text!r} is not valid; use one of {', '.join(valid)}")
+        return word
+
+    return parse
+
+
+def parse_words(text: str) -> tuple[str, ...]:
+    """Words separated by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def parse_toolsets(text: str) -> tuple[str, ...]:
+    """Toolset names separated by commas."""
+    words = parse_words(text)
+    for word in words:
+        if word not in TOOLSETS:
+            raise SettingsError(f"unknown toolset {word!r}; valid: {', '.join(TOOLSETS)}")
+    if not words:
+        raise SettingsError(f"no toolset named; valid: {', '.join(TOOLSETS)}")
+    return words
+
+
+SETTINGS: Final[tuple[Setting, ...]] = (
+    Setting("workdir", parse_text, ".", "where relative paths start", "DIR"),
+    Setting("allow_dir", parse_text, (), "only paths in this directory are reachable", "DIR", True),
+    Setting("deny_dir", parse_text, (), "paths matching this glob are not reachable", "GLOB", True),
+    Setting(
+        "max_file_size",
+        parse_size,
+        limits.FILE_BYTES,
+        "largest file for view, read, images and writes",
+        "SIZE",
+    ),
+    Setting("anthropic_compat", parse_switch, False, "Claude Code's tool and parameter names"),
+    Setting(
+        "require_view_before_edit",
+        one_of(REQUIRE_VIEW),
+        "auto",
+        "auto: edit and write need a read first; true: str_replace too; false: none does",
+        "|".join(REQUIRE_VIEW),
+    ),
+    Setting("toolsets", parse_toolsets, TOOLSETS, "toolsets to offer, by commas", "NAMES"),
+    Setting("disable_tools", parse_words, (), "tools to take away, by commas", "NAMES"),
+    Setting("structured", parse_switch, False, "add structuredContent to answers"),
+    Setting(
+        "max_output_chars",
+        parse_count,
+        limits.OUTPUT_CHARS,
+        "budget of one answer in characters; 0 = none",
+        "N",
+    ),
+    Setting("no_index", parse_switch, False, "search by scanning (this version always does)"),
+    Setting("state_dir", parse_text, "", "where our own state is kept", "DIR"),
+    Setting("log_level", one_of(LOG_LEVELS), "info", "what is logged to stderr", "LEVEL"),
+    Setting("log_format", one_of(LOG_FORMATS), "text", "text or json lines", "FORMAT"),
+    Setting("host", parse_text, "127.0.0.1", "address to listen on", "ADDRESS", serve_only=True),
+    Setting(
+        "http_port",
+        parse_port,
+        DEFAULT_HTTP_PORT,
+        "HTTP port; 0 or none = off, auto = any free one",
+        "PORT",
+        serve_only=True,
+    ),
+    Setting(
+        "tcp_port",
+        parse_port,
+        DEFAULT_TCP_PORT,
+        "TCP port; 0 or none = off, auto = any free one",
+        "PORT",
+        serve_only=True,
+    ),
+    Setting(
+        "socket",
+        parse_text,
+        "",
+        "unix socket (default .flashgrep/mcp.sock in the workdir); none = off",
+        "PATH",
+        serve_only=True,
+    ),
+    Setting("token", parse_text, "", "bearer token callers must present", "T", serve_only=True),
+    Setting("no_auth", parse_switch, False, "no token on loopback", serve_only=True),
+    Setting("allowed_host", parse_text, (), "further Host header to accept", "HOST", True, True),
+    Setting("allowed_origin", parse_text, (), "further Origin header to accept", "URL", True, True),
+)
+BY_NAME: Final[Mapping[str, Setting]] = {row.name: row for row in SETTINGS}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for: validated, frozen, doing nothing."""
+
+    workdir: str = "."
+    allow_dir: tuple[str, ...] = ()
+    deny_dir: tuple[str, ...] = ()
+    max_file_size: int = limits.FILE_BYTES
+    anthropic_compat: bool = False
+    require_view_before_edit: str = "auto"
+    toolsets: tuple[str, ...] = TOOLSETS
+    disable_tools: tuple[str, ...] = ()
+    structured: bool = False
+    max_output_chars: int = limits.OUTPUT_CHARS
+    no_index: bool = False
+    state_dir: str = ""
+    log_level: str = "info"
+    log_format: str = "text"
+    host: str = "127.0.0.1"
+    http_port: int | str = DEFAULT_HTTP_PORT
+    tcp_port: int | str = DEFAULT_TCP_PORT
+    socket: str = ""
+    token: str = ""
+    no_auth: bool = False
+    allowed_host: tuple[str, ...] = ()
+    allowed_origin: tuple[str, ...] = ()
+    explicit: frozenset[str] = frozenset()
+    """Names of the settings that were given: a given port that is taken is an error."""
+
+
+def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+    """Join flags over environment over defaults; a bad value is a `SettingsError` naming it."""
+    values: dict[str, Any] = {}
+    for row in SETTINGS:
+        value = _given(row, given, environment)
+        if value is not None:
+            values[row.name] = value
+    names = {field.name for field in fields(Settings)}
+    kept = {name: value for name, value in values.items() if name in names}
+    return Settings(**kept, explicit=frozenset(kept))
+
+
+def _given(row: Setting, given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+    flag_value = given.get(row.name)
+    if flag_value not in (None, (), False):
+        return _parsed(row, flag_value, row.flag)
+    text = environment.get(row.environment)
+    if text is None:
+        return None
+    if row.repeatable:
+        return _parsed(row, [part for part in text.split(os.pathsep) if part], row.environment)
+    return _parsed(row, text, row.environment)
+
+
+def _parsed(row: Setting, value: Any, source: str) -> Any:
+    try:
+        if row.is_switch and value is True:
+            return True
+        if row.repeatable:
+            return tuple(row.parse(str(part)) for part in value)
+        return row.parse(str(value))
+    except SettingsError as error:
+        raise SettingsError(f"{source}: {error}") from None

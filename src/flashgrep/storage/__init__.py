@@ -1,0 +1,1 @@
+"""Our own state on disk: never a user's file."""

@@ -1,0 +1,127 @@
+"""Our own state on disk: one private directory per workspace, and the token kept in it.
+
+    $XDG_CACHE_HOME/flashgrep/<readable tail>-<hash of the real path>/    0700
+        token                                                            0600
+
+The workspace's own `.flashgrep/` is not used for this: the workspace may be read-only, shared or
+hostile. A directory that others can write is refused, since whoever writes there chooses the token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from flashgrep.errors import SettingsError
+
+TOKEN_FILE = "token"  # noqa: S105 - the name of the file, not a token
+_TOKEN_BYTES = 32
+_TAIL_CHARS = 40
+
+
+def workspace_id(workdir: bytes) -> str:
+    """A name for a workspace: the end of its real path to be read, a hash to be unique."""
+    tail = os.path.basename(workdir).decode("utf-8", "replace")
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "_", tail).strip("._")[:_TAIL_CHARS] or "root"
+    return f"{readable}-{hashlib.blake2b(workdir, digest_size=8).hexdigest()}"
+
+
+def state_path(given: str, workdir: bytes, environment: Mapping[str, str]) -> Path:
+    """Where the state of a workspace lives; nothing is made."""
+    if given:
+        return Path(os.path.abspath(given))
+    cache = environment.get("XDG_CACHE_HOME", "")
+    # The XDG rules: a relative value is to be ignored.
+    root = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
+    return root / "flashgrep" / workspace_id(workdir)
+
+
+class StateUnavailable(SettingsError):
+    """There is no place for state here; what can do without goes on."""
+
+
+class StateDirectory:
+    """A private directory that exists, is ours, and that nobody else can write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _make(path)
+        _check(path, os.stat(path))
+
+    @property
+    def token_path(self) -> Path:
+        return self.path / TOKEN_FILE
+
+    def token(self) -> str:
+        """The generated token; made once, and the same for servers that start together."""
+        with suppress(FileNotFoundError):
+            return self._read_token()
+        try:
+            self._offer_token(secrets.token_urlsafe(_TOKEN_BYTES))
+        except OSError as error:
+            raise SettingsError(
+                f"the token cannot be kept in {self.path} ({error.strerror}); "
+                "name another place with --state-dir, or give a --token"
+            ) from None
+        return self._read_token()
+
+    def _read_token(self) -> str:
+        try:
+            descriptor = os.open(self.token_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise SettingsError(f"{self.token_path}: {error.strerror}; remove it") from None
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            _check(self.token_path, os.fstat(descriptor))
+            token = file.read(4096).strip()
+        if not token:
+            raise SettingsError(f"{self.token_path} is empty; remove it and start again")
+        return token
+
+    def _offer_token(self, token: str) -> None:
+        """Put a complete file in place, or leave the one that was there first."""
+        draft = self.path / f".{TOKEN_FILE}.{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(token + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(draft, self.token_path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        if not path.is_dir():
+            raise NotADirectoryError(f"{path} is not a directory")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StateUnavailable(
+            f"the state directory {path} cannot be made ({reason}); name another with --state-dir"
+        ) from None
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise SettingsError(
+            f"{path} belongs to another user (uid {status.st_uid}); name another with --state-dir"
+        )
+    if stat.S_IMODE(status.st_mode) & 0o022:
+        raise SettingsError(
+            f"{path} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); "
+            f"run chmod go-w {path}, or name another with --state-dir"
+        )

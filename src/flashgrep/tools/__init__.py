@@ -1,0 +1,1 @@
+"""One agent-facing verb per file; knows no transport."""

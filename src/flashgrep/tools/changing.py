@@ -1,0 +1,145 @@
+"""Changing a file: one change at a time, each made from the bytes as they are.
+
+Within this server a lock per file queues the changes. Another program may get in between the
+read and the rename; the last look notices, and the change begins again from a fresh read. So two
+editors of different lines both win, and the loser of a race for one line is told what it finds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, InvalidParams, NotFound
+from flashgrep.tools import reads
+from flashgrep.tools.source import too_large
+from flashgrep.tools.toolbox import Call
+from flashgrep.workspace.replacing import Moved, Target, replace_bytes
+from flashgrep.workspace.scope import Place
+
+_STRIPES = tuple(threading.RLock() for _ in range(64))
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Current:
+    """A file as a change finds it."""
+
+    data: bytes
+    status: os.stat_result
+
+
+def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) -> None:
+    """Replace the file by what `make` makes of it (of None where there is none).
+
+    `make` refuses by raising, and is asked again when the file changed meanwhile.
+    """
+
+    def attempt() -> None:
+        current = _current(call, place)
+        data = make(current)
+        status = None if current is None else current.status
+        _replace(call, place, data, status, lambda target: _is_still(target, current))
+
+    _until_settled(place, attempt)
+
+
+def overwrite(call: Call, place: Place, data: bytes) -> bool:
+    """Give the file these bytes whatever it holds; whether there was one."""
+    existed = False
+
+    def attempt() -> None:
+        nonlocal existed
+        status = _regular_status(call, place)
+        existed = status is not None
+        _replace(call, place, data, status, None)
+
+    _until_settled(place, attempt)
+    return existed
+
+
+def _until_settled(place: Place, attempt: Callable[[], None]) -> None:
+    with _STRIPES[hash(place.path) % len(_STRIPES)]:
+        for _ in range(limits.EDIT_ATTEMPTS):
+            try:
+                return attempt()
+            except Moved:
+                continue
+    raise Conflict(f"{place.shown} keeps changing while it is edited; nothing was written")
+
+
+def _replace(
+    call: Call,
+    place: Place,
+    data: bytes,
+    status: os.stat_result | None,
+    check: Callable[[Target], bool] | None,
+) -> None:
+    ceiling = call.settings.max_file_size
+    if len(data) > ceiling:
+        raise too_large(f"The new content of {place.shown}", len(data), ceiling)
+    parent, place = call.services.scope.open_parent(place, create=status is None)
+    try:
+        name = os.path.basename(place.path)
+        target = Target(parent, name, place.path, call.services.recovery_dir)
+        replace_bytes(target, data, status, check and (lambda: check(target)))
+    finally:
+        os.close(parent)
+    reads.wrote(call.caller, place, data)
+
+
+def _current(call: Call, place: Place) -> Current | None:
+    status = _regular_status(call, place)
+    if status is None:
+        return None
+    ceiling = call.settings.max_file_size
+    if status.st_size > ceiling:
+        raise too_large(place.shown, status.st_size, ceiling)
+    fd, status = call.services.scope.open_regular(place)
+    try:
+        data = _read(fd, ceiling + 1)
+    finally:
+        os.close(fd)
+    if len(data) > ceiling:
+        raise too_large(place.shown, len(data), ceiling)
+    return Current(data, status)
+
+
+def _regular_status(call: Call, place: Place) -> os.stat_result | None:
+    try:
+        fd, status = call.services.scope.open_regular(place)
+    except NotFound:
+        return None
+    os.close(fd)
+    return status
+
+
+def _read(fd: int, limit: int) -> bytes:
+    pieces = []
+    while limit > 0 and (piece := os.read(fd, min(limits.CHUNK_BYTES, limit))):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)
+
+
+def _is_still(target: Target, current: Current | None) -> bool:
+    """The last look: the name still holds the bytes the change was made from."""
+    try:
+        fd = os.open(target.name, _READING, dir_fd=target.parent_fd)
+    except FileNotFoundError:
+        return current is None
+    except OSError:
+        return False
+    try:
+        return current is not None and _read(fd, len(current.data) + 1) == current.data
+    finally:
+        os.close(fd)
+
+
+def require_file_name(path: str) -> None:
+    """Refuse a path that can only name a directory."""
+    if path.endswith("/"):
+        raise InvalidParams(f"{path!r} ends in / and names a directory; name a file in it")

@@ -1,0 +1,39 @@
+"""create_file: write a file whole, over whatever stands there."""
+
+from __future__ import annotations
+
+from flashgrep.tools.answer import Answer
+from flashgrep.tools.arguments import Arguments
+from flashgrep.tools.changing import overwrite, require_file_name
+from flashgrep.tools.registry import Parameter, ToolSpec
+from flashgrep.tools.sizes import size_text
+from flashgrep.tools.toolbox import Call
+
+
+def create_file(call: Call, arguments: Arguments) -> Answer:
+    """Create a file or overwrite it."""
+    path = arguments.text("path")
+    require_file_name(path)
+    place = call.services.scope.place(path)
+    data = arguments.text("content").encode("utf-8")
+    existed = overwrite(call, place, data)
+    verb = "overwritten" if existed else "created"
+    return Answer(f"File {verb}: {place.shown} ({size_text(len(data))})")
+
+
+SPEC = ToolSpec(
+    name="create_file",
+    title="Create or overwrite file",
+    description=(
+        "Write content to a file, creating it and its parent directories, or overwriting it if it "
+        "exists. The content is written exactly as given, as UTF-8."
+    ),
+    parameters=(
+        Parameter("path", "string", "File to write", compat="file_path", required=True),
+        Parameter("content", "string", "The whole content", required=True),
+    ),
+    handler=create_file,
+    compat=False,
+    read_only=False,
+    destructive=True,
+)

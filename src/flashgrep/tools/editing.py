@@ -1,0 +1,160 @@
+"""The edit behind `str_replace` and `edit`: find one string, replace its bytes, tell the truth.
+
+The two verbs differ in three things, which an `Edit` holds: the word for the old string in the
+texts, whether quotes may be folded, and whether an unread file is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams, NotUnique, StringNotFound
+from flashgrep.tools import reads
+from flashgrep.tools.answer import Answer
+from flashgrep.tools.budget import Budget
+from flashgrep.tools.changing import Current, change
+from flashgrep.tools.matching import Found, find, in_file_quotes, line_of, near
+from flashgrep.tools.missing import missing
+from flashgrep.tools.reads import Seen
+from flashgrep.tools.snippet import snippet
+from flashgrep.tools.toolbox import Call
+from flashgrep.workspace.scope import Place
+from flashgrep.workspace.textfile import Edit as Span
+from flashgrep.workspace.textfile import TextFile, decode, normalised
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a caller asks for."""
+
+    old: str
+    new: str
+    replace_all: bool
+    word: str
+    new_word: str
+    fold_quotes: bool
+    needs_read: bool
+
+
+@dataclass
+class Report:
+    """What was done, for the answer."""
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    snippet: str = ""
+
+
+def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
+    """Edit a file; the answer confirms and shows the place, or refuses with both wordings."""
+    _check(edit)
+    place = call.services.scope.place(path)
+    report = Report()
+
+    def make(current: Current | None) -> bytes:
+        nonlocal report
+        if current is None:
+            raise missing(call.services.scope, place)
+        seen = reads.judge(call.caller, place, current.data, current.status)
+        if seen is Seen.NEVER and edit.needs_read:
+            raise reads.not_read(place)
+        file = decode(current.data)
+        spans = _spans(file, place, edit, seen is Seen.CHANGED)
+        data = file.splice(spans)
+        report = _report(file, spans, edit, seen is Seen.CHANGED)
+        if not edit.replace_all:
+            report.snippet = _snippet(data, spans[0], call.settings.max_output_chars)
+        return data
+
+    change(call, place, make)
+    return Answer(_confirmation(place, edit, report))
+
+
+def _check(edit: Edit) -> None:
+    if not edit.old:
+        raise InvalidParams(f"{edit.word} must not be empty")
+    if normalised(edit.old) == normalised(edit.new):
+        raise InvalidParams(
+            f"No changes to make: {edit.word} and {edit.new_word} are exactly the same."
+        )
+
+
+def _spans(file: TextFile, place: Place, edit: Edit, changed: bool) -> list[Span]:
+    old = normalised(edit.old)
+    found = find(file.text, old, edit.fold_quotes)
+    count = found.count
+    if not count:
+        raise _not_found(file, place, edit, changed)
+    if count > 1 and not edit.replace_all:
+        raise _not_unique(found, count, place, edit)
+    return [_span(file, found, start, end, old, edit.new) for start, end in found.spans()]
+
+
+def _span(file: TextFile, found: Found, start: int, end: int, old: str, new: str) -> Span:
+    if found.by_quotes:
+        new = in_file_quotes(file.text[start:end], old, normalised(new))
+    return start, end, new
+
+
+def _report(file: TextFile, spans: list[Span], edit: Edit, changed: bool) -> Report:
+    few = spans[: limits.LISTED_LINES]
+    report = Report(len(spans), [line_of(file.text, start) for start, _, _ in few])
+    if changed:
+        report.notes.append("The file had changed since it was last read.")
+    if not file.is_valid and not edit.new.isascii():
+        report.notes.append("The file is not valid UTF-8; the inserted text is.")
+    return report
+
+
+def _snippet(data: bytes, span: Span, chars: int) -> str:
+    start, _, replacement = span
+    return snippet(decode(data).text, start, start + len(normalised(replacement)), Budget(chars))
+
+
+# ── texts ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _confirmation(place: Place, edit: Edit, report: Report) -> str:
+    if edit.replace_all:
+        plural = "" if report.count == 1 else "s"
+        what = f"replaced {report.count} occurrence{plural}, lines {_listed(report)}"
+    else:
+        what = f"replaced 1 occurrence at line {report.lines[0]}"
+    head = " ".join([f"The file {place.shown} has been updated: {what}.", *report.notes])
+    return f"{head}\n{report.snippet}" if report.snippet else head
+
+
+def _listed(report: Report) -> str:
+    more = report.count - len(report.lines)
+    listed = ", ".join(map(str, report.lines))
+    return f"{listed} and {more} more" if more else listed
+
+
+def _not_found(file: TextFile, place: Place, edit: Edit, changed: bool) -> StringNotFound:
+    hints = [near(file.text, normalised(edit.old))]
+    if "\ufffd" in edit.old and not file.is_valid:
+        hints.append(
+            "The character U+FFFD in it stands for bytes that are not valid text; choose a span "
+            "without it."
+        )
+    if changed:
+        hints.append("The file has changed since it was last read; read it again.")
+    is_long = len(edit.old) > limits.QUOTED_CHARS
+    quoted = edit.old[: limits.QUOTED_CHARS] + "..." if is_long else edit.old
+    return StringNotFound(
+        f"{edit.word} not found in {place.shown}. String to replace not found in file.\n"
+        f"String: {quoted}\n{' '.join(filter(None, hints))}".rstrip()
+    )
+
+
+def _not_unique(found: Found, count: int, place: Place, edit: Edit) -> NotUnique:
+    few, spans = range(limits.LISTED_LINES), found.spans()
+    lines = [line_of(found.text, at) for _, (at, _) in zip(few, spans, strict=False)]
+    more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
+    return NotUnique(
+        f"{edit.word} is not unique in {place.shown} ({count} occurrences found). "
+        f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
+        "replace, but replace_all is false; it must be unique, or set replace_all."
+    )

@@ -1,0 +1,103 @@
+"""A tool is a row: names, parameters in both naming modes, schema, annotations, handler.
+
+Listing, argument reading and dispatch come from the row on every transport, so a tool is changed
+by touching its one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from flashgrep.tools.answer import Answer
+    from flashgrep.tools.arguments import Arguments
+    from flashgrep.tools.toolbox import Call
+
+Kind = Literal["string", "integer", "boolean", "strings", "string_or_strings", "line_range"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: the name handlers use, its name in each mode, and what it may hold."""
+
+    name: str
+    kind: Kind
+    help: str
+    compat: str | None = None
+    aliases: tuple[str, ...] = ()
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    listed_normal: bool = True
+    listed_compat: bool = True
+
+    def shown(self, compat: bool) -> str:
+        """Its name in the schema of a mode."""
+        return self.compat if compat and self.compat else self.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it is accepted under, in either mode."""
+        given = (self.name, self.compat, *self.aliases)
+        return tuple(dict.fromkeys(name for name in given if name))
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool."""
+
+    name: str
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    handler: Callable[[Call, Arguments], Answer]
+    toolset: str = "files"
+    normal: bool = True
+    compat: bool = True
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+
+    def in_mode(self, compat: bool) -> bool:
+        """Whether it is listed in this naming mode (it is callable in both)."""
+        return self.compat if compat else self.normal
+
+
+def input_schema(spec: ToolSpec, compat: bool) -> Mapping[str, Any]:
+    """The JSON schema a client sees in this mode."""
+    shown = [p for p in spec.parameters if (p.listed_compat if compat else p.listed_normal)]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {p.shown(compat): _property(p) for p in shown},
+        "additionalProperties": False,
+    }
+    required = [p.shown(compat) for p in shown if p.required]
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _property(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = dict(_SHAPES[parameter.kind])
+    schema["description"] = parameter.help
+    if parameter.choices:
+        schema["enum"] = list(parameter.choices)
+    if parameter.minimum is not None:
+        schema["minimum"] = parameter.minimum
+    if parameter.default is not None:
+        schema["default"] = parameter.default
+    return schema
+
+
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+_SHAPES: Mapping[Kind, Mapping[str, Any]] = {
+    "string": {"type": "string"},
+    "integer": {"type": "integer"},
+    "boolean": {"type": "boolean"},
+    "strings": _STRINGS,
+    "string_or_strings": {"anyOf": [{"type": "string"}, _STRINGS]},
+    "line_range": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+}

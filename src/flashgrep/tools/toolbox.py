@@ -1,0 +1,179 @@
+"""The one dispatcher: every transport lists and calls tools through a `Toolbox`.
+
+Handlers are plain functions run in a thread; the event loop never waits on a disk. A cancelled
+call sets the handler's `Cancellation`, which every long loop looks at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, from_os_error
+from flashgrep.tools.answer import Answer, refusal
+from flashgrep.tools.arguments import Arguments, read_arguments
+from flashgrep.tools.caller import Caller
+from flashgrep.tools.registry import ToolSpec, input_schema
+
+if TYPE_CHECKING:
+    from flashgrep.settings import Settings
+    from flashgrep.tools.services import Services
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
+
+
+class Cancellation:
+    """A flag that long work looks at; setting it twice is harmless."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def __bool__(self) -> bool:
+        return self._event.is_set()
+
+
+@dataclass
+class Call:
+    """What a handler knows of the call it serves."""
+
+    caller: Caller
+    services: Services
+    settings: Settings
+    cancelled: Cancellation = field(default_factory=Cancellation)
+    report: Callable[[float, float | None, str], None] = lambda done, total, message: None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as a client sees it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+
+
+class Toolbox:
+    """The tools of one server: listing and calling, the same on every transport."""
+
+    def __init__(
+        self, specs: tuple[ToolSpec, ...], services: Services, settings: Settings, instructions: str
+    ) -> None:
+        self.instructions = instructions
+        self._services = services
+        self._settings = settings
+        self._specs = {spec.name: spec for spec in specs}
+        self._threads = anyio.CapacityLimiter(limits.THREADS)
+
+    def listed(self) -> list[Listed]:
+        """The tools of the naming mode in force, in the order they are declared."""
+        compat = self._settings.anthropic_compat
+        return [_listed(spec, compat) for spec in self._specs.values() if spec.in_mode(compat)]
+
+    def is_read_only(self, name: str) -> bool:
+        """Whether a call of `name` changes nothing (unknown names change nothing either)."""
+        spec = self._specs.get(name)
+        return spec is None or spec.read_only
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        caller: Caller,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """Run one tool; a failure is an answer with a code, never an exception."""
+        call = Call(caller, self._services, self._settings)
+        if progress is not None:
+            call.report = _from_thread(progress)
+        try:
+            spec, values = self._prepare(name, arguments, caller)
+            async with caller.turns:
+                answer = await _in_thread(spec, call, values, self._threads)
+            return _structured(answer) if self._settings.structured else answer
+        except FlashgrepError as error:
+            return refusal(error)
+        except OSError as error:
+            return refusal(from_os_error(error, _named(error)))
+
+    def _prepare(
+        self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
+    ) -> tuple[ToolSpec, Arguments]:
+        spec = self._specs.get(name)
+        if spec is None:
+            raise InvalidParams(_unknown_tool(name, list(self._specs)))
+        if not (caller.may_write or spec.read_only):
+            raise AccessDenied(
+                f"{name} changes files and this connection is not authorised. "
+                'Send {"method":"auth","params":{"token":…}} first.'
+            )
+        return spec, read_arguments(spec, arguments)
+
+
+async def _in_thread(
+    spec: ToolSpec, call: Call, values: Arguments, threads: anyio.CapacityLimiter
+) -> Answer:
+    try:
+        return await anyio.to_thread.run_sync(
+            spec.handler, call, values, abandon_on_cancel=spec.read_only, limiter=threads
+        )
+    except anyio.get_cancelled_exc_class():
+        call.cancelled.set()
+        raise
+
+
+def _structured(answer: Answer) -> Answer:
+    """An answer with an object for `structuredContent`: clients then show a model only that."""
+    if answer.structured is not None or answer.image is not None:
+        return answer
+    return dataclasses.replace(answer, structured={"text": answer.text})
+
+
+def _from_thread(progress: Progress) -> Callable[[float, float | None, str], None]:
+    def report(done: float, total: float | None, message: str) -> None:
+        anyio.from_thread.run(progress, done, total, message)
+
+    return report
+
+
+def _listed(spec: ToolSpec, compat: bool) -> Listed:
+    return Listed(
+        spec.name,
+        spec.title,
+        spec.description,
+        input_schema(spec, compat),
+        spec.read_only,
+        spec.destructive,
+        spec.idempotent,
+    )
+
+
+def _unknown_tool(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(known)}"
+
+
+def _named(error: OSError) -> str:
+    name = error.filename
+    if isinstance(name, bytes):
+        name = name.decode("utf-8", "backslashreplace")
+    return str(name) if name is not None else "the operating system gave no name"

@@ -1,0 +1,1 @@
+"""Bytes to calls and back; knows tools only through the toolbox."""

@@ -1,0 +1,140 @@
+"""Bytes to JSON values: newline-delimited lines under a ceiling, decoded strictly.
+
+The splitter never holds more than one message's ceiling of an unfinished line, whatever is sent:
+a line that outgrows it is dropped as it comes and reported where it ends. The decoder refuses
+broken UTF-8 instead of repairing it (a repaired write would store U+FFFD), nesting deeper than
+any schema of ours, and values so many that a small message would become a large object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+from flashgrep import limits
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = re.compile(rb"[^\[\]{}]+")
+_OPENING = frozenset(b"[{")
+
+
+class BadMessage(Exception):
+    """A message refused before anything runs: the JSON-RPC code, the text, our own code."""
+
+    def __init__(self, code: int, message: str, name: str = "invalid_params") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.name = name
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines, holding at most `ceiling` bytes of an unfinished one."""
+
+    def __init__(self, ceiling: int = limits.MESSAGE_BYTES) -> None:
+        self._ceiling = ceiling
+        self._held = bytearray()
+        self._dropping = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a line has been begun and not ended."""
+        return self._dropping or bool(self._held)
+
+    def feed(self, chunk: bytes) -> list[bytes | None]:
+        """The lines that end in `chunk`; None stands for one that was over the ceiling."""
+        *ended, rest = chunk.split(b"\n")
+        lines = [self._end(piece) for piece in ended]
+        self._hold(rest)
+        return lines
+
+    def finish(self) -> list[bytes | None]:
+        """The line that the end of the stream cut off, if there is one."""
+        return [self._end(b"")] if self.begun else []
+
+    def _end(self, piece: bytes) -> bytes | None:
+        self._hold(piece)
+        line = None if self._dropping else bytes(self._held)
+        # A new bytearray, not clear(): clear() may keep 4 MiB allocated on an idle connection.
+        self._held = bytearray()
+        self._dropping = False
+        return line
+
+    def _hold(self, piece: bytes) -> None:
+        if self._dropping:
+            return
+        if len(self._held) + len(piece) > self._ceiling:
+            self._held = bytearray()
+            self._dropping = True
+        else:
+            self._held += piece
+
+
+def too_long() -> BadMessage:
+    """The refusal of a message over the ceiling."""
+    return BadMessage(
+        INVALID_REQUEST,
+        f"message too large: the limit is {limits.MESSAGE_BYTES} bytes; send less in one call",
+        "too_large",
+    )
+
+
+def decode(line: bytes) -> Any:
+    """The JSON value of a message, or `BadMessage`."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadMessage(
+            PARSE_ERROR, f"Parse error: byte {error.start} is not valid UTF-8; send UTF-8"
+        ) from None
+    _check_shape(line)
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise BadMessage(PARSE_ERROR, f"Parse error: {error}") from None
+
+
+def _check_shape(line: bytes) -> None:
+    """Refuse deep or crowded messages before the parser builds them.
+
+    Counting bytes settles nearly every message: strings are taken out and brackets walked only
+    where the bytes allow that a bound is broken.
+    """
+    opening = line.count(b"[") + line.count(b"{")
+    values = opening + line.count(b",")
+    if opening <= limits.JSON_DEPTH and values <= limits.JSON_NODES:
+        return
+    bare = _STRING.sub(b"", line)
+    if bare.count(b"[") + bare.count(b"{") + bare.count(b",") > limits.JSON_NODES:
+        raise BadMessage(
+            INVALID_REQUEST,
+            f"message holds more than {limits.JSON_NODES} values; send less in one call",
+            "too_large",
+        )
+    _check_depth(_NOT_BRACKETS.sub(b"", bare))
+
+
+def _check_depth(brackets: bytes) -> None:
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket in _OPENING else -1
+        if depth > limits.JSON_DEPTH:
+            raise _too_deep()
+
+
+def _too_deep() -> BadMessage:
+    return BadMessage(
+        INVALID_REQUEST,
+        f"message nested deeper than {limits.JSON_DEPTH}; the tools need no more than five",
+        "too_large",
+    )
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")

@@ -1,0 +1,293 @@
+"""One connection of newline-delimited JSON-RPC, as stdio, TCP and the unix socket speak it.
+
+    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods: answered here
+                                                   └→ the SDK's loop, both protocol eras
+
+Every open request stands in the `Ledger` under a number of ours.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel.server import Server
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, FlashgrepError
+from flashgrep.tools.caller import Caller
+from flashgrep.transports import envelope
+from flashgrep.transports.envelope import Notification, Request
+from flashgrep.transports.framing import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    BadMessage,
+    LineSplitter,
+    decode,
+    too_long,
+)
+from flashgrep.transports.gate import AUTH, Gate
+from flashgrep.transports.ledger import Batch, Ledger, OpenRequest
+from flashgrep.transports.protocol import OnePeer, Peers
+from flashgrep.transports.wire import Wire
+
+log = logging.getLogger(__name__)
+
+DirectMethod = Callable[[Caller, Mapping[str, Any] | None], Awaitable[Any]]
+"""A method of our own, answered without the SDK: raises `FlashgrepError`, or returns the result."""
+
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Manners:
+    """What differs between the transports that speak lines."""
+
+    drain_seconds: float = limits.DRAIN_SECONDS
+    line_seconds: float | None = None
+    """A line, once begun, must end in this time."""
+    strict_first_line: bool = False
+    """Close when the first line is no JSON object or array: it may be a browser's POST."""
+    routes_own_methods: bool = False
+    """Whether `auth` and the direct methods are answered here."""
+    direct: Mapping[str, DirectMethod] = field(default_factory=dict)
+
+
+class _Closed(Exception):
+    """The connection must end now, everything sent that was to be sent."""
+
+
+class LineSession:
+    """One connection: one caller, its open requests, its place in the queue."""
+
+    def __init__(self, server: Server[Peers], wire: Wire, gate: Gate, manners: Manners) -> None:
+        self.established = False
+        """Whether a message was accepted: such a connection is never closed to make room."""
+        self._server = server
+        self._wire = wire
+        self._gate = gate
+        self._manners = manners
+        self._splitter = LineSplitter()
+        self._deadline: float | None = None
+        self._first = True
+        self._ledger = Ledger(self._send)
+        self._sending = anyio.Lock()
+        self._tasks: anyio.abc.TaskGroup
+        self._to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
+
+    async def run(self) -> None:
+        """Serve the connection until its end; running calls are answered where that is possible."""
+        self._to_sdk, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        outgoing, answers = anyio.create_memory_object_stream[SessionMessage]()
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._serve_sdk, incoming, outgoing)
+                self._tasks.start_soon(self._forward, answers)
+                try:
+                    await self._read()
+                    await self._drain()
+                except (_Closed, OSError, anyio.BrokenResourceError) as reason:
+                    log.debug("connection ends: %r", reason)
+                    self._tasks.cancel_scope.cancel()
+                await self._to_sdk.aclose()
+        finally:
+            for stream in (self._to_sdk, incoming, outgoing, answers):
+                stream.close()
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+    async def _read(self) -> None:
+        while chunk := await self._receive():
+            ended = self._splitter.feed(chunk)
+            for line in ended:
+                await self._take_line(line)
+            self._set_deadline(bool(ended))
+        for line in self._splitter.finish():
+            await self._take_line(line)
+
+    async def _receive(self) -> bytes:
+        if self._deadline is None:
+            return await self._wire.receive()
+        with anyio.CancelScope(deadline=self._deadline) as scope:
+            return await self._wire.receive()
+        assert scope.cancelled_caught  # noqa: S101 - the scope swallowed its own cancellation
+        raise _Closed("a line was begun and not ended in time")
+
+    def _set_deadline(self, any_ended: bool) -> None:
+        if self._manners.line_seconds is None or not self._splitter.begun:
+            self._deadline = None
+        elif any_ended or self._deadline is None:
+            self._deadline = anyio.current_time() + self._manners.line_seconds
+
+    async def _take_line(self, line: bytes | None) -> None:
+        first, self._first = self._first, False
+        strict = first and self._manners.strict_first_line
+        if line is not None and not line.strip() and not strict:
+            return
+        try:
+            if line is None:
+                raise too_long()
+            value = decode(line)
+            if strict and not isinstance(value, dict | list):
+                raise BadMessage(PARSE_ERROR, "Parse error: the first line is no JSON-RPC message")
+        except BadMessage as bad:
+            await self._send(envelope.refused(bad))
+            if strict and bad.code == PARSE_ERROR:
+                raise _Closed("the first line is no JSON-RPC message") from None
+            return
+        await self._take_value(value)
+
+    async def _take_value(self, value: Any) -> None:
+        if not isinstance(value, list):
+            await self._take_message(value, None)
+        elif not value:
+            await self._send(envelope.error(None, INVALID_REQUEST, "Invalid Request: empty batch"))
+        elif len(value) > limits.BATCH_MESSAGES:
+            text = f"a batch holds at most {limits.BATCH_MESSAGES} messages, not {len(value)}"
+            data = {"code": "too_large"}
+            await self._send(envelope.error(None, INVALID_REQUEST, text, data))
+        else:
+            await self._take_batch(value)
+
+    async def _take_batch(self, values: list[Any]) -> None:
+        batch = Batch()
+        try:
+            for value in values:
+                await self._take_message(value, batch)
+        finally:
+            await self._ledger.one_less(batch)
+
+    async def _take_message(self, value: Any, batch: Batch | None) -> None:
+        try:
+            message = envelope.read_envelope(value)
+        except BadMessage as bad:
+            await self._ledger.answer(envelope.refused(bad), batch)
+            return
+        if message is None:
+            return
+        try:
+            self._gate.check(message.method)
+        except AccessDenied as denied:
+            if isinstance(message, Request):
+                await self._ledger.answer(envelope.failed(message.id, denied), batch)
+            return
+        await self._route(message, batch)
+        self.established = self.established or not self._gate.locked
+
+    # ── routing ─────────────────────────────────────────────────────────────────────────────────
+    async def _route(self, message: Request | Notification, batch: Batch | None) -> None:
+        own = self._manners.routes_own_methods
+        if own and message.method == AUTH:
+            await self._authenticate(message, batch)
+        elif own and message.method in self._manners.direct:
+            await self._start_direct(message, batch)
+        elif isinstance(message, Notification):
+            await self._notify_sdk(message)
+        else:
+            await self._ask_sdk(message, batch)
+
+    async def _authenticate(self, message: Request | Notification, batch: Batch | None) -> None:
+        asked = message.id if isinstance(message, Request) else None
+        try:
+            granted = self._gate.present(message.params)
+            if asked is not None:
+                await self._ledger.answer(envelope.result(asked, granted), batch)
+        except FlashgrepError as failure:
+            if asked is not None:
+                await self._ledger.answer(envelope.failed(asked, failure), batch)
+            if isinstance(failure, AccessDenied):
+                raise _Closed("wrong token") from None
+
+    async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
+        number = await self._ledger.begin(OpenRequest(request.id, batch))
+        message = types.JSONRPCRequest(
+            jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
+        )
+        unanswered = ServerMessageMetadata(
+            on_request_unanswered=partial(self._ledger.settle, number)
+        )
+        await self._to_sdk.send(SessionMessage(message, unanswered))
+
+    async def _notify_sdk(self, notification: Notification) -> None:
+        params = notification.params
+        if notification.method == "notifications/cancelled":
+            number = self._ledger.cancel((params or {}).get("requestId"))
+            if number is None:
+                return
+            params = {**(params or {}), "requestId": number}
+        message = types.JSONRPCNotification(
+            jsonrpc="2.0", method=notification.method, params=_as_dict(params)
+        )
+        await self._to_sdk.send(SessionMessage(message))
+
+    async def _start_direct(self, message: Request | Notification, batch: Batch | None) -> None:
+        call = partial(self._manners.direct[message.method], self._gate.caller, message.params)
+        scope = anyio.CancelScope()
+        asked = message.id if isinstance(message, Request) else None
+        number = await self._ledger.begin(OpenRequest(asked, batch, scope))
+        self._tasks.start_soon(self._run_direct, number, call, scope)
+
+    async def _run_direct(
+        self, number: int, call: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
+    ) -> None:
+        answer: dict[str, Any] | None = None
+        with scope:
+            try:
+                answer = envelope.result(number, await call())
+            except FlashgrepError as failure:
+                answer = envelope.failed(number, failure)
+        await self._ledger.settle(number, answer)
+
+    # ── answering ───────────────────────────────────────────────────────────────────────────────
+    async def _send(self, value: Any) -> None:
+        data = envelope.encode(value)
+        async with self._sending:
+            await self._wire.send(data)
+
+    # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
+    async def _serve_sdk(
+        self,
+        incoming: MemoryObjectReceiveStream[SessionMessage | Exception],
+        outgoing: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        peer = OnePeer(self._gate.caller)
+        await serve_dual_era_loop(self._server, incoming, outgoing, lifespan_state=peer)
+
+    async def _forward(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        try:
+            async for item in answers:
+                await self._forward_one(item.message)
+        except OSError as reason:
+            log.debug("the peer is gone: %r", reason)
+            self._tasks.cancel_scope.cancel()
+
+    async def _forward_one(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
+            await self._ledger.settle(message.id, envelope.result(message.id, message.result))
+        elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
+            told = message.error
+            await self._ledger.settle(
+                message.id, envelope.error(message.id, told.code, told.message, told.data)
+            )
+        else:
+            await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+
+    # ── the end ─────────────────────────────────────────────────────────────────────────────────
+    async def _drain(self) -> None:
+        """Let running calls answer a peer that has stopped sending, if it still reads."""
+        with anyio.move_on_after(self._manners.drain_seconds):
+            while self._ledger and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
+                await anyio.sleep(_POLL_SECONDS)
+        self._ledger.cancel_direct()
+
+
+def _as_dict(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if params is None else dict(params)

@@ -1,0 +1,133 @@
+"""The toolbox as an MCP server: listing, calling, progress, cancellation, in both protocol eras.
+
+Built on the SDK's low-level `Server`, so that schemas and result texts stay exactly ours. Who is
+calling is the business of the transport, which hands over a `Peers` as lifespan state.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+
+from flashgrep import __version__
+from flashgrep.tools.answer import Answer
+from flashgrep.tools.caller import Caller
+from flashgrep.tools.toolbox import Listed, Progress, Toolbox
+
+log = logging.getLogger(__name__)
+
+ERROR_META = "flashgrep/error"
+
+Context = ServerRequestContext["Peers", Any]
+
+
+class Peers(Protocol):
+    """Tells the caller behind a request."""
+
+    def caller_of(self, context: Context) -> Caller: ...
+
+
+@dataclass(frozen=True)
+class OnePeer:
+    """A connection: every request on it is its one caller's."""
+
+    caller: Caller
+
+    def caller_of(self, context: Context) -> Caller:
+        return self.caller
+
+
+def build_server(
+    toolbox: Toolbox, *, structured: bool = False, peers: Peers | None = None
+) -> Server[Peers]:
+    """The MCP server over a toolbox; `peers` is for HTTP, where one server has many."""
+    schemas = {listed.name: listed.input_schema for listed in toolbox.listed()}
+
+    async def on_list_tools(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool(listed) for listed in toolbox.listed()])
+
+    async def on_call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        caller = context.lifespan_context.caller_of(context)
+        try:
+            answer = await toolbox.call(params.name, params.arguments, caller, _progress(context))
+        except Exception:
+            # The last boundary: a defect of ours is told as a failed call, its details to the log.
+            log.exception("%s failed", params.name)
+            answer = Answer(
+                f"{params.name} failed inside the server; see its log.", code="io_error"
+            )
+        return _result(answer, structured)
+
+    return Server(
+        "flashgrep",
+        version=__version__,
+        title="flashgrep",
+        instructions=toolbox.instructions,
+        lifespan=_lifespan(peers),
+        get_tool_input_schema=schemas.get,
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+    )
+
+
+def _lifespan(peers: Peers | None) -> Callable[[Any], Any]:
+    @asynccontextmanager
+    async def lifespan(_: Server[Peers]) -> AsyncIterator[Peers | None]:
+        yield peers
+
+    return lifespan
+
+
+def _tool(listed: Listed) -> types.Tool:
+    return types.Tool(
+        name=listed.name,
+        title=listed.title,
+        description=listed.description,
+        input_schema=dict(listed.input_schema),
+        annotations=types.ToolAnnotations(
+            title=listed.title,
+            read_only_hint=listed.read_only,
+            destructive_hint=listed.destructive,
+            idempotent_hint=listed.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _progress(context: Context) -> Progress | None:
+    """A reporter where the caller gave a progress token, else None: tools then report nothing."""
+    if context.meta is None or context.meta.get("progress_token") is None:
+        return None
+    return context.session.report_progress
+
+
+def _result(answer: Answer, structured: bool) -> types.CallToolResult:
+    content: list[types.ContentBlock] = []
+    if answer.image is not None:
+        data = base64.b64encode(answer.image.data).decode("ascii")
+        content.append(types.ImageContent(data=data, mime_type=answer.image.mime_type))
+    if answer.text or answer.image is None:
+        content.append(types.TextContent(text=_unicode(answer.text)))
+    result = types.CallToolResult(content=content, is_error=answer.failed)
+    if answer.code is not None:
+        result.meta = {ERROR_META: answer.code}
+    if structured and answer.structured is not None:
+        result.structured_content = dict(answer.structured)
+    return result
+
+
+def _unicode(text: str) -> str:
+    """The text, with lone surrogates written out: one stray name must not fail the answer."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

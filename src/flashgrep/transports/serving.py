@@ -1,0 +1,193 @@
+"""`flashgrep serve`: binds every listener before anything runs, says where, and serves them all."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import anyio
+
+from flashgrep import __version__
+from flashgrep.errors import SettingsError
+from flashgrep.settings import Settings
+from flashgrep.storage.statedir import StateDirectory
+from flashgrep.tools.caller import Caller, Callers
+from flashgrep.tools.toolbox import Toolbox
+from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
+from flashgrep.transports.gate import Gate
+from flashgrep.transports.protocol import build_server
+from flashgrep.transports.signals import serve_until_signal
+from flashgrep.transports.sockets import LineListener, tcp_manners, unix_manners
+from flashgrep.transports.unixsocket import UnixSocket, bind_unix, peer_is_us
+
+log = logging.getLogger(__name__)
+
+STOP_HINT = "Ctrl-C stops."
+"""The last line of what is told: everything listens by then."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """The token in force, and what the user is told of it."""
+
+    token: str | None
+    told: str
+    shell: str = ""
+    """How a shell command line spells it."""
+
+
+def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
+    """The given token, the generated one, or none."""
+    if settings.no_auth:
+        if settings.token:
+            raise SettingsError("--token and --no-auth exclude each other; give one of them")
+        return Secret(None, "no token is asked for (--no-auth)")
+    if settings.token:
+        return Secret(settings.token, "the one given with --token", "$FLASHGREP_TOKEN")
+    if state is None:
+        token = secrets.token_urlsafe(32)
+        return Secret(
+            token, f"{token} (until this server ends: there is no place to keep it)", token
+        )
+    token, path = state.token(), state.token_path
+    return Secret(token, f"{token} (kept in {path})", f"$(cat '{path}')")
+
+
+Listener = TypeVar("Listener", socket.socket, UnixSocket)
+
+
+def _kept(bound: ExitStack, listener: Listener | None) -> Listener | None:
+    if listener is not None:
+        bound.callback(listener.close)
+    return listener
+
+
+@dataclass
+class Serving:
+    """Bound listeners over one toolbox."""
+
+    toolbox: Toolbox
+    callers: Callers
+    settings: Settings
+    secret: Secret
+    host: Host
+    http: socket.socket | None
+    tcp: socket.socket | None
+    unix: UnixSocket | None
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    def prepare(
+        cls,
+        toolbox: Toolbox,
+        callers: Callers,
+        settings: Settings,
+        workdir: str,
+        state: StateDirectory | None,
+    ) -> Serving:
+        """Bind everything, or raise `SettingsError`."""
+        host = resolve_host(settings.host)
+        check_exposure(settings, host)
+        secret = choose_secret(settings, state)
+        with ExitStack() as bound:
+            http = _kept(bound, bind_port("http_port", settings, host))
+            tcp = _kept(bound, bind_port("tcp_port", settings, host))
+            unix = _kept(bound, bind_unix(settings, workdir))
+            if http is None and tcp is None and unix is None:
+                raise SettingsError("no listener is left; choose a port with --http-port")
+            bound.pop_all()
+        return cls(toolbox, callers, settings, secret, host, http, tcp, unix)
+
+    @property
+    def told(self) -> list[str]:
+        """What the user is told at the start: addresses, token, a line to paste."""
+        lines = [f"flashgrep {__version__}"]
+        if self.http is not None:
+            lines.append(f"  http   {self._url(self.http)}")
+        if self.tcp is not None:
+            lines.append(f"  tcp    {shown(self.tcp)}")
+        if self.unix is not None:
+            lines.append(f"  unix   {self.unix.path}")
+        lines.append(f"  token  {self.secret.told}")
+        if self.http is not None:
+            pasted = self._pasted(self._url(self.http))
+            lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
+        return [*lines, STOP_HINT]
+
+    def _url(self, listener: socket.socket) -> str:
+        """Where clients reach us: a wildcard address is no name the guard would accept."""
+        address = shown(listener)
+        if self.host.wildcard:
+            port = address.rpartition(":")[2]
+            name = next(iter(self.settings.allowed_host), "localhost")
+            address = name if name.endswith(f":{port}") else f"{name}:{port}"
+        return f"http://{address}/mcp"
+
+    def _pasted(self, url: str) -> str:
+        if self.secret.token is None:
+            return url
+        return f'{url} --header "Authorization: Bearer {self.secret.shell}"'
+
+    async def run(self) -> None:
+        """Serve until a signal; sockets and their files are gone afterwards."""
+        try:
+            await serve_until_signal(self._serve)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket file."""
+        for listener in (self.http, self.tcp, self.unix):
+            if listener is not None:
+                listener.close()
+
+    async def _serve(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for listener in self._line_listeners():
+                tasks.start_soon(listener.run)
+            if self.http is not None:
+                tasks.start_soon(self._serve_http, self.http)
+
+    def _line_listeners(self) -> Iterator[LineListener]:
+        server = build_server(self.toolbox, structured=self.settings.structured)
+        if self.tcp is not None:
+            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners())
+        if self.unix is not None:
+            yield LineListener(self.unix.listener, server, self._unix_gate, unix_manners())
+
+    async def _serve_http(self, listener: socket.socket) -> None:
+        from flashgrep.transports.guard import Names
+        from flashgrep.transports.http import build_app, serve_http
+
+        names = Names.of(
+            self._bound_names(),
+            listener.getsockname()[1],
+            self.settings.allowed_host,
+            self.settings.allowed_origin,
+        )
+        app = build_app(
+            self.toolbox, self.callers, names, self.secret.token, self.settings.structured
+        )
+        await serve_http(app, listener)
+
+    def _bound_names(self) -> list[str]:
+        if self.host.wildcard:
+            return []
+        six = self.host.family == socket.AF_INET6
+        return [self.settings.host, f"[{self.host.address}]" if six else self.host.address]
+
+    def _tcp_gate(self, connection: socket.socket) -> Gate:
+        open_to_all = self.secret.token is None
+        caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all)
+        return Gate(caller, self.secret.token, locked=bool(self.settings.token))
+
+    def _unix_gate(self, connection: socket.socket) -> Gate | None:
+        if not peer_is_us(connection):
+            return None
+        return Gate(Caller(f"unix:{next(self._numbers)}"), self.secret.token)

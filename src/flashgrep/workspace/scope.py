@@ -1,0 +1,301 @@
+"""What may be reached: allowed directories, denied patterns, and the opens that enforce them.
+
+A `Place` is where an argument leads once every link is followed. Permission is judged on that
+real path, and the open that follows goes beneath the allowed directory's descriptor and through
+no link, so it reaches that very path or fails. When the tree moved meanwhile, the argument is
+resolved and judged anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from flashgrep import limits
+from flashgrep.errors import (
+    AccessDenied,
+    InvalidParams,
+    IOFailure,
+    NotFound,
+    SettingsError,
+    from_os_error,
+)
+from flashgrep.workspace import names
+from flashgrep.workspace.globs import DenyRules
+from flashgrep.workspace.opening import DIRECTORY, MOVED, O_PATH, REGULAR, STEP, open_beneath
+from flashgrep.workspace.resolving import resolve
+
+OWN_DIRECTORY = b".flashgrep"
+"""Denied wherever it stands: it holds sockets and tokens."""
+_ATTEMPTS = 32
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an argument leads: how the caller named it, and the real path."""
+
+    shown: str
+    path: bytes
+    asked: bytes = field(default=b"", compare=False)
+
+
+class Scope:
+    """The reachable part of the file system."""
+
+    def __init__(
+        self,
+        workdir: str,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        always_denied: Sequence[bytes] = (),
+    ) -> None:
+        self._slash = os.open("/", STEP)
+        self.workdir = _existing_directory(workdir, "--workdir")
+        self.allowed = tuple(_existing_directory(path, "--allow-dir") for path in allow)
+        self.denied = tuple(deny)
+        self.always_denied = tuple(always_denied)
+        try:
+            self._deny = DenyRules(deny, self.workdir)
+        except InvalidParams as error:
+            raise SettingsError(f"--deny-dir: {error.message}") from None
+        self._roots = [(path, os.open(path, STEP)) for path in self.allowed or (b"/",)]
+
+    def close(self) -> None:
+        """Give the directory descriptors back."""
+        for fd in (self._slash, *(fd for _, fd in self._roots)):
+            os.close(fd)
+        self._roots = []
+
+    # ── where does an argument lead ─────────────────────────────────────────────────────────────
+
+    def place(self, text: str) -> Place:
+        """Resolve a path argument and judge it; what it names may not exist."""
+        _check_argument(text)
+        decoded = names.parse(text)
+        if decoded is not None and b"\0" in decoded:
+            raise InvalidParams(f"path names a NUL byte: {text}. No file name holds one")
+        literal = text.encode("utf-8")
+        place = self._place(names.shown(literal), decoded if decoded is not None else literal)
+        if decoded not in (None, literal) and self.kind(place) is None:
+            return self._place(names.shown(literal), literal)
+        return place
+
+    def follow(self, path: bytes) -> Place:
+        """The place an absolute path leads to, as a walk meets it."""
+        return self._place(names.shown(path), path)
+
+    def _place(self, shown: str, raw: bytes) -> Place:
+        asked = raw if raw.startswith(b"/") else self.workdir + b"/" + raw
+        try:
+            real = resolve(self._slash, asked)
+        except OSError as error:
+            raise self._unresolved(error, shown) from None
+        self._judge(real, shown)
+        if raw.endswith((b"/", b"/.")) and self._is_not_directory(real):
+            raise NotFound(f"Path not found: {shown} (it ends in / and names no directory)")
+        return Place(shown, real, asked)
+
+    def _unresolved(self, error: OSError, shown: str) -> Exception:
+        # Inside a scope a broken path tells nothing of what lies outside it.
+        if self.allowed:
+            return AccessDenied(f"Access denied: {shown} cannot be resolved inside the scope")
+        if error.errno == errno.ELOOP:
+            return NotFound(f"Path not found: {shown} (too many symbolic links)")
+        return from_os_error(error, shown)
+
+    def _judge(self, real: bytes, shown: str) -> None:
+        if not self._is_allowed(real):
+            allowed = ", ".join(names.shown(path) for path in self.allowed)
+            raise AccessDenied(
+                f"Access denied: {shown} is outside the allowed directories. Allowed: {allowed}"
+            )
+        if self._is_denied(real):
+            raise AccessDenied(f"Access denied: {shown} matches a denied pattern")
+
+    def permits(self, path: bytes) -> bool:
+        """Whether a real path is allowed and not denied."""
+        return self._is_allowed(path) and not self._is_denied(path)
+
+    def _is_allowed(self, path: bytes) -> bool:
+        return not self.allowed or any(is_within(path, root) for root in self.allowed)
+
+    def _is_denied(self, path: bytes) -> bool:
+        if OWN_DIRECTORY in path.split(b"/"):
+            return True
+        if any(is_within(path, own) for own in self.always_denied):
+            return True
+        return self._deny.denies(path)
+
+    def denies(self, path: bytes) -> bool:
+        """Whether a real path is denied, whatever is allowed."""
+        return self._is_denied(path)
+
+    def denies_below(self, path: bytes) -> bool:
+        """Whether entries below `path` must be judged one by one; walks know our own by name."""
+        return bool(self.denied) or any(is_within(own, path) for own in self.always_denied)
+
+    # ── opening ─────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, place: Place, flags: int, mode: int = 0) -> int:
+        """Open a place through no link; OSError as the kernel says it."""
+
+        def attempt(now: Place) -> int:
+            return open_beneath(*self._beneath(now.path), flags, mode)
+
+        return self._opened(place, attempt)[0]
+
+    def _opened(self, place: Place, attempt: Callable[[Place], int]) -> tuple[int, Place]:
+        """What `attempt` opens, and where; a place that moved is resolved and judged anew."""
+        error: OSError | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return attempt(place), place
+            except OSError as caught:
+                error = caught
+            if error.errno not in MOVED:
+                break
+            again = self._place(place.shown, place.asked or place.path)
+            if again.path == place.path and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                break
+            place = again
+        raise error if error is not None else OSError(errno.EAGAIN, "the tree keeps moving")
+
+    def open_real(self, path: bytes, flags: int) -> int:
+        """Open a real path as a walk has it, through no link, without a second look."""
+        return open_beneath(*self._beneath(path), flags)
+
+    def _beneath(self, path: bytes) -> tuple[int, bytes]:
+        for root, fd in self._roots:
+            if is_within(path, root):
+                return fd, path[len(root) :].lstrip(b"/")
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+
+    def status(self, place: Place) -> os.stat_result | None:
+        """What stands at a place, or None where nothing does."""
+        try:
+            fd = self.open(place, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return None
+            raise from_os_error(error, place.shown) from None
+        try:
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def kind(self, place: Place) -> str | None:
+        """`file`, `directory`, `other`, or None where nothing is."""
+        status = self.status(place)
+        if status is None:
+            return None
+        if stat.S_ISREG(status.st_mode):
+            return "file"
+        return "directory" if stat.S_ISDIR(status.st_mode) else "other"
+
+    def open_regular(self, place: Place, write: bool = False) -> tuple[int, os.stat_result]:
+        """Open a regular file; anything else is refused without being touched.
+
+        Looked at by `O_PATH` first: opening a device can have effects of its own.
+        """
+        _require_regular(self.kind(place), place)
+        flags = (REGULAR & ~os.O_ACCMODE) | (os.O_RDWR if write else os.O_RDONLY)
+        try:
+            fd = self.open(place, flags)
+        except OSError as error:
+            raise from_os_error(error, place.shown) from None
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(fd)
+            raise IOFailure(f"{place.shown} changed while it was opened; try again")
+        return fd, status
+
+    def open_directory(self, place: Place) -> int:
+        """Open a directory for listing."""
+        try:
+            return self.open(place, DIRECTORY)
+        except OSError as error:
+            raise from_os_error(error, place.shown) from None
+
+    def open_parent(self, place: Place, create: bool = False) -> tuple[int, Place]:
+        """Open the directory a place stands in; `create` makes parents.
+
+        Gives the place as it is now: when the tree moved, all of it is judged anew and not the
+        directory alone, for the same name may be denied where the directory leads now.
+        """
+        try:
+            return self._opened(place, lambda now: self._open_parent(now, create))
+        except OSError as error:
+            raise from_os_error(error, place.shown) from None
+
+    def _open_parent(self, place: Place, create: bool) -> int:
+        parent, _, name = place.path.rpartition(b"/")
+        if not name or not self._is_allowed(parent or b"/"):
+            raise InvalidParams(f"{place.shown} is a directory, not a file")
+        try:
+            return open_beneath(*self._beneath(parent or b"/"), DIRECTORY)
+        except FileNotFoundError:
+            if not create:
+                raise
+        return self._make_directories(parent)
+
+    def _make_directories(self, parent: bytes) -> int:
+        root, relative = self._beneath(parent)
+        current = os.open(b".", DIRECTORY, dir_fd=root)
+        for name in filter(None, relative.split(b"/")):
+            try:
+                following = _made(current, name)
+            finally:
+                os.close(current)
+            current = following
+        return current
+
+    def _is_not_directory(self, real: bytes) -> bool:
+        return self.kind(Place("", real)) not in ("directory", None)
+
+
+def _made(directory: int, name: bytes) -> int:
+    try:
+        return os.open(name, DIRECTORY, dir_fd=directory)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # another call may make it first
+            os.mkdir(name, dir_fd=directory)
+        return os.open(name, DIRECTORY, dir_fd=directory)
+
+
+def _require_regular(kind: str | None, place: Place) -> None:
+    if kind is None:
+        raise NotFound(f"Path not found: {place.shown}")
+    if kind == "directory":
+        raise InvalidParams(f"{place.shown} is a directory, not a file")
+    if kind == "other":
+        raise InvalidParams(f"{place.shown} is not a regular file (a pipe, socket or device)")
+
+
+def is_within(path: bytes, root: bytes) -> bool:
+    """Whether `path` is `root` or below it, by component."""
+    return root == b"/" or path == root or path.startswith(root + b"/")
+
+
+def _existing_directory(text: str, flag: str) -> bytes:
+    real = os.path.realpath(os.fsencode(text))
+    if not os.path.isdir(real):
+        raise SettingsError(f"{flag}: {text!r} is not an existing directory")
+    return real
+
+
+def _check_argument(text: str) -> None:
+    if not text:
+        raise InvalidParams("path must not be empty; use . for the working directory")
+    if len(text) > limits.PATH_CHARS:
+        raise InvalidParams(
+            f"path has {len(text):,} characters; the longest accepted is {limits.PATH_CHARS:,}"
+        )
+    if names.has_control(text):
+        raise InvalidParams(
+            f"path holds a control character: {names.shown(text.encode('utf-8'))}. "
+            "Name such files the way glob and grep print them (\\n, \\t, \\xNN)"
+        )

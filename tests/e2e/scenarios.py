@@ -1,0 +1,171 @@
+"""Every scenario of the two requirement documents, under its requirement, and the tie to its test.
+
+A test carries a scenario's title by `@scenario("…")`; `test_requirements_covered.py` fails when a
+title has no test, or a test a title that stands here nowhere. The documents themselves are kept
+elsewhere: a changed scenario is changed here by hand, in the same commit as its test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def scenario(title: str) -> Callable[[Test], Test]:
+    """Tie a test to the scenario with this title."""
+
+    def carry(test: Test) -> Test:
+        test.__dict__["scenario"] = title
+        return test
+
+    return carry
+
+
+GREP: Final[Mapping[str, tuple[str, ...]]] = {
+    "Search file contents with regex pattern": (
+        "Simple literal search",
+        "Regex pattern search",
+        "Invalid regex pattern",
+        "Empty pattern",
+    ),
+    "Search path defaults to session cwd": (
+        "Path omitted defaults to cwd",
+        "Relative path resolved against cwd",
+        "Absolute path used directly",
+        "Path is a single file",
+        "Path does not exist",
+    ),
+    "File filtering via include glob": (
+        "Include filter matches",
+        "Include filter with no matches",
+        "Include filter omitted",
+    ),
+    "File type filtering via type parameter": (
+        "Type filter matches",
+        "Compound type filter",
+        "Type alias",
+        "Invalid type name",
+        "Type and include both specified",
+    ),
+    "Three output modes": (
+        "Content mode",
+        "Files with matches is the default",
+        "Files with matches mode",
+        "Count mode",
+        "Invalid output mode",
+    ),
+    "Content mode line number display": (
+        "Line numbers shown by default",
+        "Line numbers suppressed",
+        "Multiple matches in same file",
+        "Line numbers ignored outside content mode",
+    ),
+    "Context lines in content mode": (
+        "Before context",
+        "After context",
+        "Context shorthand",
+        "Explicit overrides shorthand",
+        "Overlapping context merged",
+        "Non-contiguous matches separated within file",
+        "Separator between different files",
+        "No separator for adjacent matches in same file",
+        "Context at file boundaries",
+        "Context ignored outside content mode",
+    ),
+    "Case-insensitive search": (
+        "Case-insensitive match",
+        "Case-sensitive by default",
+    ),
+    "Pagination via head_limit and offset": (
+        "head_limit truncates results",
+        "Unlimited by default",
+        "Offset skips results",
+        "Offset without head_limit",
+        "Offset exceeds total results",
+    ),
+    "Skip binary files": (
+        "Binary file skipped",
+        "JSON file searched",
+        "Text file searched",
+    ),
+    "Skip noise directories": (
+        ".git directory skipped",
+        "node_modules skipped",
+        "Nested node_modules skipped",
+    ),
+    "Respect .gitignore patterns": (
+        "Build output ignored",
+        "Generated files ignored",
+        "Nested gitignore overrides parent",
+        "No gitignore file present",
+    ),
+    "Follow symlinks during traversal": (
+        "Symlinked directory searched",
+        "Circular symlink detected",
+        "Symlinked file searched",
+    ),
+    "Multiline matching": (
+        "Multiline pattern spans lines",
+        "Multiline disabled by default",
+        "Multiline in files_with_matches mode",
+    ),
+    "Files with matches sorted by modification time": (
+        "Newest files first",
+        "Sorting does not affect other modes",
+    ),
+    "Path scoping enforcement": (
+        "Search root outside allow list",
+        "Files matching deny pattern skipped",
+        "No scoping when no allow-dir set",
+    ),
+    "Parameter naming conditional on --anthropic-compat": (
+        "Normal mode parameter names",
+        "Compat mode parameter names",
+        "Compat mode schema exposes Claude Code names",
+    ),
+    "Result paths are relative to search root": (
+        "Relative paths in directory search",
+        "Single file search path",
+    ),
+}
+
+
+FILES: Final[Mapping[str, tuple[str, ...]]] = {
+    "View file contents": (
+        "Read entire file",
+        "Read line range",
+        "view_range end clamped to file length",
+        "view_range start exceeds file length",
+        "Invalid view_range start",
+        "Long line truncation",
+        "Efficient range reading",
+    ),
+    "View detects binary files": ("Binary file detected",),
+    "View lists directories": (
+        "Directory listing",
+        "Dotfiles visible except .git",
+        "Symlinks indicated in listing",
+    ),
+    "Replace unique string in file": (
+        "Successful unique replacement",
+        "String not found",
+        "Ambiguous match (multiple occurrences, replace_all false)",
+        "Deletion (empty new_str)",
+        "Replace all occurrences",
+        "Replace all with no match",
+    ),
+    "Create or overwrite a file": (
+        "Create new file",
+        "Overwrite existing file",
+    ),
+    "View returns image files as ImageContent": (
+        "PNG file returned as ImageContent",
+        "JPEG file returned as ImageContent",
+        "Image with wrong extension still detected",
+        "SVG file detected by extension",
+        "Image file exceeding size limit",
+        "Unrecognized binary file still shows size message",
+    ),
+}

@@ -1,0 +1,254 @@
+"""Hostile paths × every tool × every transport: none accepted, nothing outside read or written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+import pytest
+from mcp import ClientSession
+from tests.e2e.hostile import CANARY, EVERY, ROWS, WRITERS, Row, World, arguments
+from tests.transports.clients import (
+    FLASHGREP,
+    HANDSHAKE,
+    KINDS,
+    RawLines,
+    Server,
+    connect,
+    environment,
+    join,
+    request,
+    serving,
+    tool_call,
+)
+
+CODES = frozenset({"access_denied", "not_found", "invalid_params", "too_large", "io_error"})
+
+
+@pytest.fixture(scope="module")
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("h"))
+
+
+@pytest.fixture
+def world(shared_world: World) -> Iterator[World]:
+    """The world as it was made, and proof after the test that nothing outside was touched."""
+    before = shared_world.untouchable()
+    yield shared_world
+    assert shared_world.untouchable() == before
+    shared_world.clean()
+
+
+@pytest.fixture(scope="module")
+def server(shared_world: World) -> Iterator[Server]:
+    """One server for the three transports that share one."""
+    with serving(shared_world.ws, shared_world.flags) as running:
+        yield running
+
+
+@asynccontextmanager
+async def _session(kind: str, world: World, server: Server) -> AsyncIterator[ClientSession]:
+    if kind == "stdio":
+        async with connect(kind, world.ws, world.flags) as session:
+            yield session
+    else:
+        async with join(server, kind) as session:
+            yield session
+
+
+def test_there_are_enough_hostile_paths() -> None:
+    assert len({row.path for row in ROWS if row.tools == EVERY and not row.literal}) >= 60
+    assert len({row.why for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_hostile_path_is_accepted(kind: str, world: World, server: Server) -> None:
+    wrong: list[str] = []
+
+    async def main() -> None:
+        async with _session(kind, world, server) as session:
+            for row in ROWS:
+                await _try(session, world, row, wrong)
+            wrong.extend(await _whole_tree(session))
+
+    anyio.run(main)
+    assert wrong == []
+
+
+async def _try(session: ClientSession, world: World, row: Row, wrong: list[str]) -> None:
+    """One path on every tool at once; those that make files come last."""
+
+    async def judge(tool: str) -> None:
+        wrong.extend(await _judged(session, world, row, tool))
+
+    for writes in (False, True):
+        async with anyio.create_task_group() as calls:
+            for tool in row.tools:
+                if (tool in WRITERS) is writes:
+                    calls.start_soon(judge, tool)
+
+
+async def _judged(session: ClientSession, world: World, row: Row, tool: str) -> list[str]:
+    """What is wrong with the answer to one call."""
+    result = await session.call_tool(tool, arguments(tool, world.path(row)))
+    told = _told(result)
+    wrong = [f"{tool}, {row.why}: shows the canary"] if CANARY in told else []
+    if row.literal and tool in WRITERS:
+        return wrong  # it names a new file inside; that it is inside is seen by what is outside
+    if not result.is_error:
+        wrong.append(f"{tool}, {row.why}: accepted: {told[:200]}")
+    elif (result.meta or {}).get("flashgrep/error") not in CODES:
+        wrong.append(f"{tool}, {row.why}: {result.meta}: {told[:200]}")
+    return wrong
+
+
+async def _whole_tree(session: ClientSession) -> list[str]:
+    """Searches and listings of the workspace itself see nothing of what its links lead to."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("grep", {"pattern": "CANAR[Y]", "output_mode": "content"}),
+        ("grep", {"pattern": "CANAR[Y]", "output_mode": "count", "multiline": True}),
+        ("glob", {"pattern": "**/secret.txt"}),
+        ("glob", {"pattern": "**/secret.txt", "follow_symlinks": True}),
+        ("glob", {"pattern": "**", "type": "directory", "follow_symlinks": True}),
+        ("view", {"path": "."}),
+    ]
+    wrong = []
+    for tool, given in calls:
+        result = await session.call_tool(tool, given)
+        told = _told(result)
+        if result.is_error or CANARY in told or "l-dir/" in told or "denied/" in told:
+            wrong.append(f"{tool} {given}: {told}")
+    return wrong
+
+
+def _told(result: types.CallToolResult) -> str:
+    return result.model_dump_json()
+
+
+# ── what the SDK's own client cannot send ───────────────────────────────────────────────────────
+
+SURROGATES = ("\ud800", "good\udcff.txt", "\udfff/../../outside/secret.txt")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lone_surrogate_is_refused(kind: str, world: World, server: Server) -> None:
+    """JSON can spell half a character; no file is called so, and UTF-8 cannot carry it."""
+    with _raw(kind, world, server) as ask:
+        for path in SURROGATES:
+            for tool in EVERY:
+                answer = ask(tool_call(tool, 7, **arguments(tool, path)))
+                assert _is_refused(answer), (tool, path, answer)
+        alive = ask(tool_call("view", 8, path="good.txt"))
+    assert alive["result"]["content"][0]["text"] == "     1\tgood"
+
+
+def _is_refused(answer: Any) -> bool:
+    """As a result with a code, or as a broken message before any tool saw it."""
+    if "error" in answer:
+        return answer["error"]["code"] in (-32700, -32600, -32602)
+    result = answer["result"]
+    return bool(result["isError"]) and result["_meta"]["flashgrep/error"] == "invalid_params"
+
+
+Ask = Callable[[dict[str, Any]], Any]
+
+
+@contextmanager
+def _raw(kind: str, world: World, server: Server) -> Iterator[Ask]:
+    """A function that sends a message as it is and gives the answer."""
+    if kind == "stdio":
+        with _raw_stdio(world) as ask:
+            yield ask
+    elif kind == "http":
+        with _raw_http(server) as ask:
+            yield ask
+    else:
+        with RawLines(server.open_tcp() if kind == "tcp" else server.open_unix()) as lines:
+            if kind == "tcp":
+                lines.ask("auth", 0, token=server.token)
+            lines.start()
+            yield lambda message: _asked(lines, message)
+
+
+def _asked(lines: RawLines, message: dict[str, Any]) -> Any:
+    lines.send(message)
+    return lines.receive()
+
+
+@contextmanager
+def _raw_stdio(world: World) -> Iterator[Ask]:
+    command = [*FLASHGREP, "mcp", "--workdir", str(world.ws), *world.flags]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(world.home),
+    ) as process:
+        sink, source = process.stdin, process.stdout
+        assert sink is not None
+        assert source is not None
+
+        def send(message: dict[str, Any]) -> None:
+            sink.write(json.dumps(message).encode() + b"\n")
+            sink.flush()
+
+        def ask(message: dict[str, Any]) -> Any:
+            send(message)
+            return json.loads(source.readline())
+
+        ask(request("initialize", 0, **HANDSHAKE))
+        send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield ask
+
+
+@contextmanager
+def _raw_http(server: Server) -> Iterator[Ask]:
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    with httpx2.Client(trust_env=False, timeout=30, headers=headers) as client:
+
+        def ask(message: dict[str, Any]) -> Any:
+            answer = client.post(server.url, content=json.dumps(message).encode())
+            if session := answer.headers.get("mcp-session-id"):
+                client.headers["mcp-session-id"] = session
+            return _body(answer)
+
+        ask(request("initialize", 0, **HANDSHAKE))
+        ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield ask
+
+
+def _body(answer: httpx2.Response) -> Any:
+    """The one message of an answer, be it JSON or an event stream."""
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        data = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
+        return json.loads(next(line for line in data if line.strip()))
+    return json.loads(answer.text) if answer.text else None
+
+
+def test_honest_links_are_followed_all_the_same(world: World, server: Server) -> None:
+    """Refusing everything would pass the tests above."""
+    made = {"honest": "good.txt", "sub/back": "../../ws/good.txt", "below": str(world.ws / "sub")}
+    for name, target in made.items():
+        (world.ws / name).symlink_to(target)
+
+    async def main() -> list[str]:
+        async with join(server, "unix") as session:
+            paths = ["honest", "sub/back", "below/back", str(world.ws / "honest")]
+            return [_told(await session.call_tool("view", {"path": path})) for path in paths]
+
+    told = anyio.run(main)
+    for name in made:
+        (world.ws / name).unlink()
+    assert all("good" in text and '"is_error":false' in text for text in told), told

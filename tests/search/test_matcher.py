@@ -1,0 +1,119 @@
+"""The fast ways of matching give the definition's answer."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import example, given, settings
+
+from flashgrep.search.counting import Counter, matching_lines
+from flashgrep.search.haystack import lines_of
+from flashgrep.search.literals import needs_newline, required_literals
+from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled, split_lines
+from flashgrep.search.pattern import matching_lines as defined_lines
+from tests.search.strategies import patterns, texts
+
+CASES = 50_000 if os.environ.get("FLASHGREP_HEAVY") else 1_000
+
+
+def fast_lines(spec: PatternSpec, text: bytes) -> list[int]:
+    """Line numbers as the matcher finds them in the prepared buffer."""
+    buffer = lines_of(text)
+    found = matching_lines(LineMatcher(spec), (buffer, 0, len(buffer)))
+    return [buffer.count(b"\n", 0, start) for start, _ in found]
+
+
+@settings(max_examples=CASES, deadline=None)
+@given(patterns(), texts())
+@example(PatternSpec("$"), b"")
+@example(PatternSpec("x*"), b"a\n")
+@example(PatternSpec("^$"), b"a\n\n")
+@example(PatternSpec("a$"), b"a\r\nb\ra\r")
+@example(PatternSpec(r"\s"), b"a\n\r\r\n")
+@example(PatternSpec("[^a]"), b"\n\na\n")
+@example(PatternSpec("(?i)s"), "ſ".encode())
+@example(PatternSpec("ab|_1"), b"a_1\nab")
+def test_the_buffer_matcher_finds_the_lines_of_the_definition(
+    spec: PatternSpec, text: bytes
+) -> None:
+    assert fast_lines(spec, text) == defined_lines(spec, text)
+
+
+@settings(max_examples=CASES, deadline=None)
+@given(patterns(), texts(12))
+def test_every_matching_line_holds_a_required_literal(spec: PatternSpec, text: bytes) -> None:
+    literals = required_literals(spec.source)
+    if literals is None or spec.case_insensitive:
+        return
+    regex = compiled(spec.flagged)
+    for line in split_lines(text):
+        if regex.Match(UNANCHORED, line, 0, len(line))[0][0] >= 0:
+            assert any(literal in line for literal in literals)
+
+
+@settings(max_examples=CASES // 4, deadline=None)
+@given(patterns(), texts())
+def test_counts_agree_with_the_lines_found(spec: PatternSpec, text: bytes) -> None:
+    buffer = lines_of(text)
+    count = Counter(spec, "lines").in_lines(buffer, 0, len(buffer))
+    exists = Counter(spec, "files").in_lines(buffer, 0, len(buffer))
+    assert count == len(defined_lines(spec, text))
+    assert exists == (count > 0)
+
+
+def test_a_common_literal_with_a_rare_pattern_is_still_found_in_every_line() -> None:
+    rare = {0, 777, 5_000, 9_999}
+    text = b"".join(
+        b"struct thing_ops x_ops = {\n" if n in rare else b"struct other *pointer;\n" * 1
+        for n in range(10_000)
+    )
+    spec = PatternSpec(r"[a-z]+ \w+_ops \w+_ops = \{")
+    assert set(fast_lines(spec, text)) == rare
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("mutex_lock", {b"mutex_lock"}),
+        (r"\bfoo_bar\b", {b"foo_bar"}),
+        (r"[A-Z]+_SUSPEND", {b"_SUSPEND"}),
+        (r"spin_lock\(&\w+->lock", {b"spin_lock(&"}),
+        ("TODO|FIXME", {b"TODO", b"FIXME"}),
+        ("(?:abc|de)f+ghi", {b"ghi"}),
+        ("(abc|defg)", {b"abc", b"defg"}),
+        ("ab?cd", {b"cd"}),
+        ("ab{0,3}", {b"a"}),
+        ("ab{2}cde", {b"cde"}),
+        ("x(foo)?yz", {b"yz"}),
+        # not understood, or nothing required
+        ("(?i)foo", None),
+        ("a*", None),
+        ("foo|b*", None),
+        (r"\w+\s+\w+", None),
+        ("interface{}", None),
+        (r"\Qa.b\E", None),
+        (r"\x41BC", None),
+        ("(?=foo)", None),
+    ],
+)
+def test_required_literals(pattern: str, expected: set[bytes] | None) -> None:
+    assert required_literals(pattern) == (frozenset(expected) if expected else None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"foo\nbar", True),
+        ("a\nb", True),
+        (r"(a\nb|c\n)", True),
+        (r"a\n?b", False),
+        (r"a|\n", False),
+        ("foo", False),
+        (r"\s", False),
+        (r"[\n]", False),
+    ],
+)
+def test_a_pattern_that_needs_a_newline_is_known(pattern: str, expected: bool) -> None:
+    assert needs_newline(pattern) is expected

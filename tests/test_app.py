@@ -1,0 +1,108 @@
+"""The composition root: what is joined, what is refused, what a model is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from flashgrep.app import Application, build
+from flashgrep.errors import SettingsError
+from flashgrep.settings import read_settings
+from flashgrep.tools.caller import Caller
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    path = tmp_path / "workspace"
+    path.mkdir()
+    return path
+
+
+def made(place: Path, **given: Any) -> Application:
+    cache = {"XDG_CACHE_HOME": str(place.parent / "cache")}
+    return build(read_settings({"workdir": str(place), **given}, {}), cache)
+
+
+NORMAL = "grep glob view str_replace create_file"
+COMPAT = "grep glob read edit write"
+LISTS: list[tuple[dict[str, Any], str]] = [
+    ({}, NORMAL),
+    ({"anthropic_compat": True}, COMPAT),
+    ({"toolsets": "files"}, NORMAL),
+    ({"disable_tools": "view,glob"}, "grep str_replace create_file"),
+    ({"disable_tools": "edit", "anthropic_compat": True}, "grep glob read write"),
+    ({"disable_tools": "edit"}, NORMAL),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), LISTS, ids=range(len(LISTS)))
+def test_what_is_listed(workdir: Path, given: dict[str, Any], expected: str) -> None:
+    application = made(workdir, **given)
+    try:
+        assert " ".join(tool.name for tool in application.toolbox.listed()) == expected
+    finally:
+        application.close()
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"workdir": "/no/such/place"}, "--workdir.*/no/such/place"),
+    ({"allow_dir": ["/no/such/place"]}, "--allow-dir.*/no/such/place"),
+    ({"deny_dir": ["[a"]}, "--deny-dir.*unclosed"),
+    ({"disable_tools": "grep,gerp"}, "unknown tool 'gerp'; valid: grep, glob"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), REFUSED, ids=range(len(REFUSED)))
+def test_a_setting_that_cannot_be_is_named_with_the_valid_ones(
+    workdir: Path, given: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(SettingsError, match=text):
+        made(workdir, **given)
+
+
+def test_a_state_directory_around_the_workspace_is_refused(workdir: Path) -> None:
+    with pytest.raises(SettingsError, match="--state-dir"):
+        made(workdir, state_dir=str(workdir.parent))
+
+
+def test_the_instructions_name_scope_and_stay_short(workdir: Path) -> None:
+    allowed = [workdir / f"{number}-{'n' * 200}" for number in range(30)]
+    for path in allowed:
+        path.mkdir()
+    denied = [f"**/{'d' * 100}{number}" for number in range(30)]
+    for given in ({}, {"allow_dir": [str(path) for path in allowed], "deny_dir": denied}):
+        application = made(workdir, **given)
+        text = application.toolbox.instructions
+        application.close()
+        assert len(text.encode("utf-8")) < 2048
+        assert str(workdir) in text
+        assert ("Only these directories are reachable" in text) == bool(given)
+
+
+def test_without_a_place_for_state_the_tools_still_write(workdir: Path) -> None:
+    (workdir.parent / "cache").write_text("in the way", encoding="utf-8")
+    application = made(workdir)
+    try:
+        assert application.state is None
+        arguments = {"path": str(workdir / "new"), "content": "x"}
+        call = application.toolbox.call
+        answer = anyio.run(lambda: call("create_file", arguments, Caller("c")))
+        assert not answer.failed, answer.text
+        assert (workdir / "new").read_text(encoding="utf-8") == "x"
+    finally:
+        application.close()
+
+
+def test_the_state_directory_is_denied_to_the_tools(workdir: Path) -> None:
+    application = made(workdir, state_dir=str(workdir / "state"))
+    try:
+        assert application.state is not None
+        application.state.token()
+        arguments = {"path": str(application.state.token_path)}
+        answer = anyio.run(lambda: application.toolbox.call("view", arguments, Caller("c")))
+        assert answer.code == "access_denied"
+    finally:
+        application.close()

@@ -1,0 +1,93 @@
+"""Names on the wire: any bytes become one printable line, and come back unchanged."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashgrep.workspace.names import has_control, parse, shown
+
+TABLE = [
+    (b"plain.txt", "plain.txt"),
+    (b"with space", "with space"),
+    ("grün/日本.txt".encode(), "grün/日本.txt"),
+    ("family 👩‍👧.txt".encode(), "family 👩‍👧.txt"),
+    (b"line\nbreak", "line\\nbreak"),
+    (b"tab\tand\rreturn", "tab\\tand\\rreturn"),
+    (b"escape\x1b[31m", "escape\\x1b[31m"),
+    (b"bell\x07 delete\x7f", "bell\\x07 delete\\x7f"),
+    (b"back\\slash", "back\\\\slash"),
+    (b"looks like \\n", "looks like \\\\n"),
+    (b"latin\xe9", "latin\\xe9"),
+    (b"half \xf0\x9f of a smiley", "half \\xf0\\x9f of a smiley"),
+    (b"\xff\xfe", "\\xff\\xfe"),
+    (b"overlong \xc0\xaf", "overlong \\xc0\\xaf"),
+    (b"surrogate \xed\xa0\x80", "surrogate \\xed\\xa0\\x80"),
+    ("next line\x85".encode(), "next line\\xc2\\x85"),
+    ("line separator\u2028".encode(), "line separator\\xe2\\x80\\xa8"),
+    ("turned \u202etxt.exe".encode(), "turned \\xe2\\x80\\xaetxt.exe"),
+    ("mark \ufeffinside".encode(), "mark \\xef\\xbb\\xbfinside"),
+    (b"", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), TABLE, ids=[text for _, text in TABLE])
+def test_a_name_is_shown_as_tabled_and_read_back(name: bytes, text: str) -> None:
+    assert shown(name) == text
+    assert parse(text) == name
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_come_back_from_one_printable_line(name: bytes) -> None:
+    text = shown(name)
+    assert parse(text) == name
+    assert len(text.splitlines()) <= 1
+    assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+    assert not [c for c in text if unicodedata.bidirectional(c) in _TURNING]
+    text.encode("utf-8")
+
+
+_TURNING = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
+
+
+@given(st.text(alphabet="ab\\nxtr/.0e2f", max_size=12))
+def test_an_escape_that_shown_never_writes_is_no_escape(text: str) -> None:
+    """Two texts never name one file by escapes, so none hides what it names."""
+    name = parse(text)
+    assert name is None or shown(name) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\x2e\\x2e/x",
+        "..\\x2fx",
+        "\\x41",
+        "\\q",
+        "dir\\other",
+        "trailing\\",
+        "\\xZZ",
+        "\\xE9",
+        "\\x0a",
+    ],
+)
+def test_what_shown_could_not_have_written_is_not_read_as_an_escape(text: str) -> None:
+    assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("plain", False),
+        ("grün", False),
+        ("a\nb", True),
+        ("\0", True),
+        ("\x1b", True),
+        ("\x7f", True),
+    ],
+)
+def test_raw_controls_are_noticed(text: str, holds: bool) -> None:
+    assert has_control(text) is holds
