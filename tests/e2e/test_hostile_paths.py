@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from random import Random
 from typing import Any
 
 import anyio
@@ -252,3 +254,58 @@ def test_honest_links_are_followed_all_the_same(world: World, server: Server) ->
     for name in made:
         (world.ws / name).unlink()
     assert all("good" in text and '"is_error":false' in text for text in told), told
+
+
+ODD_NAMES = [
+    b"new\nline",
+    b"tab\tand return\r",
+    b"\x1b[31mred",
+    b"back\\slash",
+    b"\\n is not a newline",
+    b"\\x41 is not an A",
+    b"latin \xe9",
+    b"\xff\xfe\xfd",
+    b"a:12:fake row",
+    b"--",
+    b" spaces ",
+    b"...",
+    b"quote'\"quote",
+    b"*?[a]{b,c}",
+    b"%41",
+    "\u202eturned".encode(),
+    "line\u2028separator".encode(),
+    "日本 ✓".encode(),
+    *(bytes(Random(seed).choices(range(1, 47), k=9)) + b"\x90" for seed in range(20)),
+]
+
+
+def test_an_odd_name_is_reached_by_what_glob_and_grep_print(world: World, server: Server) -> None:
+    """Any bytes in a name: one printed line, which the other tools take as it stands."""
+    odd = world.ws / "odd"
+    odd.mkdir()
+    for number, name in enumerate(ODD_NAMES):
+        (odd / os.fsdecode(name)).write_text(f"needle {number}\n", encoding="utf-8")
+
+    async def main() -> tuple[list[str], list[str], list[str]]:
+        async with join(server, "unix") as session:
+            globbed = await _lines(session, "glob", pattern="*", path="odd")
+            grepped = await _lines(session, "grep", pattern="needle", path="odd")
+            viewed = []
+            for name in globbed:
+                path = f"odd/{name}"
+                await _lines(session, "str_replace", path=path, old_str="needle", new_str="found")
+                viewed += await _lines(session, "view", path=path)
+            return globbed, grepped, viewed
+
+    globbed, grepped, viewed = anyio.run(main)
+    assert sorted(globbed) == sorted(grepped)
+    expected = [f"     1\tfound {number}" for number in range(len(ODD_NAMES))]
+    assert sorted(viewed) == sorted(expected)
+
+
+async def _lines(session: ClientSession, tool: str, **given: Any) -> list[str]:
+    result = await session.call_tool(tool, given)
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    assert not result.is_error, block.text
+    return block.text.split("\n")

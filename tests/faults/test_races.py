@@ -27,7 +27,7 @@ from flashgrep.tools.caller import Caller
 from flashgrep.workspace import opening
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-ATTEMPTS = 50_000 if HEAVY else 600  # for each of the two ways to open
+ATTEMPTS = 50_000 if HEAVY else 500  # for each of the two ways to open
 NAIVE_ATTEMPTS = 100_000
 CANARY = "CANARY-51d0e7"
 SECRET = f"BODY {CANARY}\n"
@@ -36,14 +36,17 @@ ATTACKER = Path(__file__).with_name("attacker.py")
 
 
 class World:
-    """A workspace whose `dir`, `a/b`, `file.txt` and `door` change places with links."""
+    """A workspace of which some files and directories change places with links."""
 
     def __init__(self, top: Path) -> None:
         self.top = Path(os.path.realpath(top))
         self.ws, self.outside, self.spare = (self.top / n for n in ("ws", "outside", "spare"))
-        for directory in ("dir", "a/b", "door", "vault"):
+        for directory in ("dir", "a/b", "door", "vault", "many"):
             (self.ws / directory).mkdir(parents=True)
             (self.ws / directory / "key.txt").write_text(INSIDE, encoding="utf-8")
+        for number in range(60):  # a search lists them, and is late for the last
+            (self.ws / "many" / f"{number}.txt").write_text(INSIDE, encoding="utf-8")
+        (self.ws / "many" / "z.txt").write_text(INSIDE, encoding="utf-8")
         (self.ws / "file.txt").write_text(INSIDE, encoding="utf-8")
         (self.ws / "vault" / "key.txt").write_text(SECRET, encoding="utf-8")
         self.outside.mkdir()
@@ -54,6 +57,7 @@ class World:
             "dir": self.outside,
             "a/b": self.outside,
             "file.txt": self.outside / "secret.txt",
+            "many/z.txt": self.outside / "secret.txt",
             "door": self.ws / "vault",  # inside, but what is in it is denied
         }
         for name, target in self._links.items():
@@ -90,8 +94,10 @@ class Tally:
     escapes: list[str] = field(default_factory=list)
     strikes: int = 0
 
-    def take(self, code: str | None, text: str) -> None:
-        if CANARY in text:
+    def take(self, code: str | None, text: str, given: dict[str, Any] | None = None) -> None:
+        """Count an answer; to find what stands outside only, or to show it, is an escape."""
+        is_found = given is not None and given.get("pattern") == OUTSIDE and code is None
+        if CANARY in text or (is_found and not text.startswith("No matches found")):
             self.escapes.append(text)
         self.answers[code or "answered"] += 1
 
@@ -138,6 +144,7 @@ def application(world: World, way: str) -> Iterator[Application]:
 
 Call = tuple[str, dict[str, Any]]
 
+OUTSIDE = "CANAR[Y]"
 SEARCH = {"pattern": "CANAR[Y]|BODY", "output_mode": "content"}
 SCRIPTS: dict[str, list[Call]] = {
     "view": [
@@ -170,6 +177,8 @@ SCRIPTS: dict[str, list[Call]] = {
         ("grep", {**SEARCH, "path": "file.txt"}),
         ("grep", {**SEARCH, "path": "door"}),
         ("grep", {**SEARCH, "path": "a", "multiline": True}),
+        ("grep", {"pattern": OUTSIDE, "path": "many"}),
+        ("grep", {"pattern": OUTSIDE, "output_mode": "count"}),
     ],
 }
 
@@ -203,7 +212,7 @@ async def _attempts(
     for number in range(attempts):
         tool, given = script[number % len(script)]
         answer = await application.toolbox.call(tool, given, caller)
-        tally.take(answer.code, answer.text)
+        tally.take(answer.code, answer.text, given)
 
 
 @pytest.mark.fault
@@ -218,18 +227,17 @@ def test_no_swap_leads_a_search_process_out_of_its_scope(
     before = world.untouchable()
     tally = Tally()
     script: list[Call] = [
-        ("grep", {"pattern": "CANAR[Y]", "output_mode": "content"}),
-        ("grep", {"pattern": "CANAR[Y]", "output_mode": "content", "path": "dir/large.txt"}),
-        ("grep", {"pattern": "CANAR[Y]", "path": "dir"}),
+        ("grep", {"pattern": OUTSIDE, "output_mode": "content"}),
+        ("grep", {"pattern": OUTSIDE, "output_mode": "content", "path": "dir/large.txt"}),
+        ("grep", {"pattern": OUTSIDE, "path": "dir"}),
     ]
     with attack(world, tally):
         anyio.run(_attempts, application, script, ATTEMPTS // 20, tally)
-    found = [text for text in tally.escapes if CANARY in text]
     tell(
         f"workers by {way}: {tally.attempts:,} attempts, {tally.strikes:,} swaps, "
-        f"{len(found)} escapes"
+        f"{len(tally.escapes)} escapes; {dict(tally.answers)}"
     )
-    assert found == []
+    assert tally.escapes == []
     assert world.untouchable() == before
 
 

@@ -86,7 +86,8 @@ class Server:
 
 def environment(home: Path) -> dict[str, str]:
     """An environment in which nothing of the machine's own settings is seen."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    hidden = ("FLASHGREP_", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
 from flashgrep.tools.caller import Caller
 from flashgrep.tools.toolbox import Toolbox
@@ -35,7 +36,9 @@ def private_streams() -> Iterator[tuple[int, int]]:
     try:
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        yield incoming, outgoing
+        # Python's own stdout is buffered: what is in it must not come out once 1 is the wire again.
+        with redirect_stdout(sys.stderr):
+            yield incoming, outgoing
     finally:
         os.dup2(incoming, 0)
         os.dup2(outgoing, 1)
