@@ -27,7 +27,7 @@ from flashgrep.tools.caller import Caller
 from flashgrep.workspace import opening
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-ATTEMPTS = 50_000 if HEAVY else 500  # for each of the two ways to open
+ATTEMPTS = 50_000 if HEAVY else 400  # for each of the two ways to open
 NAIVE_ATTEMPTS = 100_000
 CANARY = "CANARY-51d0e7"
 SECRET = f"BODY {CANARY}\n"
@@ -255,10 +255,9 @@ def test_the_attack_works_on_who_checks_and_then_opens(world: World) -> None:
 
 
 def _checked_then_opened(world: World) -> str:
-    path = os.path.realpath(world.ws / "dir" / "key.txt")
-    if not path.startswith(f"{world.ws}/"):
-        return "refused"
     try:
-        return Path(path).read_text(encoding="utf-8")
+        path = os.path.realpath(world.ws / "dir" / "key.txt")
+        is_inside = path.startswith(f"{world.ws}/")
+        return Path(path).read_text(encoding="utf-8") if is_inside else "refused"
     except OSError:
         return "gone"

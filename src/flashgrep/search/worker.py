@@ -25,7 +25,6 @@ from flashgrep.search.scanner import WORKER, Scanner
 from flashgrep.workspace.scope import Scope
 
 LENGTH = struct.Struct("<I")
-_NICENESS = 5  # the server's own thread answers other callers first
 
 
 def read_message(fd: int) -> Any:
@@ -103,7 +102,6 @@ def _scanner(packed: tuple[Any, ...]) -> Scanner:
 
 def main() -> None:
     """Serve the pipe until it closes."""
-    os.nice(_NICENESS)
     out = os.dup(1)
     os.dup2(2, 1)  # a stray print must not reach the pipe
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
