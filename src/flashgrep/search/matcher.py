@@ -27,6 +27,9 @@ _OWN_ENDS: Final = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 _LITERAL_MISSES: Final = 24
 """Lines in a row that hold the literal but not the pattern before RE2 takes over the stretch."""
 _STRETCH: Final = 64 * 1024
+_COMMON: Final = 'EA2/"1w>=kx.y-bvg;()h,0fm*pu_cldsnrioate\t '
+"""Characters of source code, the commonest last."""
+_SHORTEST_TAIL: Final = 4
 
 
 class LineMatcher:
@@ -119,7 +122,17 @@ def _literal_regexes(source: str) -> list[Any]:
     texts = sorted(text.decode("utf-8") for text in literals)
     if len(texts) == 1 and re.escape(texts[0]) == source:
         return []  # the pattern is the literal: RE2 finds it at the same speed
-    return [compiled(_quoted(text)) for text in texts]
+    return [compiled(_quoted(_rare_tail(text))) for text in texts]
+
+
+def _rare_tail(text: str) -> str:
+    """The end of a literal from its rarest character on: RE2 looks for the first one by memchr.
+
+    `_SUSPEND` is found at 1.9 GB/s in C sources, where `_` is everywhere, `SUSPEND` at twice that.
+    """
+    starts = range(max(1, len(text) - _SHORTEST_TAIL + 1))
+    # rfind gives -1 for a character that is not common, and more the commoner it is.
+    return text[min(starts, key=lambda at: _COMMON.rfind(text[at])) :]
 
 
 def _quoted(text: str) -> str:
