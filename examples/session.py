@@ -19,7 +19,7 @@ NORMAL = (
     ("str_replace", {"path": "LICENSE", "old_str": "no such text", "new_str": ""}),
 )
 COMPAT = (
-    ("grep", {"pattern": "FIXME_NOWHERE", "glob": "*.md", "-i": True}),
+    ("grep", {"pattern": "no_such_word", "glob": "*.toml", "-i": True}),
     ("read", {"file_path": "LICENSE", "offset": 1, "limit": 3}),
     ("edit", {"file_path": "README.md", "old_string": "a", "new_string": "b"}),
 )

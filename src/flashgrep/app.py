@@ -63,6 +63,11 @@ def build(settings: Settings, environment: Mapping[str, str] | None = None) -> A
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (denied,))
     if scope.workdir == denied or scope.workdir.startswith(denied.rstrip(b"/") + b"/"):
         raise SettingsError(f"--state-dir: {path} is denied to the tools and holds the workdir")
+    if not scope.permits(scope.workdir):
+        log.warning(
+            "the working directory %s is outside --allow-dir, or denied: calls must name a path",
+            names.shown(scope.workdir),
+        )
     state = _state(path)
     services = Services(scope, _recovery(state), Engine(scope))
     toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))

@@ -13,7 +13,7 @@ import click
 
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
-from flashgrep.settings import SETTINGS, Setting, Settings, read_settings
+from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
 
 _LOG_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _EXIT_SETTINGS = 2
@@ -37,9 +37,9 @@ def _options(serve: bool) -> Callable[[Callable[..., None]], Callable[..., None]
 
 def _option(row: Setting) -> Callable[[Callable[..., None]], Callable[..., None]]:
     if row.is_switch:
-        return click.option(row.flag, row.name, is_flag=True, help=row.help)
+        return click.option(row.flag, row.name, is_flag=True, help=row.described)
     return click.option(
-        row.flag, row.name, multiple=row.repeatable, metavar=row.metavar, help=row.help
+        row.flag, row.name, multiple=row.repeatable, metavar=row.metavar, help=row.described
     )
 
 
@@ -84,6 +84,8 @@ def serve(**given: Any) -> None:
 def _settings(given: dict[str, Any]) -> Settings:
     settings = read_settings(given, os.environ)
     _start_logging(settings)
+    for name in unknown_variables(os.environ):
+        logging.getLogger(__name__).warning("%s is no setting; see flashgrep serve --help", name)
     return settings
 
 

@@ -15,6 +15,10 @@ from flashgrep import limits
 from flashgrep.errors import SettingsError
 
 ENVIRONMENT_PREFIX: Final = "FLASHGREP_"
+OTHER_VARIABLES: Final = frozenset(
+    f"{ENVIRONMENT_PREFIX}{name}" for name in ("NO_OPENAT2", "HEAVY", "CORPUS")
+)
+"""Variables of ours that are no settings."""
 TOOLSETS: Final = ("files",)
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
@@ -46,6 +50,15 @@ class Setting:
     @property
     def environment(self) -> str:
         return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def described(self) -> str:
+        """The help, with the default, and whether it may be given again."""
+        notes = ["repeatable"] if self.repeatable else []
+        if self.default not in ("", (), False):
+            shown = ",".join(self.default) if isinstance(self.default, tuple) else self.default
+            notes.append(f"default {shown}")
+        return f"{self.help} ({'; '.join([*notes, self.environment])})"
 
     @property
     def is_switch(self) -> bool:
@@ -231,6 +244,14 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
     return Settings(**kept, explicit=frozenset(kept))
 
 
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings of ours and are none: a typing error, most likely."""
+    known = {row.environment for row in SETTINGS} | OTHER_VARIABLES
+    return sorted(
+        name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known
+    )
+
+
 def _given(row: Setting, given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
     flag_value = given.get(row.name)
     if flag_value not in (None, (), False):
@@ -238,6 +259,9 @@ def _given(row: Setting, given: Mapping[str, Any], environment: Mapping[str, str
     text = environment.get(row.environment)
     if text is None:
         return None
+    if row.repeatable and not text:
+        # An unset variable passed on as an empty one must not open what was meant to be closed.
+        raise SettingsError(f"{row.environment} is set but empty; unset it, or give it a value")
     if row.repeatable:
         return _parsed(row, [part for part in text.split(os.pathsep) if part], row.environment)
     return _parsed(row, text, row.environment)

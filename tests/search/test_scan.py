@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled
+from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search import scan as scanning
 from flashgrep.search.engine import Engine, Question
 from flashgrep.search.pattern import PatternSpec
@@ -170,3 +171,14 @@ def test_a_killed_worker_is_replaced_and_its_share_done_again(
     worker._process.wait()
     pool.give_back(worker)
     assert len(searched(forest, PatternSpec("needle"), pool)) == 43
+
+
+def test_a_root_that_cannot_be_read_is_a_failure_not_an_empty_result(
+    forest: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(self: Scope, path: bytes, flags: int) -> int:
+        raise OSError(errno.EIO, "gone")
+
+    monkeypatch.setattr(Scope, "open_real", gone)
+    with pytest.raises(IOFailure, match="cannot be searched: input/output error"):
+        searched(forest, PatternSpec("needle"), pool)

@@ -347,3 +347,11 @@ def test_a_part_of_a_large_file_is_remembered_by_its_identity(desk: Desk) -> Non
         appended.write("more\n")
     told = desk.text("edit", path="a", old_string="the end", new_string="end")
     assert "had changed" in told
+
+
+@BOTH
+def test_a_binary_file_is_not_edited(desk: Desk, tool: str) -> None:
+    data = b"\x89PNG\r\n\x1a\n\x00\x00IHDR"
+    file = desk.file("a", data)
+    assert "binary file" in refused(desk, tool, "invalid_params", "IHDR")
+    assert file.read_bytes() == data

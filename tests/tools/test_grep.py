@@ -741,3 +741,15 @@ def test_the_default_budget_is_a_hundred_thousand_characters(shop: Workshop) -> 
     told = "\n".join(content(shop, "x"))
     assert 95_000 < len(told) <= 100_000
     assert NEXT.search(told)
+
+
+def test_a_named_binary_file_is_told_to_be_one(shop: Workshop) -> None:
+    shop.file("data.bin", b"\x00\x01needle")
+    told = shop.text("grep", pattern="needle", path="data.bin")
+    assert told == "No matches found (data.bin is a binary file and was not searched)"
+    assert shop.text("grep", pattern="needle") == "No matches found"
+
+
+def test_a_file_in_a_directory_right_below_the_root_is_searched(shop: Workshop) -> None:
+    told = shop.text("grep", pattern="^root:", path="/etc/passwd", output_mode="count")
+    assert told == "/etc/passwd:1"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.transports.framing import BadMessage, LineSplitter, decode
+from flashgrep.transports.framing import BadMessage, LineSplitter, decode, request_id_of
 
 
 def lines_of(data: bytes, ceiling: int) -> list[bytes | None]:
@@ -117,3 +117,33 @@ def test_the_ceiling_is_the_one_of_all_transports() -> None:
     splitter = LineSplitter()
     assert splitter.feed(b"x" * limits.MESSAGE_BYTES + b"\n")[0] is not None
     assert splitter.feed(b"x" * (limits.MESSAGE_BYTES + 1) + b"\n") == [None]
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "expected"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"x",', b"}}", 7),
+        (b'{"method":"tools/call", "jsonrpc": "2.0", "id" : "a-1", "params":{', b"}}", "a-1"),
+        (b'{"id":"","method":"x",', b"}}", ""),
+        (b'{"jsonrpc":"2.0","method":"x","params":{', b'"},"id":12}', 12),
+        (b'{"params":{"id":5', b'"},"id": "z" }  ', "z"),
+        # an id that may be somebody else's
+        (b'{"params":{"id":5,', b'"id":5}}', None),
+        (b'{"jsonrpc":"2.0","params":{"id":5,', b'"id":5}]', None),
+        (b'[{"id":5,"method":"x"', b'"id":5}]', None),
+        (b'{"jsonrpc":"2.0","id":1.5,', b"}}", None),
+        (b"xxxx", b"xxxx", None),
+    ],
+)
+def test_the_id_of_a_message_too_large_is_told_only_where_it_is_certain(
+    head: bytes, tail: bytes, expected: str | int | None
+) -> None:
+    assert request_id_of(head, tail) == expected
+
+
+def test_a_dropped_line_leaves_its_id() -> None:
+    splitter = LineSplitter(ceiling=64)
+    line = b'{"jsonrpc":"2.0","id":3,"method":"' + b"x" * 5000 + b'"}\n'
+    pieces = [line[at : at + 50] for at in range(0, len(line), 50)]
+    assert [ended for piece in pieces for ended in splitter.feed(piece)] == [None]
+    assert splitter.dropped_id == 3

@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.transports.clients import (
     HANDSHAKE,
     PATIENCE_SECONDS,
     TINY,
+    connect,
     environment,
     request,
     tool_call,
@@ -162,3 +165,14 @@ def wait_for(witness: Path, word: str) -> None:
     turn = threading.Event()
     while not (witness.exists() and witness.read_text(encoding="utf-8") == word):
         turn.wait(0.005)
+
+
+def test_a_call_over_the_ceiling_is_answered_to_the_one_who_waits(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with connect("stdio", tmp_path) as session:
+            with pytest.raises(MCPError, match="message too large"), anyio.fail_after(20):
+                await session.call_tool("create_file", {"path": "x", "content": "x" * 5_000_000})
+            assert not (tmp_path / "x").exists()
+            assert (await session.list_tools()).tools
+
+    anyio.run(run)

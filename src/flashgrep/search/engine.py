@@ -11,7 +11,7 @@ from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
 from flashgrep.search.excerpt import Excerpts, Line, NeedsWorker, PageRequest
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.pool import Pool, Worker, WorkerDied
-from flashgrep.search.request import Counting, Item, Reach, ScanRequest
+from flashgrep.search.request import ROOT, Counting, Item, Reach, ScanRequest
 from flashgrep.search.scan import Flag, Report, Scan
 from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.walking import parent_rules
@@ -55,6 +55,7 @@ class Engine:
         scan.wanted = question.wanted
         if item.names is None or scan.scanner.keeps(_name(question.place)):
             scan.run([item])
+        _require_root(scan, question.place)
         return scan
 
     def _request(self, question: Question, is_file: bool) -> tuple[ScanRequest, Item]:
@@ -103,6 +104,13 @@ class Engine:
         if kind == "failed":
             raise IOFailure(str(lines))
         return lines
+
+
+def _require_root(scan: Scan, place: Place) -> None:
+    """A root that cannot be read is a failure, not an empty result."""
+    for shown, reason in scan.skipped:
+        if shown == ROOT:
+            raise IOFailure(f"{place.shown} cannot be searched: {reason}")
 
 
 def _name(place: Place) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.counting import TooLargeForMultiline, matching_lines, whole_text
-from flashgrep.search.haystack import Region, windows
+from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
 from flashgrep.search.matcher import LineMatcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
@@ -76,7 +76,7 @@ class Excerpts:
             if request.largest and status.st_size > request.largest:
                 raise NeedsWorker
             return list(self._lines(fd, first, last, request))
-        except (OSError, TooLargeForMultiline):
+        except (OSError, TooLargeForMultiline, TooSparse):
             return []
         finally:
             os.close(fd)

@@ -79,6 +79,7 @@ def windows(fd: int, scratch: bytearray | None = None) -> Iterator[Region]:
         if cut:
             yield _region(buffer, cut)
         elif end >= limits.WINDOW_BYTES:
+            _require_substance(fd)
             rest = yield from _long_line(view[:end], read)
             last = rest.rfind(b"\n") + 1
             if last:
@@ -102,6 +103,16 @@ def _region(buffer: bytes | bytearray, end: int) -> Region:
 
 def _without_returns(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+
+
+class TooSparse(Exception):
+    """A line with so large a hole in it that scanning it would take hours."""
+
+
+def _require_substance(fd: int) -> None:
+    status = os.fstat(fd)
+    if status.st_size - status.st_blocks * 512 > limits.HOLE_BYTES:
+        raise TooSparse
 
 
 def _long_line(begun: memoryview, read: Read) -> Generator[Region, None, bytes]:

@@ -45,6 +45,10 @@ def unpacked(data: tuple[Any, ...]) -> ScanRequest:
     return ScanRequest(root, PatternSpec(*pattern), counting, Reach(*reach), filters, rules)
 
 
+ROOT = "."
+"""How the search root itself is named where something is said of it."""
+
+
 class Item(NamedTuple):
     """A directory still to be searched, or some files of one."""
 

@@ -17,7 +17,8 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.batch import Batch, modified
 from flashgrep.search.counting import Counter, TooLargeForMultiline
-from flashgrep.search.request import Found, Item, Outcome, ScanRequest
+from flashgrep.search.haystack import TooSparse
+from flashgrep.search.request import ROOT, Found, Item, Outcome, ScanRequest
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignoring import IgnoreChain, Rules
 from flashgrep.workspace.opening import DIRECTORY, REGULAR
@@ -115,7 +116,8 @@ class _Slice:
         self.multiline = scanner.counter.multiline
         self.batch = scanner.batch(0 if self.multiline else patience.file_bytes)
         self.directories: list[int] = []
-        self.opened = (b"", -1)
+        self.opened: tuple[bytes | None, int] = (None, -1)
+        """The directory opened last, if it still is."""
         self.outcome = Outcome([], [], [], [], 0)
         self.scanned = 0
 
@@ -141,7 +143,7 @@ class _Slice:
         try:
             directory = self._open(item.real)
         except OSError as error:
-            self._skip(item.shown or ".", error)
+            self._skip(item.shown or ROOT, error)
             return
         self.directories.append(directory)
         self.opened = (item.real, directory)
@@ -163,7 +165,7 @@ class _Slice:
         try:
             listing = list_directory(directory, item.real, chain, self.scope)
         except OSError as error:
-            self._skip(item.shown or ".", error)
+            self._skip(item.shown or ROOT, error)
             return
         self._push(item, listing)
         prefix = item.shown + "/" if item.shown else ""
@@ -273,15 +275,15 @@ class _Slice:
             return
         if not is_text(os.pread(fd, limits.SNIFF_BYTES, 0)):
             return
-        if status.st_size - status.st_blocks * 512 > limits.HOLE_BYTES:
-            gib = limits.HOLE_BYTES // limits.GIB
-            self.outcome.skipped.append((shown, f"a sparse file with over {gib} GiB of holes"))
-            return
         try:
             value = self.scanner.counter.in_file(fd)
         except TooLargeForMultiline:
             limit = limits.MULTILINE_BYTES // limits.MIB
             self.outcome.skipped.append((shown, f"over {limit} MiB, too large for multiline"))
+            return
+        except TooSparse:
+            gib = limits.HOLE_BYTES // limits.GIB
+            self.outcome.skipped.append((shown, f"a sparse file with over {gib} GiB of holes"))
             return
         if value:
             if self.scanner.counter.counting == "files":
@@ -299,7 +301,7 @@ class _Slice:
         for directory in self.directories:
             os.close(directory)
         self.directories.clear()
-        self.opened = (b"", -1)
+        self.opened = (None, -1)
 
     def _skip(self, shown: str, error: OSError) -> None:
         reason = os.strerror(error.errno).lower() if error.errno else "unreadable"

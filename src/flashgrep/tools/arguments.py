@@ -76,7 +76,7 @@ def _with_defaults(spec: ToolSpec, found: Mapping[str, tuple[str, Any]]) -> dict
 
 
 def _unknown(spec: ToolSpec, name: str, known: Mapping[str, Parameter]) -> str:
-    close = difflib.get_close_matches(name, known, 1, 0.4)
+    close = difflib.get_close_matches(name, known, 1, 0.6)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{spec.name} has no parameter {_shown(name)}.{hint} Parameters: {', '.join(known)}"
 

@@ -80,7 +80,8 @@ def _replace(
 ) -> None:
     ceiling = call.settings.max_file_size
     if len(data) > ceiling:
-        raise too_large(f"The new content of {place.shown}", len(data), ceiling)
+        remedy = "Split it into several files"
+        raise too_large(f"The new content of {place.shown}", len(data), ceiling, remedy)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
         name = os.path.basename(place.path)

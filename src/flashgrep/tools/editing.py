@@ -20,6 +20,7 @@ from flashgrep.tools.reads import Seen
 from flashgrep.tools.snippet import snippet
 from flashgrep.tools.toolbox import Call
 from flashgrep.workspace.scope import Place
+from flashgrep.workspace.sniffing import is_text
 from flashgrep.workspace.textfile import Edit as Span
 from flashgrep.workspace.textfile import TextFile, decode, normalised
 
@@ -57,6 +58,10 @@ def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
         nonlocal report
         if current is None:
             raise missing(call.services.scope, place)
+        if not is_text(current.data):
+            raise InvalidParams(
+                f"{place.shown} is a binary file, and an edit replaces text; write it whole instead"
+            )
         seen = reads.judge(call.caller, place, current.data, current.status)
         if seen is Seen.NEVER and edit.needs_read:
             raise reads.not_read(place)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from flashgrep import limits
 from flashgrep.search.engine import Question
 from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.search.filetypes import globs_of
@@ -17,6 +19,7 @@ from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import name_filter
 from flashgrep.workspace.scope import Place
+from flashgrep.workspace.sniffing import is_text
 
 if TYPE_CHECKING:
     from flashgrep.search.request import Counting, Found
@@ -31,7 +34,8 @@ DESCRIPTION = """\
 Search file contents with a regular expression (RE2 syntax: no look-around, no backreferences).
 - Output modes: "files_with_matches" (default; newest file first), "content" (matching lines as \
 path:line:text, with context if asked), "count" (path:number).
-- Narrow by path, by glob on the file name, or by file type. .gitignore is respected; .git, \
+- Narrow by path (results are then relative to it), by glob on the file name, or by file type. \
+.gitignore is respected; .git, \
 node_modules and binary files are left out.
 - Patterns match within a line; set multiline to let them span lines.
 - head_limit and offset page through results.
@@ -106,7 +110,17 @@ class _Query:
                 f"{EMPTY} (the pattern needs a newline, and patterns match within a line; "
                 "set multiline: true)"
             )
+        if self.is_file and self._is_binary():
+            return f"{EMPTY} ({self.place.shown} is a binary file and was not searched)"
         return EMPTY
+
+    def _is_binary(self) -> bool:
+        # Silent in a walk, as documented; but who names a file must not take this for "no match".
+        fd, _ = self.call.services.scope.open_regular(self.place)
+        try:
+            return not is_text(os.pread(fd, limits.SNIFF_BYTES, 0))
+        finally:
+            os.close(fd)
 
     def _ordered(self, scan: Scan) -> Sequence[Found]:
         if self.mode == "files_with_matches":

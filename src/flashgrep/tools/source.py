@@ -109,9 +109,10 @@ def identity(status: os.stat_result) -> str:
     return f"stat:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
 
 
-def too_large(what: str, size: int, ceiling: int) -> TooLarge:
+def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
     """The refusal of something over --max-file-size."""
+    remedy = remedy or "Use grep to find the part you need"
     return TooLarge(
         f"{what} has {size_text(size)}, which exceeds the size limit of {size_text(ceiling)}. "
-        "Use grep to find the part you need, or start the server with a larger --max-file-size."
+        f"{remedy}, or start the server with a larger --max-file-size."
     )

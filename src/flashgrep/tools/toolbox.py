@@ -119,11 +119,12 @@ class Toolbox:
     ) -> tuple[ToolSpec, Arguments]:
         spec = self._specs.get(name)
         if spec is None:
-            raise InvalidParams(_unknown_tool(name, list(self._specs)))
+            listed = [tool.name for tool in self.listed()]
+            raise InvalidParams(_unknown_tool(name, listed, list(self._specs)))
         if not (caller.may_write or spec.read_only):
             raise AccessDenied(
                 f"{name} changes files and this connection is not authorised. "
-                'Send {"method":"auth","params":{"token":…}} first.'
+                'Send {"jsonrpc":"2.0","id":1,"method":"auth","params":{"token":"…"}} first.'
             )
         return spec, read_arguments(spec, arguments)
 
@@ -166,10 +167,10 @@ def _listed(spec: ToolSpec, compat: bool) -> Listed:
     )
 
 
-def _unknown_tool(name: str, known: list[str]) -> str:
+def _unknown_tool(name: str, listed: list[str], known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1, 0.5)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(known)}"
+    return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(listed)}"
 
 
 def _named(error: OSError) -> str:

@@ -43,13 +43,12 @@ class Notification:
 
 
 class BadEnvelope(BadMessage):
-    """JSON, but no JSON-RPC 2.0 message; `id` is the caller's where it could be read."""
+    """JSON, but no JSON-RPC 2.0 message."""
 
     def __init__(
         self, message: str, request_id: str | int | None = None, code: int = INVALID_REQUEST
     ) -> None:
-        super().__init__(code, message)
-        self.id = request_id
+        super().__init__(code, message, request_id=request_id)
 
 
 def read_envelope(value: Any) -> Request | Notification | None:
@@ -108,8 +107,7 @@ def error(
 
 def refused(bad: BadMessage) -> dict[str, Any]:
     """The answer to a message that was refused before anything ran."""
-    request_id = bad.id if isinstance(bad, BadEnvelope) else None
-    return error(request_id, bad.code, bad.message, {"code": bad.name})
+    return error(bad.id, bad.code, bad.message, {"code": bad.name})
 
 
 def failed(request_id: str | int, failure: FlashgrepError) -> dict[str, Any]:

@@ -20,16 +20,32 @@ INVALID_REQUEST: Final = -32600
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _OPENING = frozenset(b"[{")
+_ENDS_BYTES: Final = 1024
+_ID_VALUE: Final = rb'"id"\s*:\s*(-?[0-9]{1,15}|"[^"\\\x00-\x1f\x80-\xff]{0,200}")\s*'
+_ID_FIRST: Final = re.compile(
+    rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,100}"\s*,\s*){0,2}' + _ID_VALUE + rb"[,}]"
+)
+_ID_LAST: Final = re.compile(rb"[,{]\s*" + _ID_VALUE + rb"\}\s*$")
 
 
 class BadMessage(Exception):
-    """A message refused before anything runs: the JSON-RPC code, the text, our own code."""
+    """A message refused before anything runs: the JSON-RPC code, the text, our own code.
 
-    def __init__(self, code: int, message: str, name: str = "invalid_params") -> None:
+    `id` is the caller's, where it could be read.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        name: str = "invalid_params",
+        request_id: str | int | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.name = name
+        self.id = request_id
 
 
 class LineSplitter:
@@ -39,6 +55,10 @@ class LineSplitter:
         self._ceiling = ceiling
         self._held = bytearray()
         self._dropping = False
+        self._head = b""
+        self._tail = b""
+        self.dropped_id: str | int | None = None
+        """The request id of the last line that was dropped, where it can be told for certain."""
 
     @property
     def begun(self) -> bool:
@@ -59,6 +79,8 @@ class LineSplitter:
     def _end(self, piece: bytes) -> bytes | None:
         self._hold(piece)
         line = None if self._dropping else bytes(self._held)
+        if self._dropping:
+            self.dropped_id = request_id_of(self._head, self._tail)
         # A new bytearray, not clear(): clear() may keep 4 MiB allocated on an idle connection.
         self._held = bytearray()
         self._dropping = False
@@ -66,20 +88,37 @@ class LineSplitter:
 
     def _hold(self, piece: bytes) -> None:
         if self._dropping:
-            return
-        if len(self._held) + len(piece) > self._ceiling:
+            self._tail = (self._tail + piece[-_ENDS_BYTES:])[-_ENDS_BYTES:]
+        elif len(self._held) + len(piece) > self._ceiling:
+            self._head = bytes(self._held[:_ENDS_BYTES] + piece[:_ENDS_BYTES])[:_ENDS_BYTES]
+            self._tail = bytes(self._held[-_ENDS_BYTES:] + piece[-_ENDS_BYTES:])[-_ENDS_BYTES:]
             self._held = bytearray()
             self._dropping = True
         else:
             self._held += piece
 
 
-def too_long() -> BadMessage:
+def request_id_of(head: bytes, tail: bytes) -> str | int | None:
+    """The id of a request of which only the two ends are known.
+
+    Without it a client waits for ever for the answer to a call that was too large. Only an id that
+    must be the request's own counts: right behind the opening brace (after `jsonrpc` and `method`
+    at most), or right before the one brace that closes the message.
+    """
+    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    if found is None:
+        return None
+    value = json.loads(found[1])
+    return value if isinstance(value, str | int) else None
+
+
+def too_long(request_id: str | int | None = None) -> BadMessage:
     """The refusal of a message over the ceiling."""
     return BadMessage(
         INVALID_REQUEST,
         f"message too large: the limit is {limits.MESSAGE_BYTES} bytes; send less in one call",
         "too_large",
+        request_id,
     )
 
 

@@ -134,7 +134,7 @@ class LineSession:
             return
         try:
             if line is None:
-                raise too_long()
+                raise too_long(self._splitter.dropped_id)
             value = decode(line)
             if strict and not isinstance(value, dict | list):
                 raise BadMessage(PARSE_ERROR, "Parse error: the first line is no JSON-RPC message")
