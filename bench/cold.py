@@ -10,6 +10,7 @@ import os
 
 from bench import ripgrep
 from bench.corpus import Corpus
+from bench.effort import Effort
 from bench.report import Section, Table, code
 from bench.rivals import Rivals, Times, rivals
 
@@ -19,14 +20,14 @@ _MOST_ROUNDS = 3
 _MODE = "files_with_matches"
 
 
-def measure(corpus: Corpus, rounds: int) -> Section:
+def measure(corpus: Corpus, effort: Effort) -> Section:
     """Evict before every single search."""
     names = sorted(ripgrep.searched_files(corpus.root))
     with rivals(corpus) as all_rivals:
-        rows = [_row(all_rivals, names, pattern, rounds) for pattern in PATTERNS]
+        rows = [_row(all_rivals, names, pattern, effort.rounds) for pattern in PATTERNS]
     return Section(
         "cold",
-        "Searching: cold",
+        "Before the index exists: cold",
         text=[f"On {corpus.name}, each search after the pages of all its files were given back."],
         tables=[Table("", ["pattern", "rg", "socket", "socket ÷ rg"], rows)],
     )

@@ -11,9 +11,10 @@ from time import perf_counter
 from typing import Any
 
 from bench.corpus import SCRATCH, Corpus
+from bench.effort import Effort
 from bench.memory import Held, Watch
 from bench.report import Section, Table, Target, code
-from bench.served import Client, NoAnswer, Server, connected, serving
+from bench.served import UNINDEXED, Client, NoAnswer, Server, connected, serving
 from flashgrep import limits
 
 MEMORY_BOUND = 64 * limits.MIB
@@ -122,7 +123,7 @@ class _Seen:
     answered: bool
 
 
-def measure(corpus: Corpus, rounds: int) -> Section:
+def measure(corpus: Corpus, effort: Effort) -> Section:
     """Build, ask once, remove: each case with a server of its own."""
     seen = [one for case in CASES for one in _measure(case)]
     rows = [
@@ -141,10 +142,10 @@ def measure(corpus: Corpus, rounds: int) -> Section:
         "extremes",
         "Extremes",
         text=[
-            "Memory is what the server and its workers hold above what they held before the call, "
-            "sampled every 20 ms from `smaps_rollup`: private pages, and of these the anonymous "
-            "ones. The rest of the private pages belongs to a mapped private file, which the "
-            "kernel can drop; the target counts the anonymous ones."
+            "With `--no-index`. Memory is what the server and its workers hold above what they "
+            "held before the call, sampled every 20 ms from `smaps_rollup`: private pages, and of "
+            "these the anonymous ones. The rest of the private pages belongs to a mapped private "
+            "file, which the kernel can drop; the target counts the anonymous ones."
         ],
         tables=[Table("", columns, rows)],
         targets=[_target(case, [one for one in seen if one.case is case]) for case in CASES],
@@ -155,7 +156,7 @@ def _target(case: Case, seen: list[_Seen]) -> Target:
     most = max((one.added.anonymous for one in seen), default=0)
     answered = bool(seen) and all(one.answered for one in seen)
     figure = f"{most / limits.MIB:.1f} MiB" if answered else "not answered"
-    bound = f"answered, {MEMORY_BOUND // limits.MIB} MiB"
+    bound = f"answered, at most {MEMORY_BOUND // limits.MIB} MiB"
     return Target(case.name, bound, figure, answered and most <= MEMORY_BOUND)
 
 
@@ -166,7 +167,7 @@ def _measure(case: Case) -> list[_Seen]:
     try:
         _make_warm(root)
         case.build(root / "case")
-        with serving(root.resolve()) as server, connected(server) as client:
+        with serving(root.resolve(), *UNINDEXED) as server, connected(server) as client:
             # Workers are there before anything is measured.
             client.call("grep", {"pattern": "[a-z][0-9]+x", "path": "warm"})
             return [_ask(server, client, case, asked) for asked in case.asked]

@@ -21,12 +21,14 @@ class Held:
     private: int = 0
     """Pages no other process maps; those of a mapped file are among them."""
     anonymous: int = 0
-    """Of these, what no file backs: what the machine must keep in memory."""
+    """What no file backs: what the machine must keep in memory."""
+    shared: int = 0
+    """All pages, those that several processes map in equal shares (`Pss`)."""
 
 
 def held(server: Server) -> Held:
     """What the processes hold now."""
-    private = anonymous = 0
+    private = anonymous = shared = 0
     for pid in server.processes():
         try:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
@@ -38,20 +40,24 @@ def held(server: Server) -> Held:
                 private += int(rest.split()[0]) * _KIB
             elif name == "Anonymous":
                 anonymous += int(rest.split()[0]) * _KIB
-    return Held(private, anonymous)
+            elif name == "Pss":
+                shared += int(rest.split()[0]) * _KIB
+    return Held(private, anonymous, shared)
 
 
 class Watch:
-    """Samples in a thread; afterwards `added` is the most that was held above the beginning."""
+    """Samples in a thread; afterwards `peak` is the most that was held at any moment, and `added`
+    how much that is above the beginning."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, every_seconds: float = _EVERY_SECONDS) -> None:
         self._server = server
+        self._every_seconds = every_seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample)
-        self._before = self._peak = Held()
+        self._before = self.peak = Held()
 
     def __enter__(self) -> Self:
-        self._before = self._peak = held(self._server)
+        self._before = self.peak = held(self._server)
         self._thread.start()
         return self
 
@@ -65,15 +71,18 @@ class Watch:
         self._thread.join()
 
     def _sample(self) -> None:
-        while not self._stop.wait(_EVERY_SECONDS):
+        while not self._stop.wait(self._every_seconds):
             now = held(self._server)
-            self._peak = Held(
-                max(self._peak.private, now.private), max(self._peak.anonymous, now.anonymous)
+            self.peak = Held(
+                max(self.peak.private, now.private),
+                max(self.peak.anonymous, now.anonymous),
+                max(self.peak.shared, now.shared),
             )
 
     @property
     def added(self) -> Held:
         return Held(
-            self._peak.private - self._before.private,
-            self._peak.anonymous - self._before.anonymous,
+            self.peak.private - self._before.private,
+            self.peak.anonymous - self._before.anonymous,
+            self.peak.shared - self._before.shared,
         )

@@ -1,4 +1,4 @@
-"""count, content and a page of content beside ripgrep, for patterns with answers of sane size."""
+"""count, content and a page before there is an index, for patterns with answers of sane size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from bench import ripgrep
 from bench.corpus import Corpus
-from bench.patterns import Pattern, read_patterns
+from bench.effort import Effort
+from bench.patterns import Pattern, few_patterns
 from bench.report import Section, Table, code
 from bench.rivals import Rivals, Times, rivals
 
@@ -22,34 +23,33 @@ Pairs = set[tuple[str, str]]
 Rows = dict[str, list[tuple[Pattern, Times]]]
 
 
-def measure(corpus: Corpus, rounds: int) -> Section:
+def measure(corpus: Corpus, effort: Effort) -> Section:
     """Time the modes in a few rounds, and compare what they say."""
-    rounds = min(rounds, _MOST_ROUNDS)
+    rounds = min(effort.rounds, _MOST_ROUNDS)
     rows: Rows = {mode: [] for mode in _MODES}
     with rivals(corpus) as all_rivals:
-        for pattern in _few_patterns():
+        for pattern in _chosen(effort.patterns or PATTERNS_PER_CLASS):
             for mode, times in _time(all_rivals, pattern.source, rounds).items():
                 rows[mode].append((pattern, times))
             ratios = "  ".join(f"{mode} {rows[mode][-1][1].ratio('socket'):.2f}" for mode in _MODES)
             print(f"  {ratios} × rg  {pattern.source}")
     return Section(
         "modes",
-        "Searching: count, content and a page",
+        "Before the index exists: count, content and a page",
         text=[
-            f"On {corpus.name}, warm, {rounds} rounds in turn, through the unix socket. ripgrep: "
-            f"`{ripgrep.shown('count')}` and `{ripgrep.shown('content')}`, all of it read. "
-            f"A page is our first {PAGE_LINES} matching lines in walk order against all of "
-            f"ripgrep's content; `rg -n … | head -{PAGE_LINES}`, in no order, stands beside it.",
+            f"On {corpus.name}, `--no-index`, warm, {rounds} rounds in turn, through the unix "
+            f"socket. ripgrep: `{ripgrep.shown('count')}` and `{ripgrep.shown('content')}`, all "
+            f"of it read. A page is our first {PAGE_LINES} matching lines in walk order against "
+            f"all of ripgrep's content; `rg -n … | head -{PAGE_LINES}`, in no order, stands "
+            "beside it.",
             *(f"{mode}: geometric mean {_mean(rows[mode]):.2f} × ripgrep." for mode in _MODES),
         ],
         tables=[_table(mode, rows[mode]) for mode in _MODES],
     )
 
 
-def _few_patterns() -> list[Pattern]:
-    patterns = read_patterns()
-    by_class = [[row for row in patterns if row.kind == kind] for kind in CLASSES]
-    return [row for rows in by_class for row in rows[:PATTERNS_PER_CLASS]]
+def _chosen(count: int) -> list[Pattern]:
+    return [row for row in few_patterns(min(count, PATTERNS_PER_CLASS)) if row.kind in CLASSES]
 
 
 def _time(all_rivals: Rivals, pattern: str, rounds: int) -> dict[str, Times]:

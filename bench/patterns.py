@@ -17,6 +17,10 @@ class Pattern:
     kind: str
     source: str
 
+    @property
+    def folds_case(self) -> bool:
+        return self.source.startswith("(?i)")
+
 
 def read_patterns() -> list[Pattern]:
     """Every row, those of a class together, in the file's order within it."""
@@ -26,3 +30,10 @@ def read_patterns() -> list[Pattern]:
             kind, _files, _lines, source = line.split("\t")
             rows.append(Pattern(kind, source))
     return sorted(rows, key=lambda row: CLASSES.index(row.kind))
+
+
+def few_patterns(count: int | None) -> list[Pattern]:
+    """The first so many rows of each class; all of them for None."""
+    rows = read_patterns()
+    by_class = [[row for row in rows if row.kind == kind] for kind in CLASSES]
+    return [row for own in by_class for row in own[:count]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ MODES = {"files_with_matches": "-l", "content": "-n", "count": "-c"}
 FLAGS = ("--hidden", "--no-require-git", "-g", "!.git", "-g", "!node_modules", "-j2")
 
 _NOTHING_FOUND = 1
+_PIECE_BYTES = 1 << 20
 
 
 def executable() -> str:
@@ -39,6 +41,26 @@ def run(root: Path, mode: str, pattern: str, *more: str) -> bytes:
     if done.returncode > _NOTHING_FOUND and not done.stdout:
         raise RuntimeError(f"{shlex.join(command)}: {done.stderr.decode(errors='replace')}")
     return done.stdout
+
+
+def drain(root: Path, mode: str, pattern: str) -> int:
+    """Read all of ripgrep's output and keep none of it: there may be a gigabyte."""
+    command = [executable(), MODES[mode], *FLAGS, "-e", pattern, "."]
+    piece = bytearray(_PIECE_BYTES)
+    total = 0
+    with subprocess.Popen(
+        command,
+        cwd=root,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    ) as process:
+        assert isinstance(process.stdout, io.FileIO)
+        while count := process.stdout.readinto(piece):
+            total += count
+    return total
 
 
 def first_lines(root: Path, pattern: str, count: int) -> None:

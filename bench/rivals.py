@@ -1,4 +1,4 @@
-"""The three that are timed in turn: ripgrep, ours through the socket, ours in process."""
+"""Those that are timed in turn: ripgrep, ours through the socket, ours in process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from anyio.from_thread import start_blocking_portal
 
 from bench import ripgrep
 from bench.corpus import Corpus
-from bench.served import UNBOUNDED, connected, serving
+from bench.kept import indexed, state_of
+from bench.served import UNBOUNDED, UNINDEXED, Server, connected, serving
 from flashgrep.app import build
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
@@ -23,14 +24,19 @@ from flashgrep.tools.caller import Caller
 
 Grep = Callable[[dict[str, Any]], str]
 
+_LOOK_SECONDS = 0.05
+
 
 @dataclass(frozen=True)
 class Rivals:
     """Ways to search one corpus; each gives the whole answer."""
 
     corpus: Corpus
+    server: Server
     socket: Grep
     in_process: Grep
+    scanned: Grep
+    """In process and without the index: what every answer has to equal."""
 
     def ripgrep(self, mode: str, pattern: str) -> bytes:
         return ripgrep.run(self.corpus.root, mode, pattern)
@@ -38,20 +44,46 @@ class Rivals:
 
 @contextmanager
 def rivals(corpus: Corpus) -> Iterator[Rivals]:
-    """Start a server and an application of our own, both without an output budget."""
+    """Start a server and an application of our own, both without an index."""
     with (
-        serving(corpus.root, *UNBOUNDED) as server,
+        serving(corpus.root, *UNBOUNDED, *UNINDEXED) as server,
         connected(server) as client,
-        _application(corpus) as in_process,
+        _scanning(corpus) as in_process,
     ):
-        yield Rivals(corpus, partial(client.call, "grep"), in_process)
+        yield Rivals(corpus, server, partial(client.call, "grep"), in_process, in_process)
 
 
 @contextmanager
-def _application(corpus: Corpus) -> Iterator[Grep]:
-    with tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as state:
-        settings = Settings(workdir=str(corpus.root), state_dir=state, max_output_chars=0)
-        application = build(settings, {})
+def indexed_rivals(corpus: Corpus) -> Iterator[Rivals]:
+    """Start a server with the tree's kept index, and an application that reads the same one."""
+    with (
+        indexed(corpus, *UNBOUNDED) as server,
+        connected(server) as client,
+        _application(corpus, state_dir=str(state_of(corpus))) as in_process,
+        _scanning(corpus) as scanned,
+    ):
+        yield Rivals(corpus, server, partial(client.call, "grep"), in_process, scanned)
+
+
+@contextmanager
+def _scanning(corpus: Corpus) -> Iterator[Grep]:
+    with (
+        tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as state,
+        _application(corpus, state_dir=state, no_index=True) as grep,
+    ):
+        yield grep
+
+
+@contextmanager
+def _application(corpus: Corpus, **settings: Any) -> Iterator[Grep]:
+    """Ours in this process, without an output budget."""
+    given = Settings(workdir=str(corpus.root), max_output_chars=0, **settings)
+    application = build(given, {})
+    try:
+        if not given.no_index:
+            application.start_index()
+            while not application.services.index.status().grep_ready:
+                sleep(_LOOK_SECONDS)
         caller = Caller("bench")
         with start_blocking_portal() as portal:
 
@@ -60,6 +92,7 @@ def _application(corpus: Corpus) -> Iterator[Grep]:
                 return answer.text
 
             yield grep
+    finally:
         application.close()
 
 
@@ -82,3 +115,7 @@ class Times:
     def ratio(self, name: str) -> float:
         """How many times ripgrep's time another one took."""
         return self.median(name) / self.median("rg")
+
+    def speedup(self, name: str) -> float:
+        """How many times faster than ripgrep another one was."""
+        return self.median("rg") / self.median(name)

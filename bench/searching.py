@@ -1,4 +1,4 @@
-"""grep beside ripgrep, pattern by pattern: time in three ways, and the same files."""
+"""grep before there is an index, pattern by pattern: time in three ways, and the same files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from statistics import geometric_mean
 from bench import ripgrep
 from bench.agreeing import Agreement, files_of
 from bench.corpus import Corpus
-from bench.patterns import CLASSES, Pattern, read_patterns
+from bench.effort import Effort
+from bench.patterns import CLASSES, Pattern, few_patterns
 from bench.report import Section, Table, Target, bars, code
 from bench.rivals import Rivals, Times, rivals
 
@@ -20,19 +21,19 @@ _IN_PROCESS_EVERY = 3  # a third of the rounds is enough: it is the socket that 
 Row = tuple[Pattern, Times]
 
 
-def measure(corpus: Corpus, rounds: int) -> Section:
+def measure(corpus: Corpus, effort: Effort) -> Section:
     """Time every pattern and compare every answer."""
     agreement = Agreement(corpus.root)
     measured: list[Row] = []
-    patterns = read_patterns()
+    patterns = few_patterns(effort.patterns)
     with rivals(corpus) as all_rivals:
         _time(all_rivals, patterns[0], 1)  # unmeasured: files come into memory, workers into being
         for pattern in patterns:
-            times = _time(all_rivals, pattern, rounds)
+            times = _time(all_rivals, pattern, effort.rounds)
             agreement.compare(pattern.source, *_answers(times))
             measured.append((pattern, times))
             print(f"  {pattern.kind:7} {times.ratio('socket'):6.2f} × rg  {pattern.source}")
-    return _section(corpus, rounds, measured, agreement)
+    return _section(corpus, effort.rounds, measured, agreement)
 
 
 def _time(all_rivals: Rivals, pattern: Pattern, rounds: int) -> Times:
@@ -56,9 +57,9 @@ def _section(corpus: Corpus, rounds: int, measured: list[Row], agreement: Agreem
     in_process = geometric_mean([times.ratio("in process") for _, times in measured])
     return Section(
         "searching",
-        "Searching: files_with_matches",
+        "Before the index exists: files_with_matches",
         text=[
-            f"On {corpus.name}, warm, {rounds} rounds in turn (in process every "
+            f"On {corpus.name}, `--no-index`, warm, {rounds} rounds in turn (in process every "
             f"{_IN_PROCESS_EVERY}rd). ripgrep: `{ripgrep.shown(_MODE)}`. Ours: the whole list, "
             "newest first, through the unix socket by the SDK's client (protocol included), and "
             "by the same call in process.",
@@ -70,10 +71,16 @@ def _section(corpus: Corpus, rounds: int, measured: list[Row], agreement: Agreem
         tables=[_classes(measured), _patterns(measured), *agreement.tables()],
         targets=[
             Target(
-                "grep, geometric mean", f"{MEAN_BOUND} × rg", f"{mean:.2f} ×", mean <= MEAN_BOUND
+                "no index: grep, geometric mean",
+                f"at most {MEAN_BOUND} × rg",
+                f"{mean:.2f} ×",
+                mean <= MEAN_BOUND,
             ),
             Target(
-                "grep, any pattern", f"{WORST_BOUND} × rg", f"{worst:.2f} ×", worst <= WORST_BOUND
+                "no index: grep, any pattern",
+                f"at most {WORST_BOUND} × rg",
+                f"{worst:.2f} ×",
+                worst <= WORST_BOUND,
             ),
         ],
     )

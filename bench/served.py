@@ -21,6 +21,7 @@ from mcp.shared.message import SessionMessage
 
 FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
 UNBOUNDED = ("--max-output-chars", "0")
+UNINDEXED = ("--no-index",)
 
 _LONGEST_LINE = 1 << 31
 _GOODBYE_SECONDS = 5
@@ -35,7 +36,7 @@ class Server:
     url: str
 
     def processes(self) -> list[int]:
-        """The server and its search workers, which are children of the threads that search."""
+        """The server and those that work for it, which are children of the threads that ask."""
         found = {self.pid}
         for children in Path(f"/proc/{self.pid}/task").glob("*/children"):
             try:
@@ -46,13 +47,19 @@ class Server:
 
 
 @contextmanager
-def serving(workdir: Path, *flags: str, http: bool = False) -> Iterator[Server]:
-    """Run `serve` for a directory; nothing is written into it."""
+def serving(
+    workdir: Path, *flags: str, http: bool = False, state: Path | None = None
+) -> Iterator[Server]:
+    """Run `serve` for a directory; nothing is written into it.
+
+    Its state is gone afterwards unless a place is given for it.
+    """
     with tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as own:
         socket = f"{own}/mcp.sock"
         listeners = ["--socket", socket, "--tcp-port", "none"]
         listeners += ["--http-port", "auto" if http else "none"]
-        command = [FLASHGREP, "serve", "--workdir", str(workdir), "--state-dir", f"{own}/state"]
+        command = [FLASHGREP, "serve", "--workdir", str(workdir)]
+        command += ["--state-dir", str(state or f"{own}/state")]
         with (
             open(f"{own}/log", "wb") as log,
             subprocess.Popen(

@@ -6,8 +6,13 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
+from pathlib import Path
 
 from bench.corpus import Corpus
+from bench.effort import Effort
+from bench.figures import mark, milliseconds
+from bench.kept import indexed, state_of
 from bench.report import Section, Table, Target
 from bench.rivals import Times
 from bench.served import FLASHGREP, environment
@@ -27,48 +32,65 @@ INITIALIZE = {
 }
 
 
-def measure(corpus: Corpus, rounds: int) -> Section:
-    """Start each in turn."""
-    times = Times()
+def measure(corpus: Corpus, effort: Effort) -> Section:
+    """Start each in turn: in an empty directory, and where there is an index to open."""
+    with indexed(corpus):
+        pass  # builds the index if there is none yet
     with tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as own:
-        _answered(own)  # unmeasured: byte code is written, files come into memory
-        _imported()
-        for _ in range(rounds):
-            times.run("import", _imported)
-            times.run("start", lambda: _answered(own))
-    imported, started = times.median("import"), times.median("start")
-    ratio = started / imported
+        places = {
+            "an empty directory": (Path(own), Path(own) / "state"),
+            f"{corpus.name} with its index": (corpus.root, state_of(corpus)),
+        }
+        timed = _timed(places, effort.rounds)
+    ratios = {place: timed.median(place) / timed.median("import") for place in places}
+    worst = max(ratios.values())
+    rows = [
+        [
+            place,
+            milliseconds(timed.median("import")),
+            milliseconds(timed.median(place)),
+            f"{ratio:.2f}",
+            mark(ratio <= BOUND),
+        ]
+        for place, ratio in ratios.items()
+    ]
     return Section(
         "starting",
         "Starting",
         text=[
             f"`flashgrep mcp`, from the start of the process until its answer to `initialize` is "
-            f'read; `python -c "{_IMPORT}"` from start to exit. {rounds} rounds in turn.'
+            f'read; `python -c "{_IMPORT}"` from start to exit. {effort.rounds} rounds in turn.'
         ],
-        tables=[
-            Table(
-                "",
-                ["import", "initialize answered", "ratio"],
-                [[f"{imported * 1000:.0f}", f"{started * 1000:.0f}", f"{ratio:.2f}"]],
-            )
-        ],
+        tables=[Table("", ["in", "import", "initialize answered", "ratio", "met"], rows)],
         targets=[
             Target(
-                "start to `initialize` answer",
-                f'{BOUND} × `python -c "{_IMPORT}"`',
-                f"{ratio:.2f} ×",
-                ratio <= BOUND,
+                "start to `initialize` answer, index on",
+                f'at most {BOUND} × `python -c "{_IMPORT}"`',
+                f"{worst:.2f} ×",
+                worst <= BOUND,
             )
         ],
     )
+
+
+def _timed(places: dict[str, tuple[Path, Path]], rounds: int) -> Times:
+    timed = Times()
+    for workdir, state in places.values():
+        _answered(workdir, state)  # unmeasured: byte code is written, files come into memory
+    _imported()
+    for _ in range(rounds):
+        timed.run("import", _imported)
+        for place, (workdir, state) in places.items():
+            timed.run(place, partial(_answered, workdir, state))
+    return timed
 
 
 def _imported() -> None:
     subprocess.run([sys.executable, "-c", _IMPORT], check=True)
 
 
-def _answered(own: str) -> None:
-    command = [FLASHGREP, "mcp", "--workdir", own, "--state-dir", f"{own}/state"]
+def _answered(workdir: Path, state: Path) -> None:
+    command = [FLASHGREP, "mcp", "--workdir", str(workdir), "--state-dir", str(state)]
     with subprocess.Popen(
         command,
         env=environment(),

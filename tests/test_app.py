@@ -28,13 +28,27 @@ def made(place: Path, **given: Any) -> Application:
 
 NORMAL = "grep glob view str_replace create_file"
 COMPAT = "grep glob read edit write"
+ALIASES = "flashgrep-init flashgrep_init fgrep-boot fgrep_boot"
+INDEX = (
+    "query get_symbol get_slice list_files stats read_code write_code batch_write_code "
+    f"bootstrap_skill {ALIASES}"
+)
 LISTS: list[tuple[dict[str, Any], str]] = [
-    ({}, NORMAL),
-    ({"anthropic_compat": True}, COMPAT),
+    ({}, f"{NORMAL} {INDEX}"),
+    ({"anthropic_compat": True}, f"{COMPAT} {INDEX}"),
     ({"toolsets": "files"}, NORMAL),
-    ({"disable_tools": "view,glob"}, "grep str_replace create_file"),
-    ({"disable_tools": "edit", "anthropic_compat": True}, "grep glob read write"),
-    ({"disable_tools": "edit"}, NORMAL),
+    ({"toolsets": "index"}, INDEX),
+    ({"toolsets": "files", "disable_tools": "view,glob"}, "grep str_replace create_file"),
+    (
+        {"toolsets": "files", "disable_tools": "edit", "anthropic_compat": True},
+        "grep glob read write",
+    ),
+    ({"toolsets": "files", "disable_tools": "edit"}, NORMAL),
+    ({"toolsets": "index", "disable_tools": "fgrep_boot"}, INDEX.removesuffix(" fgrep_boot")),
+    (
+        {"toolsets": "index", "disable_tools": "bootstrap_skill"},
+        INDEX.replace(" bootstrap_skill", ""),
+    ),
 ]
 
 

@@ -12,6 +12,7 @@ from flashgrep.errors import FlashgrepError, from_os_error
 CODES = {
     "InvalidParams": "invalid_params",
     "InvalidPattern": "invalid_pattern",
+    "InvalidTrigger": "invalid_trigger",
     "NotFound": "not_found",
     "AccessDenied": "access_denied",
     "TooLarge": "too_large",
@@ -19,6 +20,9 @@ CODES = {
     "StringNotFound": "string_not_found",
     "NotRead": "not_read",
     "Conflict": "conflict",
+    "PreconditionFailed": "precondition_failed",
+    "SkillNotFound": "skill_not_found",
+    "SkillUnreadable": "skill_unreadable",
     "IOFailure": "io_error",
     "Cancelled": "cancelled",
     "Unavailable": "unavailable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import shutil
@@ -10,8 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flashgrep import __version__
 from flashgrep.errors import SettingsError
+from flashgrep.index.starting import StartingIndex
+from flashgrep.index.status import NoIndex
 from flashgrep.search.engine import Engine
+from flashgrep.search.pool import Pool
 from flashgrep.settings import Settings
 from flashgrep.storage.statedir import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.caller import Callers
@@ -45,9 +50,16 @@ class Application:
         """The real path of the working directory."""
         return os.fsdecode(self.services.scope.workdir)
 
+    def start_index(self) -> None:
+        """Begin to build the index in the background, if there is to be one."""
+        if isinstance(self.services.index, StartingIndex):
+            self.services.index.start()
+
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""
+        self.services.index.close()
         self.services.search.close()
+        self.services.symbols.close()
         self.services.scope.close()
         if self.state is None:
             shutil.rmtree(self.services.recovery_dir, ignore_errors=True)
@@ -69,9 +81,31 @@ def build(settings: Settings, environment: Mapping[str, str] | None = None) -> A
             names.shown(scope.workdir),
         )
     state = _state(path)
-    services = Services(scope, _recovery(state), Engine(scope))
+    pool = Pool()
+    index = _index(settings, scope, state, pool)
+    supplier = index if isinstance(index, StartingIndex) else None
+    engine = Engine(scope, pool, supplier, settings.verify_index)
+    services = Services(scope, _recovery(state), engine, index)
     toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))
     return Application(settings, toolbox, services, state)
+
+
+def _index(
+    settings: Settings, scope: Scope, state: StateDirectory | None, pool: Pool
+) -> StartingIndex | NoIndex:
+    """The index of the workspace, or the reason why there is none."""
+    home = os.path.realpath(os.fsencode(os.path.expanduser("~")))
+    if settings.no_index:
+        return NoIndex()
+    if state is None:
+        return NoIndex("there is no state directory to keep it in")
+    if not scope.permits(scope.workdir):
+        return NoIndex("the working directory is outside --allow-dir, or denied")
+    if scope.workdir in (b"/", home):
+        return NoIndex("the file system's root and a whole home directory are not indexed")
+    kind = repr((__version__, scope.allowed, scope.denied, scope.always_denied)).encode()
+    name = hashlib.blake2b(kind, digest_size=8).hexdigest()
+    return StartingIndex(scope, state.path / "index" / name, pool)
 
 
 def _state(path: Path) -> StateDirectory | None:
@@ -93,17 +127,15 @@ def _recovery(state: StateDirectory | None) -> bytes:
 
 def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, ...]:
     """The tools of the enabled toolsets without the disabled ones."""
-    known = [spec.name for spec in specs]
+    known = [name for spec in specs for name in spec.names]
     for name in settings.disable_tools:
         if name not in known:
             raise SettingsError(
                 f"--disable-tools: unknown tool {name!r}; valid: {', '.join(known)}"
             )
-    return tuple(
-        spec
-        for spec in specs
-        if spec.toolset in settings.toolsets and spec.name not in settings.disable_tools
-    )
+    of_sets = (spec for spec in specs if spec.toolset in settings.toolsets)
+    left = (spec.without(settings.disable_tools) for spec in of_sets)
+    return tuple(spec for spec in left if spec is not None)
 
 
 def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:

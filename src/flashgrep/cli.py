@@ -1,13 +1,18 @@
-"""The `flashgrep` command: options from the settings table, parts from `app`, nothing else."""
+"""The `flashgrep` command: options from the settings table, parts from `app`, nothing else.
+
+The commands for a person at a terminal live in `terminal`, one file each; this group knows their
+names and first sentences, and imports one when it is called.
+"""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -17,12 +22,46 @@ from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unkno
 
 _LOG_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _EXIT_SETTINGS = 2
+_TERMINAL: Final[Mapping[str, str]] = {
+    "grep": "Search file contents, with ripgrep's flags.",
+    "glob": "Find files and directories by name.",
+    "view": "Show a file with line numbers, or a directory.",
+    "query": "Find the places that fit some words best.",
+    "symbol": "Where a name is defined, and where it is used.",
+    "slice": "Print lines of a file.",
+    "files": "List the files a search looks at.",
+    "index": "Build the index now, show how far it is, or remove it.",
+    "stats": "Figures of the index.",
+}
+"""The commands of `flashgrep.terminal`: the module's name is the command's."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """A group that imports a terminal command when it is called, not to list it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_TERMINAL]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _TERMINAL:
+            return super().get_command(ctx, cmd_name)
+        command = importlib.import_module(f"flashgrep.terminal.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 - each module there has one
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in (("Serving", self._served()), ("At the terminal", _TERMINAL)):
+            with formatter.section(title):
+                formatter.write_dl(list(rows.items()))
+
+    def _served(self) -> dict[str, str]:
+        return {name: command.get_short_help_str() for name, command in self.commands.items()}
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="flashgrep")
 def cli() -> None:
-    """Claude Code's file tools for any agent, over MCP."""
+    """Exact, indexed search and Claude Code's file tools, for agents and at the terminal."""
 
 
 def _options(serve: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -48,13 +87,29 @@ def _option(row: Setting) -> Callable[[Callable[..., None]], Callable[..., None]
 def mcp(**given: Any) -> None:
     """Serve one client on stdin and stdout."""
     settings = _settings(given)
+    _serve_through_daemon(settings)
     from flashgrep.app import build
     from flashgrep.transports.stdio import serve_stdio
 
     application = build(settings)
+    application.start_index()
     _settle_memory()
     _run(lambda: serve_stdio(application.toolbox, structured=settings.structured))
     _leave(application.close)
+
+
+def _serve_through_daemon(settings: Settings) -> None:
+    """Where a daemon serves this workspace with these settings, be its client's wire and end."""
+    from flashgrep.transports.joining import join
+
+    connection = join(settings)
+    if connection is None:
+        return
+    from flashgrep.transports.pumping import pump
+
+    status = pump(connection)
+    if status is not None:
+        _leave(lambda: None, status)
 
 
 @cli.command()
@@ -76,6 +131,7 @@ def serve(**given: Any) -> None:
     # To stdout, not through logging: a log file must not learn the token.
     for line in serving.told:
         click.echo(line)
+    application.start_index()
     _settle_memory()
     _run(serving.run)
     _leave(application.close)
@@ -115,12 +171,12 @@ def _run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     anyio.run(main)
 
 
-def _leave(close: Callable[[], None]) -> NoReturn:
+def _leave(close: Callable[[], None], status: int = 0) -> NoReturn:
     """End the process now: a thread that still reads for a gone client must not hold it up."""
     close()
     logging.shutdown()
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(status)
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
     FlashgrepError            code, message; becomes a result with isError, never a protocol error
     ├─ InvalidParams          invalid_params       the caller's arguments are off
-    │  └─ InvalidPattern      invalid_pattern      the regular expression does not compile
+    │  ├─ InvalidPattern      invalid_pattern      the regular expression does not compile
+    │  └─ InvalidTrigger      invalid_trigger      no word that asks for the skill
     ├─ NotFound               not_found            no such file or directory
     ├─ AccessDenied           access_denied        outside the scope, denied, or not authorised
     ├─ TooLarge               too_large            over a limit the message names
@@ -10,6 +11,9 @@
     ├─ StringNotFound         string_not_found     an edit's string does not stand there
     ├─ NotRead                not_read             an edit before any read
     ├─ Conflict               conflict             the file changed since it was read
+    ├─ PreconditionFailed     precondition_failed  the file is not what the caller expected
+    ├─ SkillNotFound          skill_not_found      the skill's file is not there
+    ├─ SkillUnreadable        skill_unreadable     the skill's file cannot be read as text
     ├─ IOFailure              io_error             the operating system refused
     ├─ Cancelled              cancelled            the caller withdrew the call
     └─ Unavailable            unavailable          the server cannot serve this now
@@ -22,6 +26,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
+from typing import Any
 
 
 class FlashgrepError(Exception):
@@ -29,9 +35,11 @@ class FlashgrepError(Exception):
 
     code = "io_error"
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self.details = dict(details or {})
+        """Told beside code and message where the answer is JSON."""
 
 
 class InvalidParams(FlashgrepError):
@@ -44,6 +52,12 @@ class InvalidPattern(InvalidParams):
     """A regular expression that RE2 does not accept."""
 
     code = "invalid_pattern"
+
+
+class InvalidTrigger(InvalidParams):
+    """A word that does not ask for the skill; the message names those that do."""
+
+    code = "invalid_trigger"
 
 
 class NotFound(FlashgrepError):
@@ -86,6 +100,24 @@ class Conflict(FlashgrepError):
     """The file changed since this caller read it."""
 
     code = "conflict"
+
+
+class PreconditionFailed(FlashgrepError):
+    """The file is not what the caller said it must be; nothing was changed."""
+
+    code = "precondition_failed"
+
+
+class SkillNotFound(FlashgrepError):
+    """The file that holds the skill is not there."""
+
+    code = "skill_not_found"
+
+
+class SkillUnreadable(FlashgrepError):
+    """The file that holds the skill cannot be read as text."""
+
+    code = "skill_unreadable"
 
 
 class IOFailure(FlashgrepError):

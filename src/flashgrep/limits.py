@@ -49,6 +49,12 @@ DRAIN_SECONDS: Final = 1.5
 SOCKET_DRAIN_SECONDS: Final = 5.0
 """The same on sockets, where a peer that only half-closed waits for its answers."""
 
+JOIN_SECONDS: Final = 1.0
+"""A daemon must say who it is in this time, or `flashgrep mcp` serves alone: a client waits."""
+
+JOIN_BYTES: Final = 64 * KIB
+"""…and in a line no longer than this: `stats` has a few hundred bytes."""
+
 SHUTDOWN_SECONDS: Final = 1.0
 """After SIGTERM, open HTTP exchanges have this long."""
 
@@ -86,6 +92,9 @@ LISTED_LINES: Final = 10
 QUOTED_CHARS: Final = 1_000
 """Of a string that was not found, this much is repeated in the refusal."""
 
+TOKEN_CHARS: Final = 4
+"""Characters that max_tokens counts as one token: about what tokenizers make of code."""
+
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
 FILE_BYTES: Final = 10 * MIB
 """Default of --max-file-size: view, read, images, writes."""
@@ -114,6 +123,15 @@ LOCK_SECONDS: Final = 5.0
 
 EDIT_ATTEMPTS: Final = 100
 """Fresh starts of an edit whose file changed under it: each means another writer got through."""
+
+BATCH_OPERATIONS: Final = 1_000
+"""Operations of one batch_write_code: far above any refactoring an agent spells out."""
+
+BATCH_FILE_BYTES: Final = 128 * MIB
+"""Old and new bytes of one batch together: all of them are held until the last file is down."""
+
+SKILL_BYTES: Final = 64 * KIB
+"""Largest --skill-file: it goes whole into a model's context."""
 
 SUGGESTION_ENTRIES: Final = 5_000
 """Names looked at for a "Did you mean" when a path does not exist."""
@@ -163,6 +181,105 @@ CANCEL_SECONDS: Final = 0.15
 
 PROGRESS_SECONDS: Final = 1.0
 """Work that lasts longer reports progress when the caller asked for it."""
+
+# ── index ───────────────────────────────────────────────────────────────────────────────────────
+INDEXED_FILE_BYTES: Final = 64 * MIB
+"""A larger file is not copied into the index; every search reads it from disk instead."""
+
+SEGMENT_BYTES: Final = 128 * MIB
+"""Text of one segment: building one takes about two and a half times as much memory."""
+
+SEGMENT_FILES: Final = 32_000
+"""Files of one segment: blocks are numbered in 16 bits, and a file may begin one."""
+
+SMALL_SEGMENT_BYTES: Final = 8 * MIB
+"""A smaller segment is not worth cutting a tree for, even to keep every core busy."""
+
+BUILDERS: Final = 4
+"""Processes that build at once: each takes some 300 MB, whatever the number of cores."""
+
+INDEX_PORTION_BYTES: Final = 4 * MIB
+"""Candidate text one thread matches before it takes the next portion."""
+
+INDEX_INLINE_BYTES: Final = 1 * MIB
+"""Less than this is matched by the thread that asks: handing it over costs more."""
+
+# ── ranking and symbols ─────────────────────────────────────────────────────────────────────────
+QUERY_CHARS: Final = 10_000
+"""Longest text of a query; a question has a few words, a pasted error message some hundred."""
+
+QUERY_WORDS: Final = 32
+"""Words of a query that count; each costs some 150 lookups."""
+
+QUERY_FILES: Final = 500
+"""Files a query ranks: whoever reads on behind these should ask better."""
+
+RANKING_IDLE_SECONDS: Final = 30.0
+"""An open ranked index wakes up twice a second; this long after the last query it is closed."""
+
+RANKED_OVERLAY_BYTES: Final = 1 * MIB
+"""Of a changed file, what is read to rank it until the index has it."""
+
+SCANNED_WORDS: Final = 8
+"""Words of a query that are searched for where there is no ranked index: each is a scan."""
+
+SCANNED_FILES: Final = 300
+"""Files whose size is looked up for a ranking by scanning."""
+
+PASSAGE_BYTES: Final = 4 * MIB
+"""What is read of a file to find its best lines."""
+
+PASSAGE_LINES: Final = 60
+"""Lines of a passage: a screen; a longer function is shown from its beginning."""
+
+PREVIEW_LINES: Final = 3
+"""Matching lines a result shows, before context."""
+
+PREVIEW_CHARS: Final = 200
+"""Of each of these lines."""
+
+QUERY_CONTEXT: Final = 50
+"""Most lines of context around a preview line; get_slice reads more."""
+
+SYMBOL_CHARS: Final = 1_000
+"""Longest symbol name; the longest identifiers known are mangled ones of some hundred."""
+
+SYMBOL_FILES: Final = 60
+"""Files parsed for the definitions of one symbol, those that look like defining it first."""
+
+SYMBOL_LINES: Final = 50_000
+"""Lines that name a symbol and are looked at for its definition; more is told as incomplete."""
+
+SYMBOL_SECONDS: Final = 2.0
+"""Parsing one file may take this long; a good one takes a tenth of it."""
+
+SYMBOL_FILE_BYTES: Final = 1 * MIB
+"""A larger file is not parsed, and that is told: tree-sitter takes a second for 3 MB."""
+
+INDEX_WAIT_SECONDS: Final = 3.0
+"""A search waits this long for an index that is being looked through; then it scans."""
+
+LIST_INLINE_SECONDS: Final = 0.05
+"""A tree that is listed this fast needs no processes to list it."""
+
+UNRANKED_FILES: Final = 2_000
+"""Changed files that a question reads from disk; where there are more, it scans."""
+
+FOLD_QUIET_SECONDS: Final = 0.5
+"""Changes are folded into the index when there was none for this long…"""
+
+FOLD_LATEST_SECONDS: Final = 5.0
+"""…or when the last folding is this long ago."""
+
+FOLD_TURN_SECONDS: Final = 0.1
+"""While changes wait to be folded in, the kernel's queue is emptied this often."""
+
+FOLD_RETRY_SECONDS: Final = 60.0
+"""After failures, on a full disk for one, the index tries again ever later, at most so much."""
+
+SWEEP_SECONDS: Final = 300.0
+"""A search this long after the last look at the whole tree starts another: writes through a
+memory map raise no event."""
 
 # ── callers ─────────────────────────────────────────────────────────────────────────────────────
 CALLS_AT_ONCE: Final = 8

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ OTHER_VARIABLES: Final = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}" for name in ("NO_OPENAT2", "HEAVY", "CORPUS")
 )
 """Variables of ours that are no settings."""
-TOOLSETS: Final = ("files",)
+TOOLSETS: Final = ("files", "index")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 REQUIRE_VIEW: Final = ("auto", "true", "false")
@@ -165,7 +166,9 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "budget of one answer in characters; 0 = none",
         "N",
     ),
+    Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
     Setting("no_index", parse_switch, False, "search by scanning (this version always does)"),
+    Setting("verify_index", parse_switch, False, "answer with and without the index and compare"),
     Setting("state_dir", parse_text, "", "where our own state is kept", "DIR"),
     Setting("log_level", one_of(LOG_LEVELS), "info", "what is logged to stderr", "LEVEL"),
     Setting("log_format", one_of(LOG_FORMATS), "text", "text or json lines", "FORMAT"),
@@ -216,7 +219,9 @@ class Settings:
     disable_tools: tuple[str, ...] = ()
     structured: bool = False
     max_output_chars: int = limits.OUTPUT_CHARS
+    skill_file: str = ""
     no_index: bool = False
+    verify_index: bool = False
     state_dir: str = ""
     log_level: str = "info"
     log_format: str = "text"
@@ -242,6 +247,27 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
     names = {field.name for field in fields(Settings)}
     kept = {name: value for name, value in values.items() if name in names}
     return Settings(**kept, explicit=frozenset(kept))
+
+
+def settings_hash(settings: Settings, version: str) -> str:
+    """What two servers must share to answer alike: everything but how they are reached."""
+    reached = {"log_level", "log_format", *(row.name for row in SETTINGS if row.serve_only)}
+    parts = [version, os.path.realpath(settings.workdir)]
+    parts += [
+        f"{row.name}={_resolved(row.name, getattr(settings, row.name))!r}"
+        for row in SETTINGS
+        if row.name not in reached and row.name != "workdir"
+    ]
+    return hashlib.blake2b(
+        "\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12
+    ).hexdigest()
+
+
+def _resolved(name: str, value: Any) -> Any:
+    """A relative path means another place to a server that started elsewhere."""
+    if name == "allow_dir":
+        return tuple(os.path.realpath(path) for path in value)
+    return os.path.realpath(value) if value and name in ("state_dir", "skill_file") else value
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

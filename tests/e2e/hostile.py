@@ -19,11 +19,13 @@ from typing import Any
 CANARY = "CANARY-7f3a9c"
 SECRET = f"BODY {CANARY}\n"
 
-READERS = ("grep", "glob", "view", "read")
-EDITORS = ("str_replace", "edit")
+SLICERS = ("get_slice", "read_code")
+READERS = ("grep", "glob", "view", "read", *SLICERS)
+SPLICERS = ("write_code", "batch_write_code")
+EDITORS = ("str_replace", "edit", *SPLICERS)
 WRITERS = ("create_file", "write")
 EVERY = (*READERS, *EDITORS, *WRITERS)
-OF_FILES = ("read", *EDITORS, *WRITERS)
+OF_FILES = ("read", *SLICERS, *EDITORS, *WRITERS)
 
 
 def arguments(tool: str, path: str) -> dict[str, Any]:
@@ -33,6 +35,11 @@ def arguments(tool: str, path: str) -> dict[str, Any]:
         given |= {"pattern": "CANAR[Y]-.*|BODY", "output_mode": "content"}
     elif tool == "glob":
         given |= {"pattern": "**"}
+    elif tool in SLICERS:
+        given |= {"start_line": 1, "end_line": 9}
+    elif tool in SPLICERS:
+        given |= {"start_line": 1, "end_line": 1, "replacement": "PWNED"}
+        given = given if tool == "write_code" else {"operations": [given]}
     elif tool in EDITORS:
         given |= {"old_string": "BODY", "new_string": "PWNED"}
     elif tool in WRITERS:

@@ -1,4 +1,4 @@
-"""Every scenario of the two requirement documents, under its requirement, and the tie to its test.
+"""Every scenario of the requirement documents, under its requirement, and the tie to its test.
 
 A test carries a scenario's title by `@scenario("…")`; `test_requirements_covered.py` fails when a
 title has no test, or a test a title that stands here nowhere. The documents themselves are kept
@@ -167,5 +167,52 @@ FILES: Final[Mapping[str, tuple[str, ...]]] = {
         "SVG file detected by extension",
         "Image file exceeding size limit",
         "Unrecognized binary file still shows size message",
+    ),
+}
+
+
+SERVER: Final[Mapping[str, tuple[str, ...]]] = {
+    "JSON-RPC protocol": (
+        "Accept JSON-RPC requests",
+        "Return JSON-RPC responses",
+    ),
+    "Transport layer": (
+        "TCP transport",
+        "Unix socket transport",
+    ),
+    "query method": (
+        "Query with text parameter",
+        "Query with limit parameter",
+    ),
+    "get_slice method": (
+        "Get specific line range",
+        "Handle missing file",
+    ),
+    "get_symbol method": ("Find symbol by name",),
+    "list_files method": ("List all files",),
+    "stats method": ("Get index stats",),
+    "Minimal responses": ("No full file content by default",),
+    "Skill bootstrap MCP method": (
+        "Bootstrap method returns structured success response",
+        "Bootstrap method validates trigger",
+    ),
+    "Bootstrap compatibility with existing MCP methods": (
+        "Existing tools remain callable after bootstrap support is added",
+    ),
+    "Bootstrap error handling": ("Skill file load failure returns typed error",),
+    "Cross-transport method consistency": (
+        "Bootstrap aliases are handled consistently",
+        "Existing core methods keep consistent behavior",
+    ),
+    "Centralized shared handler usage for duplicated MCP logic": (
+        "Bootstrap logic is centralized",
+        "Tool definition aliases remain synchronized",
+    ),
+    "Glob MCP contract supports advanced options": (
+        "Advanced glob options are accepted",
+        "Invalid option combinations return structured errors",
+    ),
+    "Glob performance remains suitable for large repositories": (
+        "Early pruning with excludes and depth",
     ),
 }

@@ -24,7 +24,11 @@ WAYS = [
     ("tcp", "legacy"),
     ("unix", "legacy"),
 ]
-TOOLS = {"grep", "glob", "view", "str_replace", "create_file", "read", "edit", "write"}
+TOOLS = {
+    *("grep", "glob", "view", "str_replace", "create_file", "read", "edit", "write"),
+    *("get_slice", "read_code", "list_files", "write_code", "batch_write_code"),
+    *("bootstrap_skill", "fgrep-boot"),
+}
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="
@@ -46,6 +50,13 @@ FILES: dict[str, bytes] = {
     "words.txt": "“quoted” word, twice: word\n".encode(),
 }
 Call = tuple[str, dict[str, Any]]
+
+
+def _operations(*names: str) -> list[dict[str, Any]]:
+    """A first line for each file."""
+    line = {"start_line": 1, "end_line": 1, "replacement": "# spliced\n"}
+    return [{"file_path": name, "id": name, **line} for name in names]
+
 
 READS: list[Call] = [
     ("grep", {"pattern": "TODO"}),
@@ -82,6 +93,18 @@ READS: list[Call] = [
     ("read", {"file_path": "dot.png"}),
     ("read", {"file_path": "missing.py"}),
     ("read", {"file_path": "/etc/passwd"}),
+    ("get_slice", {"file_path": "lib/util.py", "start_line": 2, "end_line": 99}),
+    ("get_slice", {"file_path": "lib/util.py", "start_line": 99, "end_line": 99}),
+    ("read_code", {"file_path": "lib/wide.txt"}),
+    ("read_code", {"file_path": "main.py", "max_tokens": 5}),
+    ("read_code", {"file_path": "denied/secret.txt"}),
+    ("list_files", {}),
+    ("list_files", {"pattern": "*.py", "limit": 1}),
+    ("list_files", {"pattern": "[bad"}),
+    ("bootstrap_skill", {"compact": True}),
+    ("bootstrap_skill", {"trigger": "x"}),
+    ("fgrep-boot", {}),
+    ("fgrep-boot", {"compact": "perhaps"}),
     ("nothing", {}),
 ]
 WRITES: list[Call] = [
@@ -104,6 +127,10 @@ WRITES: list[Call] = [
     ("write", {"file_path": "build/out.py", "content": "unread\n"}),
     ("write", {"file_path": "fresh.txt", "content": "first\n"}),
     ("write", {"file_path": "fresh.txt", "content": "second\n"}),
+    ("write_code", {"path": "lib/win.txt", "start_line": 1, "end_line": 1, "replacement": "i"}),
+    ("write_code", {"path": "lib/win.txt", "start_line": 9, "end_line": 9, "replacement": "i"}),
+    ("batch_write_code", {"operations": _operations("main.py", "new/deep/file.txt")}),
+    ("batch_write_code", {"operations": _operations("main.py", "none", "denied/secret.txt")}),
     ("grep", {"pattern": "TODO|DONE", "output_mode": "count"}),
 ]
 
@@ -174,8 +201,8 @@ def _check_script(answers: list[Any], files: dict[str, bytes]) -> None:
     assert refused == {*TOOLS, "nothing"}
     codes = [result["meta"]["flashgrep/error"] for _, _, result in answers if result["is_error"]]
     assert {"invalid_params", "not_found", "access_denied", "not_read", "not_unique"} <= set(codes)
-    assert files["lib/win.txt"] == b"1\r\n2\r\nTODO three\r\n"
+    assert files["lib/win.txt"] == b"i\r\n2\r\nTODO three\r\n"
     assert files["words.txt"] == "“said” word, twice: word\n".encode()
-    assert files["new/deep/file.txt"] == b"made again\n"
+    assert files["new/deep/file.txt"] == b"# spliced\n"
     assert files["fresh.txt"] == b"second\n"
     assert files["denied/secret.txt"] == FILES["denied/secret.txt"]

@@ -12,9 +12,15 @@ import pytest
 from tests.e2e.agent import Agent, Workspace, agent, text_of
 from tests.transports.clients import FLASHGREP, environment
 
-NORMAL = ["grep", "glob", "view", "str_replace", "create_file"]
-COMPAT = ["grep", "glob", "read", "edit", "write"]
-WRITING = {"str_replace", "create_file", "edit", "write"}
+BOOTSTRAP = ["bootstrap_skill", "flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot"]
+INDEX = [
+    *("query", "get_symbol", "get_slice", "list_files", "stats", "read_code"),
+    *("write_code", "batch_write_code", *BOOTSTRAP),
+]
+NORMAL = ["grep", "glob", "view", "str_replace", "create_file", *INDEX]
+COMPAT = ["grep", "glob", "read", "edit", "write", *INDEX]
+WRITING = {"str_replace", "create_file", "edit", "write", "write_code", "batch_write_code"}
+REPEATABLE = {"create_file", "write"}
 TWO_KB = 2_048
 
 
@@ -65,7 +71,7 @@ def test_every_tool_has_title_annotations_and_a_short_description(either: Agent)
         assert notes.title == tool.title
         assert notes.read_only_hint is (name not in WRITING)
         assert notes.destructive_hint is (name in WRITING)
-        assert notes.idempotent_hint is (name not in {"str_replace", "edit"})
+        assert notes.idempotent_hint is (name not in WRITING or name in REPEATABLE)
         assert notes.open_world_hint is False
         assert 0 < len((tool.description or "").encode()) < TWO_KB
         assert tool.output_schema is None
@@ -86,7 +92,16 @@ def test_required_parameters_carry_the_names_of_the_mode(normal: Agent, compat: 
             name: tool.input_schema.get("required", []) for name, tool in agent.listed().items()
         }
 
+    shared = {
+        **{name: [] for name in INDEX},
+        "query": ["text"],
+        "get_symbol": ["symbol_name"],
+        "get_slice": ["file_path", "start_line", "end_line"],
+        "write_code": ["file_path", "start_line", "end_line", "replacement"],
+        "batch_write_code": ["operations"],
+    }
     assert required(normal) == {
+        **shared,
         "grep": ["pattern"],
         "glob": [],
         "view": ["path"],
@@ -94,6 +109,7 @@ def test_required_parameters_carry_the_names_of_the_mode(normal: Agent, compat: 
         "create_file": ["path", "content"],
     }
     assert required(compat) == {
+        **shared,
         "grep": ["pattern"],
         "glob": [],
         "read": ["file_path"],
@@ -329,7 +345,7 @@ def test_structured_leaves_images_alone(structured: Agent, ws: Workspace) -> Non
 
 
 def test_a_disabled_tool_is_neither_listed_nor_called(structured: Agent, ws: Workspace) -> None:
-    assert list(structured.listed()) == ["grep", "glob", "view", "str_replace"]
+    assert list(structured.listed()) == ["grep", "glob", "view", "str_replace", *INDEX]
     ws.file("f.txt", "x\n")
     told = structured.refused("create_file", "invalid_params", path="f.txt", content="y")
     assert "Unknown tool: 'create_file'" in told

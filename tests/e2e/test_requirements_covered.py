@@ -1,4 +1,4 @@
-"""Every scenario has its test, and every test of the two files its scenario."""
+"""Every scenario has its test, and every test of the three files its scenario."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.e2e import scenarios
 DOCUMENTS = (
     pytest.param("test_grep_requirements", scenarios.GREP, id="grep-tool"),
     pytest.param("test_file_requirements", scenarios.FILES, id="file-tools"),
+    pytest.param("test_mcp_server_scenarios", scenarios.SERVER, id="mcp-server"),
 )
 
 
@@ -43,5 +44,5 @@ def test_every_test_is_named_after_its_scenario(
 
 def test_the_documents_are_listed_whole() -> None:
     """Counted in the documents: a title lost here would go unnoticed above."""
-    counts = [sum(map(len, document.values())) for document in (scenarios.GREP, scenarios.FILES)]
-    assert counts == [69, 25]
+    documents = (scenarios.GREP, scenarios.FILES, scenarios.SERVER)
+    assert [sum(map(len, document.values())) for document in documents] == [69, 25, 23]

@@ -255,7 +255,7 @@ def test_truncating_a_file_kills_nothing(top: Path) -> None:
                 cuts += 1
 
     thread = threading.Thread(target=truncate)
-    with victim(top) as server:
+    with victim(top, ["--no-index"]) as server:
         server.text("grep", pattern="needle")
         workers = children(server.process.pid)
         thread.start()

@@ -93,8 +93,8 @@ def test_a_common_literal_with_a_rare_pattern_is_still_found_in_every_line() -> 
         ("foo|b*", None),
         (r"\w+\s+\w+", None),
         ("interface{}", None),
-        (r"\Qa.b\E", None),
-        (r"\x41BC", None),
+        (r"\Qa.b\E", {b"a.b"}),
+        (r"\x41BC", {b"ABC"}),
         ("(?=foo)", None),
     ],
 )
@@ -112,7 +112,7 @@ def test_required_literals(pattern: str, expected: set[bytes] | None) -> None:
         (r"a|\n", False),
         ("foo", False),
         (r"\s", False),
-        (r"[\n]", False),
+        (r"[\n]", True),
     ],
 )
 def test_a_pattern_that_needs_a_newline_is_known(pattern: str, expected: bool) -> None:

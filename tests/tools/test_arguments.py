@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.tools.workshop import Workshop, workshop
 
 from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.registry import Parameter, ToolSpec
@@ -35,6 +36,32 @@ GOOD: dict[str, dict[str, Any]] = {
     "edit": {"path": "f.txt", "old_string": "another", "new_string": "one more"},
     "create_file": {"path": "new.txt", "content": "x"},
     "write": {"path": "new.txt", "content": "x"},
+    "query": {"text": "line"},
+    "get_symbol": {"symbol_name": "line"},
+    "get_slice": {"file_path": "f.txt", "start_line": 1, "end_line": 2},
+    "list_files": {},
+    "stats": {},
+    "read_code": {"file_path": "f.txt"},
+    "write_code": {"file_path": "f.txt", "start_line": 1, "end_line": 1, "replacement": "x"},
+    "batch_write_code": {
+        "operations": [
+            {"file_path": "f.txt", "start_line": 2, "end_line": 2, "replacement": "x"},
+        ]
+    },
+    "bootstrap_skill": {},
+}
+# What a parameter needs beside it to mean anything.
+BESIDE: dict[tuple[str, str], dict[str, Any]] = {
+    ("glob", "sort_order"): {"sort_by": "name"},
+    ("read_code", "context_lines"): {"symbol_name": "line", "file_path": None},
+    ("read_code", "symbol_name"): {"file_path": None},
+}
+# Line numbers that must lie in the file: any number is read, not any is answered.
+IN_THE_FILE = {
+    ("get_slice", "start_line"),
+    ("read_code", "start_line"),
+    ("write_code", "start_line"),
+    ("write_code", "end_line"),
 }
 
 WRONG: dict[str, list[Any]] = {
@@ -43,6 +70,8 @@ WRONG: dict[str, list[Any]] = {
     "boolean": ["", "yes", "1", 0, 1, 1.0, ["true"], {}],
     "strings": [5, True, {"x": 1}, [5], ["x", None], [["x"]], '["x", 5]'],
     "string_or_strings": [5, True, {"x": 1}, [5], ["x", None], [["x"]]],
+    "object": [5, True, "x", "[1]", [], [1], ["x"]],
+    "objects": [5, True, "x", "{}", {}, [5], ["x"], [None], [[]]],
     "line_range": [5, True, "x", "[1]", {}, [], [1], [1, 2, 3], [1, "x"], [1, 1.5], [None, 2]],
 }
 OUT_OF_RANGE = [LARGEST + 1, -LARGEST - 1, 10**30, str(10**17), 1e300]
@@ -71,14 +100,26 @@ def shop(shared: Workshop) -> Workshop:
     for path in shared.root.iterdir():
         path.unlink()
     shared.file("f.txt", KEPT)
+    shared.file("code.py", "def line():\n    pass\n")
     shared.text("read", path="f.txt")
     return shared
 
 
 def ask(shop: Workshop, spec: ToolSpec, parameter: Parameter, value: Any, name: str = "") -> Any:
     """Call a tool as it should be called, but for one parameter."""
-    given = {key: good for key, good in GOOD[spec.name].items() if key != parameter.name}
+    given = GOOD[spec.name] | BESIDE.get((spec.name, parameter.name), {})
+    given = {key: good for key, good in given.items() if key != parameter.name}
     return shop.call(spec.name, **given, **{name or parameter.name: value})
+
+
+def told(answer: Answer) -> str:
+    """What a refusal says: the text, or the message in it where the text is JSON."""
+    if not answer.text.startswith("{"):
+        return answer.text
+    error = json.loads(answer.text)["error"]
+    assert error["code"] == answer.code
+    message: str = error["message"]
+    return message
 
 
 def refused(shop: Workshop, spec: ToolSpec, parameter: Parameter, value: Any) -> None:
@@ -86,7 +127,7 @@ def refused(shop: Workshop, spec: ToolSpec, parameter: Parameter, value: Any) ->
     for name in parameter.names:
         answer = ask(shop, spec, parameter, value, name)
         assert answer.code == "invalid_params", (value, answer)
-        assert answer.text.startswith(name), (value, answer)
+        assert told(answer).startswith(name), (value, answer)
     assert (shop.root / "f.txt").read_text() == KEPT
     assert not (shop.root / "new.txt").exists()
 
@@ -135,10 +176,15 @@ def test_zero_the_smallest_and_the_largest_number_are_answered(
     shop: Workshop, spec: ToolSpec, parameter: Parameter
 ) -> None:
     assert parameter.minimum is not None
-    for value in (max(0, parameter.minimum), 2**31, 2**32, LARGEST):
-        assert ask(shop, spec, parameter, value).code is None, value
     if parameter.minimum > 0:
         refused(shop, spec, parameter, 0)
+    for value in (max(0, parameter.minimum), 2**31, 2**32, LARGEST):
+        answer = ask(shop, spec, parameter, value)
+        if (spec.name, parameter.name) in IN_THE_FILE and value > 2:
+            assert answer.code == "invalid_params", value
+            assert f"{value}" in told(answer)
+        else:
+            assert answer.code is None, (value, answer)
 
 
 @rows("integer")
@@ -166,13 +212,10 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices(
         return
     for value in ("", "x", parameter.choices[0].upper(), parameter.choices[0] + " "):
         refused(shop, spec, parameter, value)
-        told = ask(shop, spec, parameter, value).text
-        assert all(choice in told for choice in parameter.choices)
-    also = {"sort_by": "name"} if parameter.name == "sort_order" else {}
+        text = told(ask(shop, spec, parameter, value))
+        assert all(choice in text for choice in parameter.choices)
     for value in parameter.choices:
-        assert (
-            shop.call(spec.name, **GOOD[spec.name], **also, **{parameter.name: value}).code is None
-        )
+        assert ask(shop, spec, parameter, value).code is None
 
 
 # ── strings ─────────────────────────────────────────────────────────────────────────────────────
@@ -232,7 +275,7 @@ def test_any_string_gets_an_answer_with_a_known_code(
 def test_a_path_is_never_empty_nor_holds_a_nul(
     shop: Workshop, spec: ToolSpec, parameter: Parameter
 ) -> None:
-    if parameter.name != "path":
+    if parameter.name not in ("path", "file_path"):
         return
     for value in ("", "\0", "f.txt\0", "f.txt\0.png", "a\nb"):
         answer = ask(shop, spec, parameter, value)
@@ -275,8 +318,53 @@ def test_every_odd_name_of_a_parameter_is_refused(shop: Workshop, spec: ToolSpec
     for name in ("", "x" * 10_000, "\ud800", "\0", "pattern ", "PATH", "__class__"):
         answer = shop.call(spec.name, **GOOD[spec.name], **{name: 1})
         assert answer.code == "invalid_params"
-        assert f"{spec.name} has no parameter" in answer.text
+        assert f"{spec.name} has no parameter" in told(answer)
         assert len(answer.text) < 2_000
+
+
+FIELDS = [
+    (spec, parameter, field)
+    for spec, parameter in ROWS
+    for field in parameter.fields
+    if field.kind != "object"
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "parameter", "field"), FIELDS, ids=lambda row: row.name if row else ""
+)
+def test_every_field_of_an_object_is_read_as_strictly(
+    shop: Workshop, spec: ToolSpec, parameter: Parameter, field: Parameter
+) -> None:
+    given = GOOD["write_code"] if parameter.kind == "objects" else {}
+    wrong = [*WRONG[field.kind], *(OUT_OF_RANGE if field.kind == "integer" else ["\ud800"])]
+    for value in wrong:
+        fields = {**given, field.name: value}
+        objects = [fields] if parameter.kind == "objects" else fields
+        answer = ask(shop, spec, parameter, objects)
+        assert answer.code == "invalid_params", (value, answer)
+        at = "[0]" if parameter.kind == "objects" else ""
+        assert told(answer).startswith(f"{parameter.name}{at}.{field.name}"), answer
+    unknown = {**given, field.name + "_": 1}
+    answer = ask(shop, spec, parameter, [unknown] if parameter.kind == "objects" else unknown)
+    assert f"Did you mean '{field.name}'?" in told(answer)
+    assert (shop.root / "f.txt").read_text() == KEPT
+
+
+def test_a_field_that_is_needed_is_named(shop: Workshop) -> None:
+    answer = shop.call("batch_write_code", operations=[{"file_path": "f.txt"}])
+    assert answer.code == "invalid_params"
+    assert told(answer) == "operations[0] needs the field start_line"
+    answer = shop.call("batch_write_code", operations=[{"path": "f.txt", "file_path": "g.txt"}])
+    assert "operations[0].path and operations[0].file_path are two names" in told(answer)
+
+
+def test_objects_may_be_sent_as_json_text(shop: Workshop) -> None:
+    given = GOOD["write_code"] | {"precondition": '{"expected_start_line_text": "a line"}'}
+    assert shop.call("write_code", **given).code is None
+    batch = json.dumps(GOOD["batch_write_code"]["operations"])
+    assert shop.call("batch_write_code", operations=batch).code is None
+    assert (shop.root / "f.txt").read_text() == "x\nx\n"
 
 
 JSON = st.recursive(
@@ -299,7 +387,7 @@ JSON = st.recursive(
 @given(data=st.data())
 def test_no_arguments_at_all_raise_anything_but_a_refusal(shop: Workshop, data: Any) -> None:
     spec = data.draw(st.sampled_from(TOOLS))
-    names = [name for parameter in spec.parameters for name in parameter.names]
+    names = [name for parameter in spec.parameters for name in parameter.names] or ["x"]
     arguments = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=5), JSON))
     try:
         read = read_arguments(spec, arguments)

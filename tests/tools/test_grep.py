@@ -68,7 +68,7 @@ def test_an_offset_past_the_end_says_how_many_there_are(
         (r"(a\n|b\n)c", True),
         (r"foo\n?bar", False),
         (r"foo\sbar", False),
-        (r"foo[\n]bar", False),
+        (r"foo[\n]bar", True),
         ("foo.*bar", False),
     ],
 )

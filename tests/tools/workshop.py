@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,24 @@ class Workshop:
         answer = self.call(tool, **arguments)
         assert answer.code == code, answer
         return answer.text
+
+    def json(self, tool: str, /, **arguments: Any) -> Any:
+        """The object of a call that must succeed: the text is it, and so is the direct result."""
+        answer = self.call(tool, **arguments)
+        assert answer.code is None, answer.text
+        assert json.loads(answer.text) == answer.data
+        return answer.data
+
+    def direct(self, tool: str, /, **arguments: Any) -> Any:
+        """The result of a direct method; a failure is raised."""
+        return anyio.run(self.application.toolbox.direct, tool, arguments, self.caller)
+
+    def error(self, tool: str, code: str, /, **arguments: Any) -> Any:
+        """The error object of a call that must fail with this code."""
+        told = json.loads(self.refused(tool, code, **arguments))
+        assert told["ok"] is False
+        assert told["error"]["code"] == code
+        return told["error"]
 
 
 @contextmanager

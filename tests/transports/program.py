@@ -86,15 +86,25 @@ def _count(call: Call, arguments: Arguments) -> Answer:
 
 
 TOOLS = (
-    ToolSpec("echo", "Echo", "Gives its text back.", _TEXT, _echo),
-    ToolSpec("put", "Put", "Pretends to write.", _TEXT, _put, read_only=False, destructive=True),
+    ToolSpec("echo", "Echo", "Gives its text back.", _TEXT, _echo, direct=True),
+    ToolSpec(
+        "put",
+        "Put",
+        "Pretends to write.",
+        _TEXT,
+        _put,
+        read_only=False,
+        destructive=True,
+        direct=True,
+        aliases=("put-it",),
+    ),
     ToolSpec("whoami", "Who am I", "Names the caller.", (), _whoami),
     ToolSpec("noise", "Noise", "Prints to stdout.", (), _noise),
     ToolSpec("picture", "Picture", "An image.", (), _picture),
     ToolSpec("missing", "Missing", "Fails.", (), _missing),
-    ToolSpec("crash", "Crash", "Has a defect.", (), _crash),
-    ToolSpec("large", "Large", "A long answer.", _TEXT, _large),
-    ToolSpec("wait", "Wait", "Runs until cancelled.", _TEXT, _wait),
+    ToolSpec("crash", "Crash", "Has a defect.", (), _crash, direct=True),
+    ToolSpec("large", "Large", "A long answer.", _TEXT, _large, direct=True),
+    ToolSpec("wait", "Wait", "Runs until cancelled.", _TEXT, _wait, direct=True),
     ToolSpec("slow", "Slow", "Answers after a while.", _TEXT, _slow),
     ToolSpec("count", "Count", "Reports progress.", (), _count),
 )

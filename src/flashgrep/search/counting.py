@@ -27,18 +27,20 @@ class Counter:
         self._lines = LineMatcher(spec)
         self._text = TextMatcher(spec) if spec.multiline else None
         self.find = self._lines.find
+        self.plain = self._lines.plain
         self._scratch = bytearray()
 
-    def in_lines(self, buffer: Any, start: int, end: int) -> int:
-        """The count in a region of whole lines."""
+    def in_lines(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
+        """The count in a region of whole lines; it may end at `most`, if that is not 0."""
         if self.counting == "files":
             return 1 if self.find(buffer, start, end)[0] >= 0 else 0
+        if self.counting == "lines":
+            return self._lines.count(buffer, start, end, most)
         total = 0
         for line_start, line_end in matching_lines(self._lines, (buffer, start, end)):
-            if self.counting == "lines":
-                total += 1
-            else:
-                total += sum(1 for _ in self._lines.spans_in_line(buffer, line_start, line_end))
+            total += sum(1 for _ in self._lines.spans_in_line(buffer, line_start, line_end))
+            if most and total >= most:
+                break
         return total
 
     def in_text(self, text: bytes) -> int:

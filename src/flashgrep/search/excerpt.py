@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -44,14 +44,53 @@ class NeedsWorker(Exception):
     """A file of the page is too large for the server's own thread."""
 
 
+class Text(Protocol):
+    """A file's text as excerpts are taken from it."""
+
+    def regions(self, wanted: list[tuple[int, int]] | None) -> Iterator[tuple[int, Region]]:
+        """Whole lines in order, each region with the 0-based number of its first line.
+
+        All that could match; or, where lines are `wanted` by their numbers, all that hold those.
+        """
+        ...
+
+    def whole(self) -> bytes:
+        """All of it, for multiline."""
+        ...
+
+
+class FileText:
+    """The text of an open file."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def regions(
+        self,
+        wanted: list[tuple[int, int]] | None,
+    ) -> Iterator[tuple[int, Region]]:
+        number = 0
+        for region in windows(self._fd):
+            yield number, region
+            number += _newlines(*region)
+
+    def whole(self) -> bytes:
+        return whole_text(self._fd)
+
+
+Source = Callable[[str], Text | None]
+"""A file's text from elsewhere than the disk; None where it has to be read."""
+
+
 class Excerpts:
     """Fetches the lines of a page."""
 
-    def __init__(self, scanner: Scanner) -> None:
+    def __init__(self, scanner: Scanner, source: Source = lambda _: None) -> None:
         self._scope = scanner.scope
         self._root = scanner.request.root
         self._spec = scanner.request.pattern
         self._matcher = LineMatcher(self._spec)
+        self._source = source
 
     def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
         """The lines to show of each file, in order; a file that has gone is left out."""
@@ -67,6 +106,9 @@ class Excerpts:
         return shown
 
     def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
+        text = self._source(name)
+        if text is not None:
+            return list(self._lines(text, first, last, request))
         try:
             place = self._scope.follow(self._root.rstrip(b"/") + b"/" + os.fsencode(name))
             fd, status = self._scope.open_regular(place)
@@ -75,38 +117,45 @@ class Excerpts:
         try:
             if request.largest and status.st_size > request.largest:
                 raise NeedsWorker
-            return list(self._lines(fd, first, last, request))
+            return list(self._lines(FileText(fd), first, last, request))
         except (OSError, TooLargeForMultiline, TooSparse):
             return []
         finally:
             os.close(fd)
 
-    def _lines(self, fd: int, first: int, last: int, request: PageRequest) -> Iterator[Line]:
+    def _lines(self, text: Text, first: int, last: int, request: PageRequest) -> Iterator[Line]:
         if self._spec.multiline:
-            return self._in_text(whole_text(fd), first, last, request)
+            return self._in_text(text.whole(), first, last, request)
         if request.only_matching:
-            return self._matches_only(fd, first, last)
-        numbers = self._numbers(fd, first, last)
+            return self._matches_only(text, first, last)
+        if not request.before and not request.after:
+            return self._matching(text, first, last, request.budget)
+        numbers = [number for number, _, _ in islice(self._walk(text), first, last)]
         wanted = intervals(numbers, request.before, request.after)
-        return self._fetch(fd, set(numbers), wanted, request.budget)
+        return self._fetch(text, set(numbers), wanted, request.budget)
 
-    def _numbers(self, fd: int, first: int, last: int) -> list[int]:
-        return [number for number, _, _ in islice(self._walk(fd), first, last)]
-
-    def _walk(self, fd: int) -> Iterator[tuple[int, Region, tuple[int, int]]]:
+    def _walk(self, text: Text) -> Iterator[tuple[int, Region, tuple[int, int]]]:
         """Each matching line: its 0-based number, the region it is in, its place there."""
-        number = 0
-        for region in windows(fd):
-            buffer, counted, end = region
+        for number, region in text.regions(None):
+            buffer, counted, _ = region
             for start, stop in matching_lines(self._matcher, region):
                 number += _newlines(buffer, counted, start)
                 counted = start
                 yield number, region, (start, stop)
-            number += _newlines(buffer, counted, end)
 
-    def _matches_only(self, fd: int, first: int, last: int) -> Iterator[Line]:
+    def _matching(self, text: Text, first: int, last: int, budget: int) -> Iterator[Line]:
+        """Matching lines alone: they are shown as they are found."""
+        left = budget
+        for number, (buffer, _, _), (start, stop) in islice(self._walk(text), first, last):
+            line = self._text(buffer, start, stop, True)
+            yield number + 1, True, line
+            if budget and left < 0:
+                return  # one line more than fits: whoever shows them sees that it does not
+            left -= len(line)
+
+    def _matches_only(self, text: Text, first: int, last: int) -> Iterator[Line]:
         at = 0
-        for number, (buffer, _, _), (start, stop) in self._walk(fd):
+        for number, (buffer, _, _), (start, stop) in self._walk(text):
             for begin, end in self._matcher.spans_in_line(buffer, start, stop):
                 if first <= at < last:
                     yield number + 1, True, context_line(buffer, begin, end)
@@ -115,22 +164,24 @@ class Excerpts:
                     return
 
     def _fetch(
-        self, fd: int, matching: set[int], wanted: list[tuple[int, int]], budget: int
+        self, text: Text, matching: set[int], wanted: list[tuple[int, int]], budget: int
     ) -> Iterator[Line]:
-        number, queue, left = 0, list(reversed(wanted)), budget
-        for buffer, start, end in windows(fd):
+        queue, left = list(reversed(wanted)), budget
+        for number, (buffer, start, end) in text.regions(wanted):
             while start < end and queue:
                 low, high = queue[-1]
                 stop = buffer.find(b"\n", start, end)
                 if number >= low:
-                    text = self._text(buffer, start, stop, number in matching)
-                    yield number + 1, number in matching, text
+                    line = self._text(buffer, start, stop, number in matching)
+                    yield number + 1, number in matching, line
                     if budget and left < 0:
                         return  # one line more than fits: whoever shows them sees that it does not
-                    left -= len(text)
+                    left -= len(line)
                 if number == high:
                     queue.pop()
                 number, start = number + 1, stop + 1
+            if not queue:
+                return
 
     def _text(self, buffer: Any, start: int, stop: int, matches: bool) -> str:
         if not matches:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from flashgrep.search.literals import required_literals
+from flashgrep.search.literals import is_literal, literal_prefix, required_literals
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
 Span = tuple[int, int]
@@ -40,10 +40,18 @@ class LineMatcher:
         self._by_line = compiled(spec.flagged)
         self._whole = None
         self._literals: list[Any] = []
+        self._exact: tuple[bytes, int] | None = None
+        """The pattern, where it is nothing but a literal, and what of it comes before its tail."""
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
             if not spec.case_insensitive:
                 self._literals = _literal_regexes(spec.source)
+                self._exact = _exact_literal(spec.source) if self._literals else None
+        self.plain = None if self._whole is None or self._literals else self._whole.Match
+        """RE2's own search, where it is all there is to `find`: for loops that run a million times.
+
+        A match behind the last newline, at `end`, stands on no line.
+        """
 
     def find(self, buffer: Any, start: int, end: int) -> Span:
         """The first match in whole lines `start..end`, or NOTHING; it stays within its line."""
@@ -51,6 +59,8 @@ class LineMatcher:
             return NOTHING
         if self._whole is None:
             return self._find_by_line(buffer, start, end)
+        if self._exact:
+            return self._find_exact(buffer, start, end)
         if self._literals:
             return self._find_by_literal(buffer, start, end)
         return self._find_whole(buffer, start, end)
@@ -60,6 +70,35 @@ class LineMatcher:
         span: Span = self._whole.Match(UNANCHORED, buffer, start, end)[0]
         # An empty match behind the last newline stands on no line.
         return span if span[0] < end else NOTHING
+
+    def count(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
+        """How many of whole lines match; it may end at `most`, if that is not 0."""
+        if self.plain is not None and not most:
+            return _count_plainly(self.plain, buffer, start, end)
+        total, find, newline = 0, self.find, buffer.find
+        while start < end and (not most or total < most):
+            first, last = find(buffer, start, end)
+            if first < 0:
+                break
+            total += 1
+            start = newline(b"\n", last, end) + 1
+        return total
+
+    def _find_exact(self, buffer: Any, start: int, end: int) -> Span:
+        """Find a literal by its tail from the rarest character on."""
+        assert self._exact is not None  # noqa: S101 - find() chose this way
+        (literal, offset), tail = self._exact, self._literals[0].Match
+        for _ in range(_LITERAL_MISSES):
+            if start + offset >= end:
+                return NOTHING
+            hit = tail(UNANCHORED, buffer, start + offset, end)[0][0]
+            if hit < 0:
+                return NOTHING
+            start = hit - offset
+            if buffer[start : start + len(literal)] == literal:
+                return start, start + len(literal)
+            start += 1
+        return self._find_whole(buffer, start, end)
 
     def _find_by_literal(self, buffer: Any, start: int, end: int) -> Span:
         misses = 0
@@ -115,14 +154,35 @@ class LineMatcher:
                 at = last if last > first else _after_character(line, last)
 
 
+def _count_plainly(match: Any, buffer: Any, start: int, end: int) -> int:
+    total, newline = 0, buffer.find
+    while start < end:
+        first, last = match(UNANCHORED, buffer, start, end)[0]
+        if first < 0 or first >= end:
+            break
+        total += 1
+        start = newline(b"\n", last, end) + 1
+    return total
+
+
 def _literal_regexes(source: str) -> list[Any]:
     literals = required_literals(source)
     if not literals or any(b"\n" in text or len(text) < 2 for text in literals):
         return []
     texts = sorted(text.decode("utf-8") for text in literals)
-    if texts == [source] and source[0] not in "_ \t":
-        return []  # the pattern is the literal: RE2 finds it at the same speed
-    return [compiled(_quoted(_rare_tail(text))) for text in texts]
+    tails = [_rare_tail(text) for text in texts]
+    prefix = literal_prefix(source)
+    if texts == [prefix] and (tails == texts or not (is_literal(source) or prefix[0] in "_ \t")):
+        return []  # what a pattern begins with, RE2 looks for by itself, at the same speed
+    return [compiled(_quoted(tail)) for tail in tails]
+
+
+def _exact_literal(source: str) -> tuple[bytes, int] | None:
+    """A pattern that is nothing but a literal, and how much of it stands before its rare tail."""
+    if not is_literal(source):
+        return None
+    literal = literal_prefix(source)
+    return literal.encode("utf-8"), len(literal[: -len(_rare_tail(literal))].encode("utf-8"))
 
 
 def _rare_tail(text: str) -> str:

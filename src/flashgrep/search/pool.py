@@ -8,10 +8,12 @@ starts a new one.
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from flashgrep.search.worker import read_message, write_message
@@ -19,6 +21,7 @@ from flashgrep.search.worker import read_message, write_message
 _MOST = 8
 _REMEMBERED = 4
 _GOODBYE_SECONDS = 1.0
+_LOOK_MILLISECONDS = 100
 
 
 class WorkerDied(Exception):
@@ -26,15 +29,18 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """One search process, as the server sees it."""
+    """One process that works for the server, as the server sees it."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, module: str = "flashgrep.search.worker", inherited: tuple[int, ...] = ()
+    ) -> None:
         # -P: the current directory is the user's workspace and must not shadow our modules.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep.search.worker"],
+            [sys.executable, "-P", "-X", "utf8", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             close_fds=True,
+            pass_fds=inherited,
             cwd="/",
         )
         assert self._process.stdin is not None  # noqa: S101
@@ -63,6 +69,15 @@ class Worker:
         if answer is None:
             raise WorkerDied
         return answer
+
+    def receive_unless(self, stopped: Callable[[], bool]) -> Any:
+        """The next answer, or None once `stopped` says so."""
+        poll = select.poll()
+        poll.register(self.out, select.POLLIN)
+        while not poll.poll(_LOOK_MILLISECONDS):
+            if stopped():
+                return None
+        return self.receive()
 
     def stop(self, kill: bool = False) -> None:
         """End the process and wait for it."""

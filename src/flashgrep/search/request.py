@@ -58,7 +58,7 @@ class Item(NamedTuple):
     ruled: tuple[tuple[str, bytes], ...] = ()
     """Directories above it that hold rule files: shown path and real path, top first."""
     names: tuple[str, ...] | None = None
-    """Only these files of it, already filtered; None is all of it."""
+    """Only these files and links of it, already filtered; None is all of it."""
 
     @property
     def key(self) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import heapq
 import select
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
+from flashgrep.search.excerpt import Text
 from flashgrep.search.pool import Pool, Worker, WorkerDied
 from flashgrep.search.request import Found, Item, Outcome, ScanRequest, walk_key
 from flashgrep.search.scanner import INLINE, Scanner
@@ -33,8 +34,36 @@ class Flag(Protocol):
 Report = Callable[[float, float | None, str], None]
 
 
+class Search(Protocol):
+    """A search that has been done, over the disk or with an index."""
+
+    request: ScanRequest
+    scanner: Scanner
+    number: int
+    skipped: list[tuple[str, str]]
+    """Files that could not be searched, with the reason."""
+    notes: list[str]
+    """What else the answer should say of this search."""
+
+    def in_walk_order(self) -> Sequence[Found]:
+        """What was found, depth first, entries by bytes."""
+        ...
+
+    def newest_first(self) -> Sequence[Found]:
+        """What was found, the file changed last first, ties in walk order."""
+        ...
+
+    def text(self, shown: str) -> Text | None:
+        """The text of a found file from elsewhere than the disk."""
+        ...
+
+    def confirm(self, shown: Sequence[str]) -> list[str]:
+        """Those of some found files that are no longer what was searched."""
+        ...
+
+
 class Scan:
-    """The state of one search."""
+    """The state of one search over the disk."""
 
     def __init__(
         self, request: ScanRequest, scope: Scope, pool: Pool, cancelled: Flag, report: Report
@@ -46,6 +75,7 @@ class Scan:
         self.scanner = Scanner(request, scope)
         self.found: list[Found] = []
         self.skipped: list[tuple[str, str]] = []
+        self.notes: list[str] = []
         self.scanned = 0
         self.wanted = 0
         """Matching lines after which, counted in walk order, the rest is not looked at; 0 = all."""
@@ -72,9 +102,17 @@ class Scan:
         finally:
             self._release()
 
-    def in_walk_order(self) -> list[Found]:
-        """What was found, depth first, entries by bytes."""
+    def in_walk_order(self) -> Sequence[Found]:
         return sorted(self.found, key=lambda file: walk_key("", file.shown))
+
+    def newest_first(self) -> Sequence[Found]:
+        return sorted(self.in_walk_order(), key=lambda file: -file.value)
+
+    def text(self, shown: str) -> Text | None:
+        return None
+
+    def confirm(self, shown: Sequence[str]) -> list[str]:
+        return []
 
     # ── handing out ─────────────────────────────────────────────────────────────────────────────
 

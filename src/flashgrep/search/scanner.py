@@ -20,11 +20,12 @@ from flashgrep.search.counting import Counter, TooLargeForMultiline
 from flashgrep.search.haystack import TooSparse
 from flashgrep.search.request import ROOT, Found, Item, Outcome, ScanRequest
 from flashgrep.workspace.globs import NameFilter
-from flashgrep.workspace.ignoring import IgnoreChain, Rules
+from flashgrep.workspace.ignoring import IgnoreChain
 from flashgrep.workspace.opening import DIRECTORY, REGULAR
+from flashgrep.workspace.rulechain import RuleChains
 from flashgrep.workspace.scope import Place, Scope, is_within
 from flashgrep.workspace.sniffing import is_text
-from flashgrep.workspace.walking import NOISE, Listing, chain_above, list_directory, read_rules
+from flashgrep.workspace.walking import NOISE, Listing, chain_above, list_directory
 
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32
@@ -56,8 +57,7 @@ class Scanner:
             NameFilter(names if isinstance(names, str) else list(names))
             for names in request.filters
         ]
-        self._top = chain_above(request.rules, request.root)
-        self._rules: dict[bytes, Rules | None] = {}
+        self._chains = RuleChains(scope, chain_above(request.rules, request.root))
         self._batches: dict[int, Batch] = {}
 
     def batch(self, room: int) -> Batch:
@@ -76,29 +76,7 @@ class Scanner:
 
     def chain_of(self, item: Item) -> IgnoreChain:
         """The rules in force in a directory, its own not among them."""
-        chain = self._top
-        if not item.shown:
-            return chain
-        ruled = dict(item.ruled)
-        at = ""
-        for name in item.shown.split("/"):
-            real = ruled.get(at)
-            chain = chain.with_rules(self._rules_at(real) if real else None)
-            chain = chain.child(os.fsencode(name), None)
-            at = f"{at}/{name}" if at else name
-        return chain
-
-    def _rules_at(self, real: bytes) -> Rules | None:
-        if real not in self._rules:
-            try:
-                directory = self.scope.open_real(real, DIRECTORY)
-            except OSError:
-                return None
-            try:
-                self._rules[real] = read_rules(directory)
-            finally:
-                os.close(directory)
-        return self._rules[real]
+        return self._chains.at(item.shown, item.ruled)
 
 
 class _Slice:
@@ -167,10 +145,12 @@ class _Slice:
         except OSError as error:
             self._skip(item.shown or ROOT, error)
             return
+        if listing.has_rules:
+            item = item._replace(ruled=(*item.ruled, (item.shown, item.real)))
         self._push(item, listing)
         prefix = item.shown + "/" if item.shown else ""
         for name in listing.links:
-            self._link(item, listing, prefix + name, name, directory)
+            self._link(item, prefix + name, name, directory)
         files = listing.files
         if self.scanner._filters:
             files = [name for name in files if self.scanner.keeps(prefix + name)]
@@ -179,25 +159,19 @@ class _Slice:
     def _push(self, item: Item, listing: Listing) -> None:
         prefix = item.shown + "/" if item.shown else ""
         real = item.real.rstrip(b"/") + b"/"
-        ruled = item.ruled
-        if listing.has_rules:
-            ruled = (*ruled, (item.shown, item.real))
         for name in reversed(listing.directories):
             encoded = os.fsencode(name)
-            child = Item(prefix + name, real + encoded, ruled)
+            child = Item(prefix + name, real + encoded, item.ruled)
             if child.real not in self.entered:
                 self.stack.append((child, listing.chain.child(encoded, None)))
 
-    def _link(self, item: Item, listing: Listing, shown: str, name: str, directory: int) -> None:
+    def _link(self, item: Item, shown: str, name: str, directory: int) -> None:
         """A link to a file is that file; one to a directory outside is entered later, in order."""
         place, mode = self._target(item, name)
         if stat.S_ISREG(mode) and self.scanner.keeps(shown):
             self._linked_file(place.path, item, shown, name, directory)
         elif stat.S_ISDIR(mode) and name not in NOISE and not self._is_below_root(place.path):
-            ruled = item.ruled
-            if listing.has_rules:
-                ruled = (*ruled, (item.shown, item.real))
-            self.outcome.links.append(Item(shown, place.path, ruled))
+            self.outcome.links.append(Item(shown, place.path, item.ruled))
 
     def _target(self, item: Item, name: str) -> tuple[Place, int]:
         """Where a link leads, and the mode of what stands there: 0 where nothing may be seen."""
@@ -223,17 +197,12 @@ class _Slice:
             try:
                 fd = os.open(name, REGULAR, dir_fd=directory)
             except OSError as error:
-                if error.errno == errno.ELOOP:  # a link whose large file was left for a worker
-                    self._linked_again(item, prefix + name, name, directory)
+                if error.errno == errno.ELOOP:  # a link named outright, or left for a worker
+                    self._link(item, prefix + name, name, directory)
                 else:
                     self._skip(prefix + name, error)
                 continue
             self._file(fd, item, prefix, name, directory)
-
-    def _linked_again(self, item: Item, shown: str, name: str, directory: int) -> None:
-        place, mode = self._target(item, name)
-        if stat.S_ISREG(mode):
-            self._linked_file(place.path, item, shown, name, directory)
 
     def _leave(self, item: Item, files: list[str]) -> None:
         """Leave files for later, in portions: a huge directory's names must not travel together."""

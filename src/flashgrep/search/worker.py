@@ -16,9 +16,10 @@ import queue
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.search.excerpt import Excerpts, PageRequest
 from flashgrep.search.request import Item, unpacked
 from flashgrep.search.scanner import WORKER, Scanner
@@ -101,17 +102,21 @@ def _scanner(packed: tuple[Any, ...]) -> Scanner:
 
 
 def main() -> None:
-    """Serve the pipe until it closes."""
+    """Search for the server until it is gone."""
+    serve(_Jobs().handle)
+
+
+def serve(handle: Callable[[Any], Any]) -> None:
+    """Answer messages of the pipe until it closes; None is no answer."""
     out = os.dup(1)
     os.dup2(2, 1)  # a stray print must not reach the pipe
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-    jobs = _Jobs()
     while True:
         message = inbox.get()
         try:
-            answer = jobs.handle(message)
-        except (FlashgrepError, OSError, MemoryError) as error:
+            answer = handle(message)
+        except (FlashgrepError, SettingsError, OSError, MemoryError) as error:
             answer = ("failed", f"{type(error).__name__}: {error}")
         if answer is not None:
             write_message(out, answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ class Answer:
     image: Image | None = None
     code: str | None = None
     structured: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | None = None
+    """What a direct method gives as its result; None where the text is all there is."""
 
     @property
     def failed(self) -> bool:
@@ -34,3 +37,19 @@ class Answer:
 def refusal(error: FlashgrepError) -> Answer:
     """The answer that tells a failure."""
     return Answer(error.message, code=error.code)
+
+
+def json_answer(data: Mapping[str, Any]) -> Answer:
+    """An answer that is an object: as compact JSON for a tool, as itself for a direct method."""
+    return Answer(json_text(data), data=data)
+
+
+def json_refusal(error: FlashgrepError) -> Answer:
+    """The answer that tells a failure of a tool whose answers are JSON."""
+    told = {"code": error.code, "message": error.message, **error.details}
+    return Answer(json_text({"ok": False, "error": told}), code=error.code)
+
+
+def json_text(data: Any) -> str:
+    """Compact JSON, as it stands in an answer."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -10,6 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flashgrep.errors import InvalidParams
@@ -42,14 +43,33 @@ def read_arguments(spec: ToolSpec, arguments: Mapping[str, Any] | None) -> Argum
     given = {} if arguments is None else arguments
     if not isinstance(given, Mapping):
         raise InvalidParams(f"arguments of {spec.name} must be an object, not {_kind(given)}")
-    by_name = {name: p for p in spec.parameters for name in p.names}
+    found = _found(_Owner(spec.name), spec.parameters, given)
+    return Arguments(_with_defaults(_Owner(spec.name), spec.parameters, found), frozenset(found))
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """Whose parameters are read: a tool's, or those of an object in its arguments."""
+
+    name: str
+    word: str = "parameter"
+
+    def path(self, name: str) -> str:
+        """How a refusal names one of them."""
+        return name if self.word == "parameter" else f"{self.name}.{name}"
+
+
+def _found(
+    owner: _Owner, parameters: tuple[Parameter, ...], given: Mapping[str, Any]
+) -> dict[str, tuple[str, Any]]:
+    by_name = {name: p for p in parameters for name in p.names}
     found: dict[str, tuple[str, Any]] = {}
     for name, value in given.items():
         if name not in by_name:
-            raise InvalidParams(_unknown(spec, name, by_name))
+            raise InvalidParams(_unknown(owner, name, by_name))
         if value is not None:
-            _take(found, by_name[name], name, value)
-    return Arguments(_with_defaults(spec, found), frozenset(found))
+            _take(found, by_name[name], owner.path(name), value)
+    return found
 
 
 def _take(found: dict[str, tuple[str, Any]], parameter: Parameter, name: str, value: Any) -> None:
@@ -63,27 +83,34 @@ def _take(found: dict[str, tuple[str, Any]], parameter: Parameter, name: str, va
     found[parameter.name] = (name, read)
 
 
-def _with_defaults(spec: ToolSpec, found: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+def _with_defaults(
+    owner: _Owner, parameters: tuple[Parameter, ...], found: Mapping[str, tuple[str, Any]]
+) -> dict[str, Any]:
     values = {}
-    for parameter in spec.parameters:
+    for parameter in parameters:
         if parameter.name in found:
             values[parameter.name] = found[parameter.name][1]
         elif parameter.required:
-            raise InvalidParams(f"{spec.name} needs the parameter {' or '.join(parameter.names)}")
+            names = " or ".join(parameter.names)
+            raise InvalidParams(f"{owner.name} needs the {owner.word} {names}")
         else:
             values[parameter.name] = parameter.default
     return values
 
 
-def _unknown(spec: ToolSpec, name: str, known: Mapping[str, Parameter]) -> str:
+def _unknown(owner: _Owner, name: str, known: Mapping[str, Parameter]) -> str:
     close = difflib.get_close_matches(name, known, 1, 0.6)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"{spec.name} has no parameter {_shown(name)}.{hint} Parameters: {', '.join(known)}"
+    words = f"{owner.word.capitalize()}s"
+    return f"{owner.name} has no {owner.word} {_shown(name)}.{hint} {words}: {', '.join(known)}"
 
 
 def _read(parameter: Parameter, name: str, value: Any) -> Any:
-    reader = _READERS[parameter.kind]
-    read = reader(name, value)
+    if parameter.kind == "object":
+        return _object(parameter, name, value)
+    if parameter.kind == "objects":
+        return _objects(parameter, name, value)
+    read = _READERS[parameter.kind](name, value)
     if parameter.choices and read not in parameter.choices:
         raise InvalidParams(f"{name} is {read!r}; valid values: {', '.join(parameter.choices)}")
     if parameter.minimum is not None and read < parameter.minimum:
@@ -141,6 +168,23 @@ def _line_range(name: str, value: Any) -> list[int]:
     if not isinstance(value, list) or len(value) != 2:
         raise InvalidParams(f"{name} must be [start, end], two line numbers, not {_shown(value)}")
     return [_integer(f"{name}[{at}]", item) for at, item in enumerate(value)]
+
+
+def _object(parameter: Parameter, name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _decoded(value)
+    if not isinstance(value, Mapping):
+        raise InvalidParams(f"{name} must be an object, not {_shown(value)}")
+    owner = _Owner(name, "field")
+    return _with_defaults(owner, parameter.fields, _found(owner, parameter.fields, value))
+
+
+def _objects(parameter: Parameter, name: str, value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _decoded(value)
+    if not isinstance(value, list):
+        raise InvalidParams(f"{name} must be a list of objects, not {_shown(value)}")
+    return [_object(parameter, f"{name}[{at}]", item) for at, item in enumerate(value)]
 
 
 def _decoded(text: str) -> Any:

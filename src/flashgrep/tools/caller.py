@@ -33,6 +33,7 @@ class Caller:
     )
     """Taken by each call while it runs, so that one busy caller does not use up the threads."""
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
+    _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def remember(self, path: bytes, digest: str) -> None:
@@ -47,6 +48,13 @@ class Caller:
         """The content hash this caller last saw at `path`, or None."""
         with self._lock:
             return self._seen.get(path)
+
+    def introduce(self, skill: str) -> bool:
+        """Note that this caller is given a skill, by its hash; False where it was given before."""
+        with self._lock:
+            is_new = self._skill != skill
+            self._skill = skill
+            return is_new
 
 
 class Callers:

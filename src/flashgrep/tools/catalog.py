@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from flashgrep.tools.registry import ToolSpec
 
 
@@ -9,5 +11,23 @@ def all_tools() -> tuple[ToolSpec, ...]:
     """The rows of all tools; imported here, so that reading settings costs no engine."""
     from flashgrep.tools import create_file, edit, glob, grep, read, str_replace, view, write
 
-    modules = (grep, glob, view, str_replace, create_file, read, edit, write)
-    return tuple(module.SPEC for module in modules)
+    files = (grep, glob, view, str_replace, create_file, read, edit, write)
+    return tuple(module.SPEC for module in (*files, *_of_the_index()))
+
+
+def _of_the_index() -> tuple[ModuleType, ...]:
+    """The tools that answer JSON."""
+    from flashgrep.tools import (
+        batch_write_code,
+        bootstrap_skill,
+        get_slice,
+        get_symbol,
+        list_files,
+        query,
+        read_code,
+        stats,
+        write_code,
+    )
+
+    reading = (query, get_symbol, get_slice, list_files, stats, read_code)
+    return (*reading, write_code, batch_write_code, bootstrap_skill)

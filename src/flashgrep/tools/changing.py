@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from flashgrep import limits
@@ -39,10 +40,11 @@ def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) ->
     """
 
     def attempt() -> None:
-        current = _current(call, place)
+        current = current_of(call, place)
         data = make(current)
         status = None if current is None else current.status
-        _replace(call, place, data, status, lambda target: _is_still(target, current))
+        now = replace(call, place, data, status, lambda target: is_still(target, current))
+        reads.wrote(call.caller, now, data)
 
     _until_settled(place, attempt)
 
@@ -55,14 +57,15 @@ def overwrite(call: Call, place: Place, data: bytes) -> bool:
         nonlocal existed
         status = _regular_status(call, place)
         existed = status is not None
-        _replace(call, place, data, status, None)
+        now = replace(call, place, data, status, None)
+        reads.wrote(call.caller, now, data)
 
     _until_settled(place, attempt)
     return existed
 
 
 def _until_settled(place: Place, attempt: Callable[[], None]) -> None:
-    with _STRIPES[hash(place.path) % len(_STRIPES)]:
+    with holding([place]):
         for _ in range(limits.EDIT_ATTEMPTS):
             try:
                 return attempt()
@@ -71,17 +74,25 @@ def _until_settled(place: Place, attempt: Callable[[], None]) -> None:
     raise Conflict(f"{place.shown} keeps changing while it is edited; nothing was written")
 
 
-def _replace(
+@contextmanager
+def holding(places: Iterable[Place]) -> Iterator[None]:
+    """Hold the locks of these files, taken in one order by everyone who takes several."""
+    stripes = sorted({hash(place.path) % len(_STRIPES) for place in places})
+    with ExitStack() as held:
+        for stripe in stripes:
+            held.enter_context(_STRIPES[stripe])
+        yield
+
+
+def replace(
     call: Call,
     place: Place,
     data: bytes,
     status: os.stat_result | None,
     check: Callable[[Target], bool] | None,
-) -> None:
-    ceiling = call.settings.max_file_size
-    if len(data) > ceiling:
-        remedy = "Split it into several files"
-        raise too_large(f"The new content of {place.shown}", len(data), ceiling, remedy)
+) -> Place:
+    """Replace one file's bytes, `check` being the last look; where it stands now."""
+    require_size(call, place, data)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
         name = os.path.basename(place.path)
@@ -89,10 +100,19 @@ def _replace(
         replace_bytes(target, data, status, check and (lambda: check(target)))
     finally:
         os.close(parent)
-    reads.wrote(call.caller, place, data)
+    return place
 
 
-def _current(call: Call, place: Place) -> Current | None:
+def require_size(call: Call, place: Place, data: bytes) -> None:
+    """Refuse new content over the size limit."""
+    ceiling = call.settings.max_file_size
+    if len(data) > ceiling:
+        remedy = "Split it into several files"
+        raise too_large(f"The new content of {place.shown}", len(data), ceiling, remedy)
+
+
+def current_of(call: Call, place: Place) -> Current | None:
+    """The file as it is; None where there is none."""
     status = _regular_status(call, place)
     if status is None:
         return None
@@ -126,7 +146,7 @@ def _read(fd: int, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def _is_still(target: Target, current: Current | None) -> bool:
+def is_still(target: Target, current: Current | None) -> bool:
     """The last look: the name still holds the bytes the change was made from."""
     try:
         fd = os.open(target.name, _READING, dir_fd=target.parent_fd)

@@ -36,11 +36,19 @@ def run(call: Call, arguments: Arguments) -> Answer:
     place = _root(call, arguments.get("path"))
     wanted = _wanted(arguments, place)
     finder = Finder(call.services.scope, place.path, wanted, lambda: bool(call.cancelled))
-    finding = finder.run()
+    finding = _among_known(call, place, wanted, finder) or finder.run()
     entries = _sorted(finding.entries, arguments.get("sort_by"), arguments.get("sort_order"))
     offset = arguments.get("offset")
     page = entries[offset : offset + arguments.get("limit")]
     return _answer(call, entries, page, offset, finding)
+
+
+def _among_known(call: Call, place: Place, wanted: Wanted, finder: Finder) -> Finding | None:
+    """Find among what the index knows; None where only a walk can say."""
+    if wanted.directories or wanted.follow_symlinks or not wanted.respect_gitignore:
+        return None
+    tree = call.services.index.tree(place.path)
+    return None if tree is None else finder.among(*tree)
 
 
 def _root(call: Call, path: str | None) -> Place:
@@ -139,7 +147,7 @@ def _bytes_key(shown: str) -> str:
 def _answer(
     call: Call, entries: list[Entry], page: list[Entry], offset: int, finding: Finding
 ) -> Answer:
-    budget = Budget(call.settings.max_output_chars)
+    budget = Budget(call.output_chars)
     paths = []
     for entry in page:
         path = printable(entry.shown)
@@ -164,7 +172,7 @@ def _answer(
     if finding.skipped:
         lines.append(_skips(finding))
         structured["skipped"] = [[printable(name), reason] for name, reason in finding.skipped]
-    return Answer(budget.text("\n".join(lines)), structured=structured)
+    return Answer(budget.text("\n".join(lines)), structured=structured, data=structured)
 
 
 def _skips(finding: Finding) -> str:
@@ -177,6 +185,7 @@ SPEC = ToolSpec(
     title="Find files by name",
     description=DESCRIPTION,
     handler=run,
+    direct=True,
     parameters=(
         Parameter("pattern", "string", 'The glob, e.g. "**/*.py"; required without extensions'),
         Parameter(

@@ -13,7 +13,7 @@ from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.search.filetypes import globs_of
 from flashgrep.search.literals import needs_newline
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.tools.answer import Answer
+from flashgrep.tools.answer import Answer, json_answer
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.workspace import names
@@ -23,12 +23,13 @@ from flashgrep.workspace.sniffing import is_text
 
 if TYPE_CHECKING:
     from flashgrep.search.request import Counting, Found
-    from flashgrep.search.scan import Scan
+    from flashgrep.search.scan import Search
     from flashgrep.tools.arguments import Arguments
     from flashgrep.tools.toolbox import Call
 
 EMPTY = "No matches found"
 _SKIPS_SHOWN = 3
+_ATTEMPTS = 3  # files that change without telling, while they are looked at
 
 DESCRIPTION = """\
 Search file contents with a regular expression (RE2 syntax: no look-around, no backreferences).
@@ -45,8 +46,13 @@ Always exact: no results means there are none."""
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search, order, page, show."""
     query = _Query(call, arguments)
-    scan = call.services.search.scan(query.question(), call.cancelled, call.report)
-    return Answer(query.shown(scan))
+    search = call.services.search
+    for _ in range(_ATTEMPTS):
+        scan = search.scan(query.question(), call.cancelled, call.report)
+        answer = json_answer(query.data(scan)) if call.direct else Answer(query.shown(scan))
+        if search.is_current(scan, query.named):
+            break
+    return answer
 
 
 class _Query:
@@ -71,12 +77,16 @@ class _Query:
         self.limit: int = get("head_limit")
         self.offset: int = get("offset")
         self.filters = _filters(get("include"), get("type"))
+        self.named: list[str] = []
+        """The files the answer shows."""
         self.is_file = call.services.scope.kind(self.place) == "file"
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
     def question(self) -> Question:
         wanted = self.offset + self.limit if self.limit and self.mode == "content" else 0
+        if wanted and self.call.direct:
+            wanted += 1  # whether there is more is part of that answer
         return Question(self.place, self.pattern, self._counting(), self.filters, wanted)
 
     def _counting(self) -> Counting:
@@ -88,7 +98,8 @@ class _Query:
 
     # ── answering ───────────────────────────────────────────────────────────────────────────────
 
-    def shown(self, scan: Scan) -> str:
+    def shown(self, scan: Search) -> str:
+        self.named.clear()
         found = self._ordered(scan)
         total = sum(file.value for file in found) if self.mode == "content" else len(found)
         if total == 0:
@@ -99,7 +110,40 @@ class _Query:
             text = self._content(scan, found)
         else:
             text = self._files(found)
-        return "\n".join(part for part in (text, _skips(scan)) if part)
+        return "\n".join(part for part in (text, _skips(scan), *scan.notes) if part)
+
+    def data(self, scan: Search) -> dict[str, Any]:
+        """The results as a direct method gives them: rows, without a budget."""
+        found = self._ordered(scan)
+        if self.mode == "content":
+            total = sum(file.value for file in found)
+            data: dict[str, Any] = {"matches": self._rows(scan, found)}
+            self.named = [name for name, _, _ in self._page(found)]
+        else:
+            total = len(found)
+            page = found[self.offset :][: self.limit or None]
+            self.named = [file.shown for file in page]
+            labels = [self._label(file.shown) for file in page]
+            if self.mode == "count":
+                rows = zip(labels, page, strict=True)
+                data = {"counts": [{"file_path": path, "count": f.value} for path, f in rows]}
+            else:
+                data = {"paths": labels}
+        following = self.offset + self.limit
+        more = bool(self.limit) and following < total
+        data |= {"truncated": more, "next_offset": following if more else None}
+        if scan.skipped:
+            data["skipped"] = [[printable(name), why] for name, why in sorted(scan.skipped)]
+        return data
+
+    def _rows(self, scan: Search, found: Sequence[Found]) -> list[dict[str, Any]]:
+        around = (0, 0) if self.only_matching else (self.before, self.after)
+        request = PageRequest(self._page(found), *around, self.only_matching, 0, 0)
+        return [
+            {"file_path": self._label(name), "line": number, "is_match": is_match, "text": text}
+            for name, lines in self.call.services.search.page(scan, request, self.call.cancelled)
+            for number, is_match, text in lines
+        ]
 
     def _budget(self) -> Budget:
         return Budget(self.call.settings.max_output_chars)
@@ -122,11 +166,9 @@ class _Query:
         finally:
             os.close(fd)
 
-    def _ordered(self, scan: Scan) -> Sequence[Found]:
-        if self.mode == "files_with_matches":
-            by_path = scan.in_walk_order()
-            return sorted(by_path, key=lambda file: -file.value)
-        return scan.in_walk_order()
+    def _ordered(self, scan: Search) -> Sequence[Found]:
+        files = self.mode == "files_with_matches"
+        return scan.newest_first() if files else scan.in_walk_order()
 
     def _label(self, shown: str) -> str:
         """A file as the answer names it: relative to the root, or as the caller named it."""
@@ -141,9 +183,10 @@ class _Query:
             label = self._label(file.shown)
             if not budget.take(label if self.mode != "count" else f"{label}:{file.value}"):
                 return budget.text(_cut(len(page) - at, "files", self.offset + at))
+            self.named.append(file.shown)
         return budget.text()
 
-    def _content(self, scan: Scan, found: Sequence[Found]) -> str:
+    def _content(self, scan: Search, found: Sequence[Found]) -> str:
         page = self._page(found)
         wanted = sum(last - first for _, first, last in page)
         around = (0, 0) if self.only_matching else (self.before, self.after)
@@ -158,10 +201,11 @@ class _Query:
             matches, _ = self._fill(budget, scan, request._replace(before=0))
         return budget.text(self._missing(wanted - matches, matches, is_cut))
 
-    def _fill(self, budget: Budget, scan: Scan, request: PageRequest) -> tuple[int, bool]:
+    def _fill(self, budget: Budget, scan: Search, request: PageRequest) -> tuple[int, bool]:
         """Take lines while they fit; how many of them match, and whether one did not fit."""
         matches = 0
         for name, lines in self.call.services.search.page(scan, request, self.call.cancelled):
+            self.named.append(name)
             for text, is_match in self._lines(self._label(name), lines, bool(budget.lines)):
                 if not budget.take(text):
                     return matches, True
@@ -223,7 +267,7 @@ def _cut(missing: int, kind: str, offset: int) -> str:
     return f"(output cut: {missing:,} more {kind}; next: offset {offset})"
 
 
-def _skips(scan: Scan) -> str:
+def _skips(scan: Search) -> str:
     """The one line that tells what could not be searched."""
     if not scan.skipped:
         return ""
@@ -239,6 +283,7 @@ SPEC = ToolSpec(
     title="Search file contents",
     description=DESCRIPTION,
     handler=run,
+    direct=True,
     parameters=(
         Parameter("pattern", "string", "The regular expression to find (RE2)", required=True),
         Parameter(

@@ -6,8 +6,8 @@ by touching its one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from flashgrep.tools.arguments import Arguments
     from flashgrep.tools.toolbox import Call
 
-Kind = Literal["string", "integer", "boolean", "strings", "string_or_strings", "line_range"]
+Kind = Literal[
+    "string",
+    "integer",
+    "boolean",
+    "strings",
+    "string_or_strings",
+    "line_range",
+    "object",
+    "objects",
+]
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Parameter:
     minimum: int | None = None
     listed_normal: bool = True
     listed_compat: bool = True
+    fields: tuple[Parameter, ...] = ()
+    """What an object, or each of a list of objects, may hold."""
 
     def shown(self, compat: bool) -> str:
         """Its name in the schema of a mode."""
@@ -60,6 +71,30 @@ class ToolSpec:
     read_only: bool = True
     destructive: bool = False
     idempotent: bool = True
+    aliases: tuple[str, ...] = ()
+    """Further names, each listed, callable and, where the tool is one, a direct method."""
+    direct: bool = False
+    """Also a JSON-RPC method of its own on the sockets; every tool that answers JSON is."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it is called by."""
+        return (self.name, *self.aliases)
+
+    @property
+    def answers_json(self) -> bool:
+        """Whether its texts are JSON objects, its failures among them."""
+        return self.toolset == "index"
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is a direct method."""
+        return self.direct or self.answers_json
+
+    def without(self, names: Collection[str]) -> ToolSpec | None:
+        """The tool under the names that are left; None where none is."""
+        left = [name for name in self.names if name not in names]
+        return replace(self, name=left[0], aliases=tuple(left[1:])) if left else None
 
     def in_mode(self, compat: bool) -> bool:
         """Whether it is listed in this naming mode (it is callable in both)."""
@@ -68,10 +103,14 @@ class ToolSpec:
 
 def input_schema(spec: ToolSpec, compat: bool) -> Mapping[str, Any]:
     """The JSON schema a client sees in this mode."""
-    shown = [p for p in spec.parameters if (p.listed_compat if compat else p.listed_normal)]
+    return _object(spec.parameters, compat)
+
+
+def _object(parameters: tuple[Parameter, ...], compat: bool) -> dict[str, Any]:
+    shown = [p for p in parameters if (p.listed_compat if compat else p.listed_normal)]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {p.shown(compat): _property(p) for p in shown},
+        "properties": {p.shown(compat): _property(p, compat) for p in shown},
         "additionalProperties": False,
     }
     required = [p.shown(compat) for p in shown if p.required]
@@ -80,8 +119,12 @@ def input_schema(spec: ToolSpec, compat: bool) -> Mapping[str, Any]:
     return schema
 
 
-def _property(parameter: Parameter) -> dict[str, Any]:
+def _property(parameter: Parameter, compat: bool) -> dict[str, Any]:
     schema: dict[str, Any] = dict(_SHAPES[parameter.kind])
+    if parameter.kind == "object":
+        schema = _object(parameter.fields, compat)
+    elif parameter.kind == "objects":
+        schema["items"] = _object(parameter.fields, compat)
     schema["description"] = parameter.help
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
@@ -100,4 +143,6 @@ _SHAPES: Mapping[Kind, Mapping[str, Any]] = {
     "strings": _STRINGS,
     "string_or_strings": {"anyOf": [{"type": "string"}, _STRINGS]},
     "line_range": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+    "object": {"type": "object"},
+    "objects": {"type": "array"},
 }

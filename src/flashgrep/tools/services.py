@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from flashgrep.index.status import Index, NoIndex
+from flashgrep.index.symbol_parser import SymbolParser
 from flashgrep.search.engine import Engine
 from flashgrep.workspace.scope import Scope
 
 
 @dataclass
 class Services:
-    """The reachable files, where unfinished writes are noted, and the search."""
+    """The reachable files, where unfinished writes are noted, search, index, parser of symbols."""
 
     scope: Scope
     recovery_dir: bytes
     search: Engine
+    index: Index = field(default_factory=NoIndex)
+    symbols: SymbolParser = field(default_factory=SymbolParser)

@@ -19,8 +19,8 @@ import anyio.from_thread
 import anyio.to_thread
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, from_os_error
-from flashgrep.tools.answer import Answer, refusal
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, IOFailure, from_os_error
+from flashgrep.tools.answer import Answer, json_refusal, refusal
 from flashgrep.tools.arguments import Arguments, read_arguments
 from flashgrep.tools.caller import Caller
 from flashgrep.tools.registry import ToolSpec, input_schema
@@ -56,6 +56,13 @@ class Call:
     settings: Settings
     cancelled: Cancellation = field(default_factory=Cancellation)
     report: Callable[[float, float | None, str], None] = lambda done, total, message: None
+    direct: bool = False
+    """A direct method, not a tool: its answer has no budget."""
+
+    @property
+    def output_chars(self) -> int:
+        """The budget of its answer; 0 = none."""
+        return 0 if self.direct else self.settings.max_output_chars
 
 
 @dataclass(frozen=True)
@@ -80,13 +87,21 @@ class Toolbox:
         self.instructions = instructions
         self._services = services
         self._settings = settings
-        self._specs = {spec.name: spec for spec in specs}
+        self._specs = {name: spec for spec in specs for name in spec.names}
         self._threads = anyio.CapacityLimiter(limits.THREADS)
 
     def listed(self) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared."""
         compat = self._settings.anthropic_compat
-        return [_listed(spec, compat) for spec in self._specs.values() if spec.in_mode(compat)]
+        return [
+            _listed(name, spec, compat)
+            for name, spec in self._specs.items()
+            if spec.in_mode(compat)
+        ]
+
+    def direct_names(self) -> tuple[str, ...]:
+        """The tools that are JSON-RPC methods on the sockets too, aliases among them."""
+        return tuple(name for name, spec in self._specs.items() if spec.is_direct)
 
     def is_read_only(self, name: str) -> bool:
         """Whether a call of `name` changes nothing (unknown names change nothing either)."""
@@ -105,14 +120,33 @@ class Toolbox:
         if progress is not None:
             call.report = _from_thread(progress)
         try:
-            spec, values = self._prepare(name, arguments, caller)
-            async with caller.turns:
-                answer = await _in_thread(spec, call, values, self._threads)
-            return _structured(answer) if self._settings.structured else answer
+            answer = await self._run(name, arguments, call)
         except FlashgrepError as error:
-            return refusal(error)
+            spec = self._specs.get(name)
+            return json_refusal(error) if spec and spec.answers_json else refusal(error)
+        return _structured(answer) if self._settings.structured else answer
+
+    async def direct(
+        self, name: str, params: Mapping[str, Any] | None, caller: Caller
+    ) -> Mapping[str, Any]:
+        """Run one direct method: the object that is its result; a failure is raised."""
+        call = Call(caller, self._services, self._settings, direct=True)
+        answer = await self._run(name, params, call)
+        return answer.data if answer.data is not None else {"text": answer.text}
+
+    async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
+        spec, values = self._prepare(name, arguments, call.caller)
+        try:
+            async with call.caller.turns:
+                return await _in_thread(spec, call, values, self._threads)
+        except FlashgrepError:
+            raise
         except OSError as error:
-            return refusal(from_os_error(error, _named(error)))
+            raise from_os_error(error, _named(error)) from error
+        except Exception as defect:
+            # The last boundary: a defect of ours is told as a failed call, its details to the log.
+            log.exception("%s failed", name)
+            raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
     def _prepare(
         self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
@@ -145,6 +179,8 @@ def _structured(answer: Answer) -> Answer:
     """An answer with an object for `structuredContent`: clients then show a model only that."""
     if answer.structured is not None or answer.image is not None:
         return answer
+    if answer.data is not None:
+        return dataclasses.replace(answer, structured=answer.data)
     return dataclasses.replace(answer, structured={"text": answer.text})
 
 
@@ -155,11 +191,14 @@ def _from_thread(progress: Progress) -> Callable[[float, float | None, str], Non
     return report
 
 
-def _listed(spec: ToolSpec, compat: bool) -> Listed:
+def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
+    description = spec.description
+    if name != spec.name:
+        description = f"Another name of {spec.name}: {spec.title.lower()}."
     return Listed(
-        spec.name,
+        name,
         spec.title,
-        spec.description,
+        description,
         input_schema(spec, compat),
         spec.read_only,
         spec.destructive,

@@ -113,7 +113,7 @@ def refused(bad: BadMessage) -> dict[str, Any]:
 def failed(request_id: str | int, failure: FlashgrepError) -> dict[str, Any]:
     """The answer of a direct method that failed."""
     code = _CODES.get(failure.code, SERVER_ERROR)
-    return error(request_id, code, failure.message, {"code": failure.code})
+    return error(request_id, code, failure.message, {"code": failure.code, **failure.details})
 
 
 def encode(value: Any) -> bytes:

@@ -20,6 +20,7 @@ from flashgrep.storage.statedir import StateDirectory
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
+from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
@@ -156,10 +157,11 @@ class Serving:
 
     def _line_listeners(self) -> Iterator[LineListener]:
         server = build_server(self.toolbox, structured=self.settings.structured)
+        direct = direct_methods(self.toolbox)
         if self.tcp is not None:
-            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners())
+            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners(direct))
         if self.unix is not None:
-            yield LineListener(self.unix.listener, server, self._unix_gate, unix_manners())
+            yield LineListener(self.unix.listener, server, self._unix_gate, unix_manners(direct))
 
     async def _serve_http(self, listener: socket.socket) -> None:
         from flashgrep.transports.guard import Names

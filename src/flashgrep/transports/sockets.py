@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -20,7 +20,7 @@ from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
 from flashgrep.transports.gate import Gate
-from flashgrep.transports.lines import LineSession, Manners
+from flashgrep.transports.lines import DirectMethod, LineSession, Manners
 from flashgrep.transports.protocol import Peers
 from flashgrep.transports.wire import SocketWire
 
@@ -120,20 +120,22 @@ def _tune(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def tcp_manners() -> Manners:
+def tcp_manners(direct: Mapping[str, DirectMethod]) -> Manners:
     """How a TCP connection is treated."""
     return Manners(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
         strict_first_line=True,
         routes_own_methods=True,
+        direct=direct,
     )
 
 
-def unix_manners() -> Manners:
+def unix_manners(direct: Mapping[str, DirectMethod]) -> Manners:
     """How a connection on the unix socket is treated."""
     return Manners(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
         routes_own_methods=True,
+        direct=direct,
     )

@@ -71,17 +71,47 @@ def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
         return None
 
 
+def reach_unix(settings: Settings, workdir: str, seconds: float) -> socket.socket:
+    """A connection to the server of a workspace, with the same distrust as where it is bound.
+
+    FileNotFoundError where there is none; any other OSError says in its words what is odd. The
+    connection waits at most `seconds` for anything.
+    """
+    if settings.socket:
+        path = Path(os.path.abspath(settings.socket))
+        directory = os.open(path.parent, _DIRECTORY)
+    else:
+        path = Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
+        with _opened(workdir, _DIRECTORY) as parent:
+            directory = _enter(parent)
+    try:
+        return _connected(directory, path, seconds)
+    finally:
+        os.close(directory)
+
+
+def _connected(directory: int, path: Path, seconds: float) -> socket.socket:
+    status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+    if not stat.S_ISSOCK(status.st_mode):
+        raise OSError(errno.ENOTSOCK, "something that is no socket stands there")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(seconds)
+        connection.connect(_address(directory, path, path.name))
+        if not peer_is_us(connection):
+            raise OSError(errno.EPERM, "it belongs to another user")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _own_directory(workdir: str) -> int:
     """A descriptor of `.flashgrep/`, made 0700 if need be; never through a link."""
     with _opened(workdir, _DIRECTORY) as parent:
         with suppress(FileExistsError):
             os.mkdir(OWN_DIRECTORY, 0o700, dir_fd=parent)
-        try:
-            directory = os.open(OWN_DIRECTORY, _DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise OSError(errno.ENOTDIR, f"{OWN_DIRECTORY} is a link or no directory") from None
-            raise
+        directory = _enter(parent)
     try:
         _make_private(directory)
     except BaseException:
@@ -90,11 +120,22 @@ def _own_directory(workdir: str) -> int:
     return directory
 
 
-def _make_private(directory: int) -> None:
-    status = os.fstat(directory)
-    if status.st_uid != os.geteuid():
+def _enter(parent: int) -> int:
+    """A descriptor of the `.flashgrep/` that stands in a directory, ours and no link."""
+    try:
+        directory = os.open(OWN_DIRECTORY, _DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(errno.ENOTDIR, f"{OWN_DIRECTORY} is a link or no directory") from None
+        raise
+    if os.fstat(directory).st_uid != os.geteuid():
+        os.close(directory)
         raise OSError(errno.EPERM, f"{OWN_DIRECTORY} belongs to another user")
-    if stat.S_IMODE(status.st_mode) != 0o700:
+    return directory
+
+
+def _make_private(directory: int) -> None:
+    if stat.S_IMODE(os.fstat(directory).st_mode) != 0o700:
         os.fchmod(directory, 0o700)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with suppress(FileExistsError):

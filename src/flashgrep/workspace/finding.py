@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,6 +77,7 @@ class Finder:
         self.later: list[tuple[list[bytes], _Directory]] = []
         self.prefix = wanted.pattern.fixed_prefix if wanted.pattern else ()
         self.deepest = _deepest(wanted)
+        self._reached: dict[str, bool] = {}
 
     def run(self) -> Finding:
         """Walk the tree below the root."""
@@ -89,6 +90,36 @@ class Finder:
                 raise Cancelled("The call was cancelled")
             self._directory(self.stack.pop())
         return self.finding
+
+    def among(self, files: Iterable[Entry], links: Iterable[str]) -> Finding:
+        """Find the same among all there is below the root, where that is known without a walk.
+
+        For a walk that respects ignore rules and follows no links.
+        """
+        for entry in files:
+            directory, _, name = entry.shown.rpartition("/")
+            if self._is_wanted(entry.shown, name) and self._is_reached(directory):
+                self.finding.entries.append(entry)
+        for shown in links:
+            directory, _, name = shown.rpartition("/")
+            if self._is_wanted(shown, name) and self._is_reached(directory):
+                real = self.root.rstrip(b"/") + b"/" + os.fsencode(directory)
+                at = _Directory(directory, real, 0, None)
+                self._link(at, None, shown, name)
+        return self.finding
+
+    def _is_reached(self, directory: str) -> bool:
+        """Whether a walk would come into a directory."""
+        unknown: list[str] = []
+        while directory and directory not in self._reached:
+            unknown.append(directory)
+            directory = directory.rpartition("/")[0]
+        reached = self._reached.get(directory, True)
+        for below in reversed(unknown):
+            depth, name = below.count("/") + 1, below.rpartition("/")[2]
+            reached = reached and self._enters(below, name, depth)
+            self._reached[below] = reached
+        return reached
 
     def _enter_link(self) -> bool:
         """Go on with the first link in walk order to a directory that was not entered yet."""
@@ -143,7 +174,7 @@ class Finder:
                     continue  # it has gone
                 self._found(prefix + name, status)
 
-    def _link(self, at: _Directory, listing: Listing, shown: str, name: str) -> None:
+    def _link(self, at: _Directory, listing: Listing | None, shown: str, name: str) -> None:
         try:
             place = self.scope.follow(at.real.rstrip(b"/") + b"/" + os.fsencode(name))
             status = self.scope.status(place)
@@ -157,8 +188,9 @@ class Finder:
         of_kind = is_directory if self.wanted.directories else stat.S_ISREG(status.st_mode)
         if of_kind and self._is_wanted(shown, name):
             self._found(shown, status)
-        follows = is_directory and self.wanted.follow_symlinks
-        if follows and self._enters(shown, name, at.depth + 1):
+        if listing is None or not is_directory or not self.wanted.follow_symlinks:
+            return
+        if self._enters(shown, name, at.depth + 1):
             child = self._child(at, listing, shown, name)
             key = os.fsencode(shown).split(b"/")
             heapq.heappush(self.later, (key, child._replace(real=place.path)))

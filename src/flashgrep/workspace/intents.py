@@ -2,7 +2,8 @@
 
 One file a write, in the state directory, gone when the write is over:
 
-    <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones
+    <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones,
+                      for a batch of files what `batches` says
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 
@@ -38,6 +39,8 @@ class Note:
     target_inode: int = 0
     old_size: int = 0
     new_size: int = 0
+    table_size: int = 0
+    """Set for a batch of files: the bytes of its table."""
 
 
 class Intent:

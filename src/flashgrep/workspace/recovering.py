@@ -4,6 +4,9 @@ A file overwritten in place may hold a mixture. It is put back to its old bytes 
 just that: each byte is the old or the new one of its offset. If it is wholly old or wholly new
 nothing is to do; if it is anything else, someone has changed it since, their bytes stand, and
 the old ones are kept in the state directory.
+
+A batch of files that was not finished is undone: a file that holds the batch's new bytes gets its
+old ones back. That comes last, when each single file is whole again.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flashgrep import limits
+from flashgrep.errors import FlashgrepError
 from flashgrep.workspace import names
+from flashgrep.workspace.batches import Entry, entries_of, put_old, state_of
 from flashgrep.workspace.intents import KEPT, SUFFIX, Note, abandoned
 from flashgrep.workspace.opening import MOVED, STEP, open_beneath
-from flashgrep.workspace.replacing import locked, put_back
+from flashgrep.workspace.replacing import Target, locked, put_back
 
 log = logging.getLogger(__name__)
 
@@ -32,28 +37,65 @@ class Recovery:
     temporaries: int = 0
     restored: int = 0
     kept: int = 0
+    undone: int = 0
 
 
 def recover(recovery_dir: bytes) -> Recovery:
     """Finish what dead writers left behind; live ones, here or elsewhere, are left alone."""
     done = Recovery()
-    for path, fd, note in abandoned(recovery_dir):
-        try:
-            _recover_one(path, fd, note, done)
-        except OSError as error:  # one bad note is one bad note; it stays for the next start
-            log.warning("recovery of %s failed: %s", names.shown(path), error)
+    for batches in (False, True):
+        for path, fd, note in abandoned(recovery_dir):
+            if (note is not None and note.table_size > 0) is not batches:
+                continue
+            try:
+                _recover_one(path, fd, note, done)
+            except (OSError, FlashgrepError) as error:
+                # One bad note is one bad note; it stays for the next start.
+                log.warning("recovery of %s failed: %s", names.shown(path), error)
     return done
 
 
 def _recover_one(path: bytes, fd: int, note: Note | None, done: Recovery) -> None:
     if note is not None and note.temporary:
         done.temporaries += _remove_temporary(note)
-    elif note is not None and _restore(fd, note, done) == "foreign":
+    elif note is not None and _put_right(path, fd, note, done) == "foreign":
         os.rename(path, path.removesuffix(SUFFIX) + KEPT)
         done.kept += 1
-        log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
         return
     os.unlink(path)
+
+
+def _put_right(path: bytes, fd: int, note: Note, done: Recovery) -> State:
+    if note.table_size:
+        states = [
+            _undo(entry, fd, at, os.path.dirname(path), done) for entry, at in entries_of(fd, note)
+        ]
+        return "foreign" if "foreign" in states else "old"
+    state = _restore(fd, note, done)
+    if state == "foreign":
+        log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
+    return state
+
+
+def _undo(entry: Entry, record: int, at: int, recovery_dir: bytes, done: Recovery) -> State:
+    """Give one file of an unfinished batch its old bytes back, if it holds the new ones."""
+    note = Note(entry.directory, entry.name)
+    directory = _open_directory(note)
+    if directory is None:
+        return "foreign"
+    try:
+        path = os.path.join(_bytes(entry.directory), _bytes(entry.name))
+        target = Target(directory, _bytes(entry.name), path, recovery_dir)
+        state = state_of(target, entry)
+        if state == "new":
+            put_old(target, entry, os.pread(record, entry.old_size, at))
+            done.undone += 1
+            log.warning("%s was part of an unfinished batch; undone", names.shown(path))
+        elif state == "foreign":
+            log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
+        return state
+    finally:
+        os.close(directory)
 
 
 def _remove_temporary(note: Note) -> bool:

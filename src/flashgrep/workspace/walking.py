@@ -7,6 +7,7 @@ with `surrogateescape`, as `os.scandir` gives them for a descriptor; order is by
 from __future__ import annotations
 
 import os
+import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,8 +45,30 @@ def list_directory(
     `chain` holds the rules of its parents, or None where ignore rules do not count. `noise` keeps
     `.git` and `node_modules`.
     """
-    files, directories, links = _scan(directory, noise)
-    own = read_rules(directory) if chain is not None and RULE_FILE in files else None
+    found = _scan(directory, noise)
+    own = read_rules(directory) if chain is not None and RULE_FILE in found[0] else None
+    return _listing(found, path, chain, own, scope)
+
+
+def list_entries(
+    directory: int, path: bytes, chain: IgnoreChain, scope: Scope, names: Sequence[str]
+) -> Listing:
+    """List an open directory as if it held `names` alone; those that are not there are left out.
+
+    `chain` holds the rules of its parents.
+    """
+    return _listing(_sorted_out(directory, names), path, chain, read_rules(directory), scope)
+
+
+def _listing(
+    found: tuple[list[str], list[str], list[str]],
+    path: bytes,
+    chain: IgnoreChain | None,
+    own: Rules | None,
+    scope: Scope,
+) -> Listing:
+    """What a walk goes on with of the files, directories and links that were found."""
+    files, directories, links = found
     if chain is not None:
         chain = chain.with_rules(own)
         files = _kept(chain, files, False)
@@ -77,6 +100,25 @@ def _scan(directory: int, noise: bool) -> tuple[list[str], list[str], list[str]]
                     directories.append(entry.name)
             elif entry.is_symlink():
                 links.append(entry.name)
+    return files, directories, links
+
+
+def _sorted_out(directory: int, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    files: list[str] = []
+    directories: list[str] = []
+    links: list[str] = []
+    for name in names:
+        try:
+            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        except OSError:
+            continue
+        if stat.S_ISREG(mode):
+            files.append(name)
+        elif stat.S_ISDIR(mode):
+            if name != OWN and name not in NOISE:
+                directories.append(name)
+        elif stat.S_ISLNK(mode):
+            links.append(name)
     return files, directories, links
 
 

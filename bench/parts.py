@@ -1,0 +1,49 @@
+"""The parts of a run, in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench import (
+    building,
+    cold,
+    counts,
+    edits,
+    extremes,
+    files,
+    idle,
+    latency,
+    modes,
+    newcomer,
+    pages,
+    questions,
+    searching,
+    small,
+    starting,
+    symbols,
+    visible,
+)
+from bench.corpus import Corpus
+from bench.effort import Effort
+from bench.report import Section
+
+PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
+    "building": building.measure,  # first: it leaves the index that the others measure on
+    "files": files.measure,
+    "pages": pages.measure,
+    "counts": counts.measure,
+    "edits": edits.measure,
+    "visible": visible.measure,
+    "newcomer": newcomer.measure,
+    "small": small.measure,
+    "questions": questions.measure,
+    "symbols": symbols.measure,
+    "idle": idle.measure,
+    "searching": searching.measure,
+    "modes": modes.measure,
+    "cold": cold.measure,
+    "starting": starting.measure,
+    "latency": latency.measure,
+    "extremes": extremes.measure,
+}
+ON_REQUEST = ("cold",)

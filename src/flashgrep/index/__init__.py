@@ -1,0 +1,1 @@
+"""Narrows what a search must look at; never decides a match."""

@@ -1,0 +1,139 @@
+"""A process that builds segments: takes lists of files on stdin, answers on stdout.
+
+Like a search worker it is started by exec and ends when the server does. It gives way to
+everything else on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from typing import Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.index.listing import Identity
+from flashgrep.index.tracker import Tracker
+from flashgrep.search.pool import Worker, WorkerDied
+from flashgrep.search.request import Reach, walk_key
+from flashgrep.search.worker import serve
+from flashgrep.workspace.scope import Scope
+
+MODULE: Final = "flashgrep.index.builder"
+_NICE: Final = 10
+
+
+class BuildFailed(Exception):
+    """The segments could not be written."""
+
+
+def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
+    """Files in walk order, cut into portions for one segment each."""
+    names = sorted(files, key=lambda name: walk_key("", name))
+    total = sum(files[name][0] for name in names)
+    room = min(limits.SEGMENT_BYTES, max(total // (2 * workers), limits.SMALL_SEGMENT_BYTES))
+    cut: list[list[str]] = []
+    size = room
+    for name in names:
+        if size >= room or len(cut[-1]) >= limits.SEGMENT_FILES:
+            cut.append([])
+            size = 0
+        cut[-1].append(name)
+        size += files[name][0]
+    return cut
+
+
+class Builders:
+    """Builds segments in as many processes as there are cores."""
+
+    def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
+        scope = tracker.scope
+        self._reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+        self._tracker = tracker
+        self.stopped = stopped
+        self._workers = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+
+    @property
+    def count(self) -> int:
+        return self._workers
+
+    def build(
+        self, jobs: Sequence[tuple[list[str], str]], done: Callable[[int], None]
+    ) -> list[str]:
+        """Build a segment of each list of files at each path; gives the files left out."""
+        waiting: queue.SimpleQueue[tuple[list[str], str]] = queue.SimpleQueue()
+        for job in jobs:
+            waiting.put(job)
+        left_out: list[str] = []
+        failures: list[str] = []
+
+        def work() -> None:
+            try:
+                self._work(waiting, left_out, failures, done)
+            except (WorkerDied, OSError) as error:
+                failures.append(f"a building process died: {error}")
+
+        threads = [threading.Thread(target=work) for _ in range(min(self._workers, len(jobs)))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise BuildFailed(failures[0])
+        if self.stopped():
+            raise Cancelled("stopped")
+        return left_out
+
+    def _work(
+        self,
+        waiting: queue.SimpleQueue[tuple[list[str], str]],
+        left_out: list[str],
+        failures: list[str],
+        done: Callable[[int], None],
+    ) -> None:
+        worker = Worker(MODULE)
+        try:
+            while not self.stopped() and not failures:
+                try:
+                    names, path = waiting.get_nowait()
+                except queue.Empty:
+                    break
+                files = [(name, self._tracker.real(name)) for name in names]
+                worker.send((astuple(self._reach), files, path))
+                answer = worker.receive_unless(self.stopped)
+                if answer is None:
+                    break
+                kind, body = answer
+                if kind == "failed":
+                    failures.append(body)
+                else:
+                    left_out.extend(body)
+                    done(len(names))
+        finally:
+            worker.stop(kill=self.stopped())
+
+
+def _build(message: Any) -> tuple[str, Any]:
+    from flashgrep.index.writer import write_segment
+
+    (workdir, allow, deny, always_denied), files, path = message
+    scope = Scope(
+        os.fsdecode(workdir), [os.fsdecode(place) for place in allow], deny, always_denied
+    )
+    try:
+        return "built", write_segment(scope, files, path)
+    finally:
+        scope.close()
+
+
+def main() -> None:
+    """Build for the server until it is gone."""
+    os.nice(_NICE)
+    serve(_build)
+
+
+if __name__ == "__main__":
+    main()

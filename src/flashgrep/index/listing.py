@@ -1,0 +1,255 @@
+"""Lists a tree: every directory watched, then read, every file looked at.
+
+A small tree is listed right here. What is left after a while goes to processes, one per core,
+because a server that starts, or has lost track, must not be held up by a hundred thousand stats.
+They watch through the server's own inotify descriptor, which they inherit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final, NamedTuple
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.index.inotify import Inotify, WatchLimit
+from flashgrep.search.pool import Worker, WorkerDied
+from flashgrep.search.request import Reach
+from flashgrep.workspace.ignoring import IgnoreChain
+from flashgrep.workspace.opening import DIRECTORY
+from flashgrep.workspace.rulechain import RuleChains, Ruled
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.walking import RULE_FILE, Listing, chain_above, list_directory
+
+Identity = tuple[int, int, int, int]
+Rules = tuple[tuple[bytes, bytes], ...]
+MODULE: Final = "flashgrep.index.lister"
+_SHARE: Final = 64  # directories handed over at once
+_GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
+
+
+def identity(status: os.stat_result) -> Identity:
+    """What tells a file's content apart from another: size, times, inode."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def joined(directory: str, name: str) -> str:
+    """The path of an entry; the root is the empty path."""
+    return f"{directory}/{name}" if directory else name
+
+
+@dataclass
+class Tree:
+    """A listing of what a search looks at: of the whole root, or of a part of it."""
+
+    files: dict[str, Identity] = field(default_factory=dict)
+    shared: dict[str, Identity] = field(default_factory=dict)
+    """Files with several names: changed through another one, no event tells us."""
+    links: set[str] = field(default_factory=set)
+    directories: dict[str, Ruled] = field(default_factory=dict)
+    """Every directory, with those on the way to it, itself included, that hold rule files."""
+    watched: dict[int, str] = field(default_factory=dict)
+    """The directory of each watch."""
+    unreadable: set[str] = field(default_factory=set)
+    """Directories that are there and cannot be looked into: a search has to say so."""
+
+    def take(self, other: Tree) -> None:
+        """Add another part of the tree."""
+        self.files.update(other.files)
+        self.shared.update(other.shared)
+        self.links |= other.links
+        self.directories.update(other.directories)
+        self.watched.update(other.watched)
+        self.unreadable |= other.unreadable
+
+
+class Waiting(NamedTuple):
+    """A directory still to be listed, with those above it that hold rule files."""
+
+    shown: str
+    ruled: Ruled
+
+
+@dataclass
+class Lister:
+    """Lists directories below a root."""
+
+    scope: Scope
+    root: bytes
+    inotify: Inotify | None
+    above: Rules
+
+    def real(self, shown: str) -> bytes:
+        """The real path of a shown one."""
+        return self.root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else self.root
+
+    def run(
+        self, waiting: list[Waiting], is_over: Callable[[], bool]
+    ) -> tuple[Tree, list[Waiting]]:
+        """List directories and all below them until it is over; gives what is left then."""
+        chains = RuleChains(self.scope, chain_above(self.above, self.root))
+        tree = Tree()
+        stack: list[tuple[Waiting, IgnoreChain | None]]
+        stack = [(place, None) for place in reversed(waiting)]
+        begun = False
+        # One directory at least, however long its rules take to read: or it would never end.
+        while stack and not (begun and is_over()):
+            begun = True
+            place, chain = stack.pop()
+            chain = chain or chains.at(place.shown, place.ruled)
+            listing = self._directory(tree, place, chain)
+            if listing is not None:
+                below = tree.directories[place.shown]
+                stack += [
+                    (Waiting(joined(place.shown, name), below), chain_of(listing, name))
+                    for name in listing.directories
+                ]
+        return tree, [place for place, _ in stack]
+
+    def _directory(self, tree: Tree, place: Waiting, chain: IgnoreChain) -> Listing | None:
+        """One directory, watched first; None where it cannot be read, or has gone."""
+        real = self.real(place.shown)
+        try:
+            directory = self.scope.open_real(real, DIRECTORY)
+        except OSError as error:
+            _cannot_read(tree, place, error)
+            return None
+        try:
+            if self.inotify is not None:
+                tree.watched[self.inotify.watch(directory)] = place.shown
+            listing = list_directory(directory, real, chain, self.scope)
+            _look_at(tree, place.shown, directory, listing)
+        except OSError as error:
+            _cannot_read(tree, place, error)
+            return None
+        finally:
+            os.close(directory)
+        own = ((place.shown, real),) if listing.has_rules else ()
+        tree.directories[place.shown] = (*place.ruled, *own)
+        return listing
+
+
+def _cannot_read(tree: Tree, place: Waiting, error: OSError) -> None:
+    if error.errno not in _GONE:
+        tree.unreadable.add(place.shown)
+
+
+def chain_of(listing: Listing, name: str) -> IgnoreChain:
+    """The rules in force in a directory that a listing has."""
+    return listing.chain.child(os.fsencode(name), None)
+
+
+def _look_at(tree: Tree, shown: str, directory: int, listing: Listing) -> None:
+    prefix = shown + "/" if shown else ""
+    files: dict[str, Identity] = {}
+    for name in listing.files:
+        try:
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # gone: the watch has told us
+        files[prefix + name] = identity(status)
+        if status.st_nlink != 1:
+            tree.shared[prefix + name] = identity(status)
+    tree.files.update(files)
+    if listing.has_rules and prefix + RULE_FILE not in files:
+        _look_at_rules(tree, prefix, directory)
+    tree.links.update(prefix + name for name in listing.links)
+
+
+def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
+    """A rule file that ignores itself counts all the same."""
+    try:
+        status = os.stat(RULE_FILE, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return
+    if status.st_nlink != 1:
+        tree.shared[prefix + RULE_FILE] = identity(status)
+
+
+# ── in processes ────────────────────────────────────────────────────────────────────────────────
+
+
+def list_tree(lister: Lister, waiting: list[Waiting], stopped: Callable[[], bool]) -> Tree:
+    """List directories and everything below them, here or on every core."""
+    deadline = time.monotonic() + limits.LIST_INLINE_SECONDS
+    tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
+    if stopped():
+        raise Cancelled("stopped")
+    if rest:
+        _Shared(lister, stopped).run(rest, tree)
+    return tree
+
+
+class _Shared:
+    """One listing shared out to processes."""
+
+    def __init__(self, lister: Lister, stopped: Callable[[], bool]) -> None:
+        scope = lister.scope
+        reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+        self._fd = -1 if lister.inotify is None else lister.inotify.fd
+        self._place = (astuple(reach), lister.root, self._fd, lister.above)
+        self._stopped = stopped
+        self._waiting: list[Waiting] = []
+        self._count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+
+    def run(self, waiting: list[Waiting], tree: Tree) -> None:
+        self._waiting = waiting
+        inherited = (self._fd,) if self._fd >= 0 else ()
+        workers = [Worker(MODULE, inherited) for _ in range(self._count)]
+        busy: dict[int, Worker] = {}
+        try:
+            while self._waiting or busy:
+                if self._stopped():
+                    raise Cancelled("stopped")
+                self._hand_out(workers, busy)
+                self._take_in(busy, tree)
+        except WorkerDied:
+            raise OSError("a listing process died; is there enough memory?") from None
+        finally:
+            for worker in workers:
+                worker.stop(kill=True)
+
+    def _hand_out(self, workers: list[Worker], busy: dict[int, Worker]) -> None:
+        for worker in workers:
+            if self._waiting and worker.out not in busy:
+                count = max(1, min(_SHARE, len(self._waiting) // (2 * self._count)))
+                share, self._waiting = self._waiting[-count:], self._waiting[:-count]
+                worker.send((self._place, [tuple(place) for place in share]))
+                busy[worker.out] = worker
+
+    def _take_in(self, busy: dict[int, Worker], tree: Tree) -> None:
+        poll = select.poll()
+        for out in busy:
+            poll.register(out, select.POLLIN)
+        for out, _ in poll.poll(100):
+            answered = busy.pop(out).receive()
+            if answered[0] == "failed":
+                raise OSError(answered[1])
+            limit, tables, rest = answered
+            if limit:
+                raise WatchLimit(limit)
+            tree.take(Tree(*tables))
+            self._waiting += [Waiting(*place) for place in rest]
+
+
+def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
+    """What a listing process does with a message: a slice of the listing, and what is left."""
+    (reach, root, fd, above), share = message
+    if reach not in scopes:
+        workdir, allow, deny, always_denied = reach
+        allowed = [os.fsdecode(path) for path in allow]
+        scopes[reach] = Scope(os.fsdecode(workdir), allowed, deny, always_denied)
+    lister = Lister(scopes[reach], root, None if fd < 0 else Inotify(fd), above)
+    deadline = time.monotonic() + limits.SLICE_SECONDS
+    try:
+        tree, rest = lister.run(
+            [Waiting(*place) for place in share], lambda: time.monotonic() > deadline
+        )
+    except WatchLimit as error:
+        return str(error), (), []
+    return "", tuple(vars(tree).values()), [tuple(place) for place in rest]

@@ -1,0 +1,107 @@
+"""Matches stretches of a pack: one call into RE2 for many files, and on to the next file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flashgrep.index.segment import Numbers, Segment
+from flashgrep.search.counting import Counter
+from flashgrep.search.pattern import UNANCHORED
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Stretches of neighbouring pieces: first piece and one past the last of each."""
+
+    segment: Segment
+    firsts: Any
+    pasts: Any
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        if not len(self.firsts):
+            return 0
+        ends, starts = self.segment.ends[self.pasts - 1], self.segment.starts[self.firsts]
+        return int((ends - starts).sum())
+
+    def portions(self, size: int) -> Iterator[Runs]:
+        """The stretches in portions of about `size` bytes, in order."""
+        if not len(self.firsts):
+            return
+        ends = np.cumsum(self.segment.ends[self.pasts - 1] - self.segment.starts[self.firsts])
+        cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], size)))
+        for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
+            yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
+
+
+def runs_of(segment: Segment, pieces: Numbers, longest: int = 32) -> Runs:
+    """The stretches of some pieces; cut where one is too long for a cancel to be heard."""
+    if not len(pieces):
+        return Runs(segment, pieces, pieces)
+    number = np.arange(len(pieces))
+    begins = np.ones(len(pieces), bool)
+    begins[1:] = np.diff(pieces) != 1
+    # Counted from the stretch's begin, every so many pieces another one begins.
+    begin = np.maximum.accumulate(np.where(begins, number, 0))
+    begins |= (number - begin) % longest == 0
+    firsts = np.flatnonzero(begins)
+    lasts = np.append(firsts[1:], len(pieces)) - 1
+    return Runs(segment, pieces[firsts], pieces[lasts] + 1)
+
+
+def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int) -> None:
+    """Add up the counts of the files in some stretches, until `wanted` if that is not 0."""
+    if counter.plain is not None and counter.counting == "files":
+        _match_plainly(counter.plain, runs, found)
+        return
+    segment = runs.segment
+    find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
+    buffer, starts, owners, ends = segment.buffer, *segment.lists
+    total = 0
+    for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        segment.check(first_piece, past)
+        at, end = starts[first_piece], starts[past]
+        while at < end:
+            first = find(buffer, at, end)[0]
+            if first < 0:
+                break
+            file = owners[bisect_right(starts, first, first_piece, past) - 1]
+            stop = min(end, ends[file])
+            if only_files:
+                found[file] = 1
+            else:
+                line = buffer.rfind(b"\n", at, first) + 1 or at
+                count = in_lines(buffer, line, stop, wanted)
+                found[file] = found.get(file, 0) + count
+                total += count
+                if wanted and total >= wanted:
+                    return
+            at = stop
+
+
+def _match_plainly(match: Any, runs: Runs, found: dict[int, int]) -> None:
+    """As `match_runs`, for files alone: fewer calls, for patterns that half a tree holds."""
+    segment = runs.segment
+    buffer, starts, owners, ends = segment.buffer, *segment.lists
+    for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        segment.check(first_piece, past)
+        at, end = starts[first_piece], starts[past]
+        while at < end:
+            first = match(UNANCHORED, buffer, at, end)[0][0]
+            if first < 0 or first >= end:
+                break
+            file = owners[bisect_right(starts, first, first_piece, past) - 1]
+            found[file] = 1
+            at = ends[file]
+
+
+def match_texts(counter: Counter, segment: Segment, files: list[int]) -> dict[int, int]:
+    """The counts of whole texts, for multiline."""
+    counts = ((file, counter.in_text(segment.text(file))) for file in files)
+    return {file: count for file, count in counts if count}

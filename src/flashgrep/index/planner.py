@@ -1,0 +1,272 @@
+r"""Turns a pattern into what every match must hold: AND and OR of sets of 4-grams.
+
+    Grams({(lo, hi), …})   a gram whose key lies in one of these ranges
+    All((…))               each of them, somewhere in the match
+    Any((…))               at least one of them
+    None                   nothing is known: every block is a candidate
+
+A plan may only be too wide, never too narrow. It is made from the pattern's tree (`search.syntax`),
+seen as a row of steps: one character out of a set, a run of such characters, a gap about which
+nothing is known. From each single step, every way to go on for four bytes is followed; together
+the ways are the grams that can stand there, and one of them must. So a literal gives one gram for
+each of its places, and `\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200
+ranges of keys, because the last byte of a gram is a range.
+
+Under `(?i)` both cases of a letter are in the set. `k` and `s` have twins outside ASCII (the Kelvin
+sign, the long s); the block table marks blocks that hold those, and they stay candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.syntax import (
+    Alt,
+    Cat,
+    Char,
+    Choice,
+    Edge,
+    Node,
+    NotUnderstood,
+    Repeat,
+    parse,
+)
+
+_MOST_RANGES: Final = 4_096
+"""Ranges of one set of grams; a wider one takes longer to look up than it saves."""
+_MOST_WAYS: Final = 16
+_MOST_BRANCHES: Final = 64
+_MOST_WINDOWS: Final = 24
+_MOST_COPIES: Final = 8
+_WIDTH: Final = 4
+
+KeyRange = tuple[int, int]
+"""First key and one past the last."""
+
+
+@dataclass(frozen=True)
+class Grams:
+    """One of these grams must be there."""
+
+    ranges: tuple[KeyRange, ...]
+
+
+@dataclass(frozen=True)
+class All:
+    """Every part must be there."""
+
+    parts: tuple[Need, ...]
+
+
+@dataclass(frozen=True)
+class Any:
+    """One part must be there."""
+
+    parts: tuple[Need, ...]
+
+
+Need = Grams | All | Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a block (in multiline, a file) must hold to be worth matching."""
+
+    need: Need | None
+    folded: bool = False
+    """Some letter counts in either case, so marked blocks are candidates too."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One byte out of a set; in a run, any number of them."""
+
+    members: frozenset[int]
+    is_run: bool = False
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Nothing is known of the text here, but perhaps of what it must hold."""
+
+    need: Need | None = None
+
+
+_Row = list[_Step | _Gap]
+_Way = tuple[frozenset[int], ...]
+
+
+def plan(spec: PatternSpec) -> Plan:
+    """The plan of a pattern."""
+    try:
+        tree = parse(spec.source, spec.case_insensitive)
+    except NotUnderstood:
+        return Plan(None)
+    return Plan(_Planner(spec.multiline).need(tree), _is_folded(tree))
+
+
+def _is_folded(node: Node) -> bool:
+    if isinstance(node, (Cat, Alt)):
+        return any(_is_folded(part) for part in node.parts)
+    if isinstance(node, Repeat):
+        return _is_folded(node.part)
+    return isinstance(node, (Char, Choice)) and node.folded
+
+
+class _Planner:
+    """Plans for lines, or for whole texts, where a match may hold newlines."""
+
+    def __init__(self, multiline: bool) -> None:
+        self._multiline = multiline
+
+    def need(self, node: Node) -> Need | None:
+        if isinstance(node, Alt):
+            return _any([self.need(part) for part in node.parts])
+        row = list(self._row(node))
+        if not self._multiline and _ends(node):
+            row.append(_Step(frozenset(b"\n")))  # a line in the pack ends so
+        needs = [gap.need for gap in row if isinstance(gap, _Gap)]
+        return _all([*self._windows(row), *needs])
+
+    # ── steps ───────────────────────────────────────────────────────────────────────────────────
+
+    def _row(self, node: Node) -> Iterator[_Step | _Gap]:
+        if isinstance(node, Cat):
+            for part in node.parts:
+                yield from self._row(part)
+        elif isinstance(node, Char):
+            yield from self._character(node)
+        elif isinstance(node, Choice):
+            yield self._step(node.members)
+        elif isinstance(node, Repeat):
+            yield from self._repeated(node)
+        elif isinstance(node, Alt):
+            yield _Gap(self.need(node))
+        elif not isinstance(node, Edge):
+            yield _Gap()
+
+    def _character(self, node: Char) -> Iterator[_Step]:
+        if node.folded:
+            yield self._step(frozenset((ord(node.text.lower()), ord(node.text.upper()))))
+            return
+        for byte in node.text.encode("utf-8", "surrogatepass"):
+            yield self._step(frozenset((byte,)))
+
+    def _step(self, members: frozenset[int], is_run: bool = False) -> _Step:
+        # Within a line there is no newline to match.
+        return _Step(members if self._multiline else members - {0x0A}, is_run)
+
+    def _repeated(self, node: Repeat) -> Iterator[_Step | _Gap]:
+        once = list(self._row(node.part))
+        if len(once) == 1 and isinstance(once[0], _Step) and not once[0].is_run:
+            for _ in range(min(node.low, _MOST_COPIES)):
+                yield once[0]
+            if node.high != node.low or node.low > _MOST_COPIES:
+                yield _Step(once[0].members, is_run=True)
+            return
+        if node.low >= 1:
+            yield from once
+        if (node.low, node.high) != (1, 1):
+            yield _Gap()
+
+    # ── grams ───────────────────────────────────────────────────────────────────────────────────
+
+    def _windows(self, row: _Row) -> list[Grams | None]:
+        starts = [at for at, step in enumerate(row) if isinstance(step, _Step) and not step.is_run]
+        stride = max(1, len(starts) // _MOST_WINDOWS)
+        windows = [list(_ways(row, at)) for at in starts[::stride]]
+        whole = [_grams(ways, _WIDTH) for ways in windows]
+        if any(whole):
+            return whole
+        return [_grams(ways, _WIDTH - 1) for ways in windows]
+
+
+def _grams(ways: list[_Way], shortest: int) -> Grams | None:
+    """The grams that one of these ways must be; None where there is no telling."""
+    if len(ways) > _MOST_WAYS or not all(_is_usable(way, shortest) for way in ways):
+        return None
+    if sum(_cost(way) for way in ways) > _MOST_RANGES:
+        return None
+    return Grams(tuple(_joined(pair for way in ways for pair in _ranges(way))))
+
+
+def _is_usable(way: _Way, shortest: int) -> bool:
+    # No gram reaches over a block's end, which is some newline: only its last byte may be one.
+    # Of three bytes, the fourth may be anything, so the third is not the last.
+    if any(0x0A in members for members in way[: _WIDTH - 1]):
+        return False
+    return len(way) >= shortest
+
+
+def _ends(node: Node) -> bool:
+    """Whether the end of the line is the last thing a pattern asks for."""
+    while isinstance(node, Cat) and node.parts:
+        node = node.parts[-1]
+    return node == Edge("end")
+
+
+def _ways(row: _Row, start: int) -> Iterator[_Way]:
+    """Every way to go on from a step for up to four bytes."""
+    stack: list[tuple[_Way, int]] = [((), start)]
+    found = 0
+    while stack and found <= _MOST_WAYS:
+        way, at = stack.pop()
+        step = row[at] if at < len(row) else None
+        if len(way) == _WIDTH or not isinstance(step, _Step):
+            found += 1
+            yield way
+            continue
+        stack.append(((*way, step.members), at if step.is_run else at + 1))
+        if step.is_run:
+            stack.append((way, at + 1))
+
+
+def _cost(way: _Way) -> int:
+    cost = 1
+    for members in way[: _WIDTH - 1]:
+        cost *= len(members)
+    return cost * (len(_runs(way[-1])) if len(way) == _WIDTH else 1)
+
+
+def _ranges(way: _Way) -> Iterator[KeyRange]:
+    last = _runs(way[_WIDTH - 1]) if len(way) == _WIDTH else [(0, 256)]
+    for head in product(*way[: _WIDTH - 1]):
+        key = int.from_bytes(bytes(head), "big") << 8
+        for low, past in last:
+            yield key + low, key + past
+
+
+def _runs(members: frozenset[int]) -> list[tuple[int, int]]:
+    """A set of bytes as ranges."""
+    return _joined((byte, byte + 1) for byte in members)
+
+
+def _joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
+    """Ranges in order, touching ones joined."""
+    joined: list[KeyRange] = []
+    for low, past in sorted(ranges):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(past, joined[-1][1]))
+        else:
+            joined.append((low, past))
+    return joined
+
+
+def _all(parts: Iterable[Need | None]) -> Need | None:
+    known = tuple(dict.fromkeys(part for part in parts if part is not None))
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else All(known)
+
+
+def _any(parts: list[Need | None]) -> Need | None:
+    if len(parts) > _MOST_BRANCHES:
+        return None
+    known = [part for part in dict.fromkeys(parts) if part is not None]
+    if None in parts or not known:
+        return None
+    return known[0] if len(known) == 1 else Any(tuple(known))

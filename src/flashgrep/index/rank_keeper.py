@@ -1,0 +1,152 @@
+"""Keeps the ranked index in step with the segments, in a thread of its own, and answers from it.
+
+Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
+it is not the folding thread that waits for it. What is not ranked yet, or has changed since, is
+read from disk when a question comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError
+from flashgrep.index.overlay_ranking import Changed
+from flashgrep.index.ranked_tree import RankedTree
+from flashgrep.index.scoring import RankedFile
+from flashgrep.index.segment import Segment
+from flashgrep.index.survey import survey_changes
+from flashgrep.index.tracker import Changes, Tracker
+from flashgrep.index.view import View
+from flashgrep.search.haystack import lines_of
+from flashgrep.workspace.opening import REGULAR
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.sniffing import is_text
+
+log = logging.getLogger(__name__)
+
+
+def key_of(segment: Segment) -> str:
+    """What the ranked index calls a segment."""
+    return os.path.basename(segment.path)
+
+
+class RankKeeper:
+    """The ranked index of a keeper's segments."""
+
+    def __init__(self, directory: str, done: Callable[[], None]) -> None:
+        self._tree = RankedTree(directory)
+        self._done = done
+        self._wanted: Mapping[str, str] | None = None
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether questions can be answered from it."""
+        return self._tree.is_ready
+
+    def follow(self, segments: tuple[Segment, ...], writes: bool) -> None:
+        """Rank these segments: write what is missing, or take what another process writes."""
+        wanted = {key_of(segment): segment.path for segment in segments}
+        if not writes:
+            self._tree.open(wanted)
+            return
+        with self._changed:
+            self._wanted = wanted
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="flashgrep-rank", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop ranking."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._tree.close()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while self._wanted is None and not self._stopping:
+                    self._changed.wait()
+                wanted, self._wanted = self._wanted, None
+            if self._stopping or wanted is None:
+                return
+            self._update(wanted)
+
+    def _update(self, wanted: Mapping[str, str]) -> None:
+        try:
+            self._tree.update(wanted, lambda: self._stopping)
+        except OSError as error:
+            log.warning("the ranked index does not grow for now: %s", error)
+        self._done()
+
+    # ── answering ───────────────────────────────────────────────────────────────────────────────
+
+    def ranked(
+        self, text: str, keeps: Callable[[str], bool], view: View, tracker: Tracker
+    ) -> list[RankedFile] | None:
+        """The files that answer a question, best first; None where a scan has to say."""
+        if not self.is_ready:
+            return None
+        changed = list(self._unranked(view, tracker, keeps))
+        if len(changed) > limits.UNRANKED_FILES:
+            return None
+        places = {
+            key_of(segment): (segment, alive)
+            for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
+        }
+
+        def name_of(key: str, file: int) -> str | None:
+            if key not in places or not places[key][1][file]:
+                return None
+            name = places[key][0].name(file)
+            return name if keeps(name) else None
+
+        return self._tree.search(text, name_of, changed)
+
+    def _unranked(
+        self, view: View, tracker: Tracker, keeps: Callable[[str], bool]
+    ) -> Iterator[Changed]:
+        """Files that changed, and files of segments that are not ranked yet."""
+        changes = Changes(set(view.entries), set(view.subtrees))
+        if changes:
+            unwatched = Tracker(tracker.scope, tracker.root)
+            found = survey_changes(unwatched, view, changes, lambda: self._stopping)
+            for name, identity in found.files.items():
+                if keeps(name):
+                    read = partial(_text, tracker.scope, tracker.real(name))
+                    yield Changed(name, identity, read)
+        ranked = self._tree.keys
+        for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+            if key_of(segment) not in ranked:
+                for file in alive.nonzero()[0].tolist():
+                    name = segment.name(file)
+                    if keeps(name):
+                        yield Changed(name, (segment.path, file), partial(segment.text, file))
+
+
+def _text(scope: Scope, real: bytes) -> bytes:
+    """A file's lines from disk; nothing where it has gone, or is no text, or is huge."""
+    try:
+        fd = scope.open_real(real, REGULAR)
+    except (OSError, FlashgrepError):
+        return b""
+    try:
+        data = os.pread(fd, limits.INDEXED_FILE_BYTES, 0)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return lines_of(data) if is_text(data[: limits.SNIFF_BYTES]) else b""

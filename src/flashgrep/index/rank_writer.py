@@ -1,0 +1,137 @@
+"""The process that writes ranked indexes: takes segments on stdin, one at a time, ends with stdin.
+
+Started by exec, as search workers are, and for one reason more: tantivy's writer holds the
+interpreter's lock while it commits.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep.index.landmarks import landmarks
+from flashgrep.index.ranked import (
+    DRAFT_SUFFIX,
+    key_number,
+    register_analyzers,
+    schema,
+    write_manifest,
+)
+from flashgrep.index.segment import BINARY, Damaged, Segment
+from flashgrep.index.words import split_text
+from flashgrep.search.worker import read_message, write_message
+
+if TYPE_CHECKING:
+    import tantivy
+
+PIECE_BYTES: Final = 256 * 1024
+"""Of a larger file every so many bytes are a document, or its length would hide what is in it."""
+_HEAP_BYTES: Final = 192 * 1024 * 1024
+"""tantivy begins a new segment of its own when this is full: enough for one of ours."""
+
+
+def write_ranked(segment_path: str, root: str, key: str) -> int:
+    """Write the ranked index of a segment, whole or not at all; how many documents it has."""
+    import tantivy
+
+    segment = Segment(segment_path)
+    directory = os.path.join(root, key)
+    draft = directory + DRAFT_SUFFIX
+    number = key_number(key)
+    shutil.rmtree(draft, ignore_errors=True)
+    os.mkdir(draft, 0o700)
+    index = tantivy.Index(schema(), draft)
+    register_analyzers(index)
+    writer = index.writer(_HEAP_BYTES, 1)
+    documents = text_bytes = 0
+    for file, piece, text in pieces(segment):
+        writer.add_document(_document(segment.name(file), number, file, piece, text))
+        documents += 1
+        text_bytes += len(text)
+    writer.commit()
+    writer.wait_merging_threads()
+    write_manifest(draft, documents, text_bytes)
+    shutil.rmtree(directory, ignore_errors=True)
+    os.rename(draft, directory)
+    return documents
+
+
+def pieces(segment: Segment) -> Iterator[tuple[int, int, bytes]]:
+    """What a document is made of: file, piece of it, text."""
+    for file in range(segment.files):
+        if segment.flags[file] & BINARY:
+            continue
+        text = segment.text(file)
+        if len(text) <= PIECE_BYTES:
+            yield file, 0, text
+            continue
+        for number, piece in enumerate(_cut(text)):
+            yield file, number, piece
+
+
+def _cut(text: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(text):
+        end = text.rfind(b"\n", at, at + PIECE_BYTES) + 1 or at + PIECE_BYTES
+        yield text[at:end]
+        at = end
+
+
+def text_fields(path: str, text: bytes) -> dict[str, str]:
+    """The text fields of a document."""
+    body, whole = split_text(text)
+    defined = b"\n".join(name for _, name in landmarks(text, 0, len(text)))
+    place = PurePosixPath(path)
+    names = (str(place.stem), str(place.parent))
+    name, directories = (split_text(os.fsencode(part))[0] for part in names)
+    found = {
+        "body": body,
+        "whole": whole,
+        "defs": split_text(defined)[0],
+        "name": name,
+        "path": directories,
+    }
+    return {field: value.decode("utf-8", "replace") for field, value in found.items()}
+
+
+def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> tantivy.Document:
+    import tantivy
+
+    document = tantivy.Document()
+    for field, value in text_fields(path, text).items():
+        document.add_text(field, value)
+    for field, number in (("segment", segment), ("file", file), ("piece", piece)):
+        document.add_integer(field, number)
+    return document
+
+
+def main() -> None:
+    """Serve the pipe until it closes."""
+    out = os.dup(1)
+    os.dup2(2, 1)  # a stray print must not reach the pipe
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    while True:
+        segment_path, root, key = inbox.get()
+        try:
+            answer: tuple[str, Any] = ("written", write_ranked(segment_path, root, key))
+        except (OSError, ValueError, MemoryError, Damaged) as error:
+            answer = ("failed", f"{type(error).__name__}: {error}")
+        write_message(out, answer)
+
+
+def _listen(inbox: queue.SimpleQueue[Any]) -> None:
+    while (message := read_message(0)) is not None:
+        inbox.put(message)
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""The ranked index of a workspace: in step with the segments, and searched with what changed since.
+
+`RankedTree` is what the keeper of the index holds. `update` brings the directory in step with a
+snapshot's segments, in processes of its own; `search` answers from it and from changed files.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.index.overlay_ranking import Changed, OverlayRanking
+from flashgrep.index.question import RankedQuestion
+from flashgrep.index.ranked import DamagedRanking, read_manifest, verify
+from flashgrep.index.ranking import NameOf, Ranking
+from flashgrep.index.scoring import RankedFile
+from flashgrep.search.worker import read_message, write_message
+
+log = logging.getLogger(__name__)
+
+_TURN_MILLISECONDS: Final = 200
+_ATTEMPTS: Final = 2
+_MOST: Final = 2
+
+Stopped = Callable[[], bool]
+Report = Callable[[int, int], None]
+
+
+class RankedTree:
+    """The ranked index of one workspace, in one directory of the state."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._ranking: Ranking | None = None
+        self._overlay = OverlayRanking()
+        self._lock = threading.Lock()
+
+    # ── keeping in step ─────────────────────────────────────────────────────────────────────────
+
+    def update(
+        self,
+        segments: Mapping[str, str],
+        stopped: Stopped = lambda: False,
+        report: Report = lambda done, total: None,
+    ) -> bool:
+        """Rank these segments (key: path of the segment file) and no others; True when all are.
+
+        Only the one process that may write the index calls this.
+        """
+        os.makedirs(self._root, mode=0o700, exist_ok=True)
+        missing = [key for key in segments if not self._is_sound(key)]
+        done = _write(self._root, {key: segments[key] for key in missing}, stopped, report)
+        if done:
+            self.open(segments)
+            self._drop_all_but(segments)
+        return done
+
+    def open(self, keys: Iterable[str]) -> bool:
+        """Search these segments from now on; False, and no change, where one is not ranked yet."""
+        wanted = list(keys)
+        try:
+            ranking = Ranking(self._root, wanted)
+        except DamagedRanking as error:
+            log.info("the ranked index is not complete: %s", error)
+            return False
+        with self._lock:
+            before, self._ranking = self._ranking, ranking
+        if before is not None:
+            before.close()
+        return True
+
+    def close(self) -> None:
+        """Let the files go; searches answer None from now on."""
+        with self._lock:
+            ranking, self._ranking = self._ranking, None
+        if ranking is not None:
+            ranking.close()
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ranking is not None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The segments that are ranked; files of others have to be given as changed."""
+        ranking = self._ranking
+        return frozenset() if ranking is None else ranking.keys
+
+    @property
+    def documents(self) -> int:
+        ranking = self._ranking
+        return ranking.documents if ranking is not None else 0
+
+    def size_bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(
+            os.path.getsize(os.path.join(directory, name))
+            for directory, _, names in os.walk(self._root)
+            for name in names
+        )
+
+    def _is_sound(self, key: str) -> bool:
+        directory = os.path.join(self._root, key)
+        try:
+            verify(directory, read_manifest(directory))
+        except DamagedRanking:
+            return False
+        return True
+
+    def _drop_all_but(self, keys: Iterable[str]) -> None:
+        for name in set(os.listdir(self._root)) - set(keys):
+            shutil.rmtree(os.path.join(self._root, name), ignore_errors=True)
+
+    # ── searching ───────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self, text: str, name_of: NameOf, changed: Iterable[Changed] = ()
+    ) -> list[RankedFile] | None:
+        """The files that answer, best first; None where nothing can be said: scan then."""
+        question = RankedQuestion(text)
+        with self._lock:
+            ranking = self._ranking
+        if ranking is None:
+            return None
+        try:
+            found = ranking.search(question, name_of, limits.QUERY_FILES)
+            dirty = list(changed)
+            if not dirty:
+                return found
+            newer = self._overlay.search(
+                question, dirty, ranking.documents, ranking.text_bytes, ranking.count
+            )
+        except DamagedRanking as error:
+            log.warning("the ranked index is damaged and will be written again: %s", error)
+            self.close()
+            return None
+        paths = {file.path for file in dirty}
+        kept = [file for file in found if file.path not in paths]
+        ordered = sorted((*kept, *newer), key=lambda file: (-file.score, file.path))
+        return ordered[: limits.QUERY_FILES]
+
+
+def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Report) -> bool:
+    """Write the ranked indexes of these segments in processes, one a core."""
+    waiting = [(key, path, 1) for key, path in segments.items()]
+    busy: dict[int, tuple[_Writer, tuple[str, str, int]]] = {}
+    idle: list[_Writer] = []
+    done, failed = 0, False
+    try:
+        while (waiting or busy) and not failed:
+            while waiting and len(busy) < min(len(os.sched_getaffinity(0)), _MOST):
+                writer = idle.pop() if idle else _Writer()
+                job = waiting.pop(0)
+                busy[writer.out] = (writer, job)
+                writer.begin(job[1], root, job[0])
+            for out in _readable(busy):
+                writer, job = busy.pop(out)
+                if writer.is_done():
+                    done += 1
+                    idle.append(writer)
+                    report(done, len(segments))
+                    continue
+                writer.stop()
+                failed = job[2] >= _ATTEMPTS
+                waiting.append((job[0], job[1], job[2] + 1))
+            if stopped():
+                return False
+    finally:
+        for writer in (*idle, *(writer for writer, _ in busy.values())):
+            writer.stop()
+    return not failed
+
+
+def _readable(outs: Iterable[int]) -> list[int]:
+    poll = select.poll()
+    for out in outs:
+        poll.register(out, select.POLLIN)
+    return [out for out, _ in poll.poll(_TURN_MILLISECONDS)]
+
+
+class _Writer:
+    """One `rank_writer` process."""
+
+    def __init__(self) -> None:
+        # -P: the current directory is the user's workspace and must not shadow our modules.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep.index.rank_writer"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            close_fds=True,
+            cwd="/",
+        )
+        assert self._process.stdin is not None  # noqa: S101
+        assert self._process.stdout is not None  # noqa: S101
+        self._in = self._process.stdin.fileno()
+        self.out = self._process.stdout.fileno()
+
+    def begin(self, segment_path: str, root: str, key: str) -> None:
+        """Ask for one segment; a process that died is noticed when its answer is read."""
+        with suppress(OSError):
+            write_message(self._in, (segment_path, root, key))
+
+    def is_done(self) -> bool:
+        """Take the answer: whether the segment was written."""
+        answer = read_message(self.out)
+        if answer is None or answer[0] != "written":
+            log.warning("ranking a segment failed: %s", answer[1] if answer else "the process died")
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the process, whatever it is at: a draft it leaves is begun anew next time."""
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process.wait()

@@ -1,0 +1,224 @@
+"""A segment: some files' text and what is needed to find things in it, in one immutable file.
+
+    8 bytes   magic and version, b"flashsg1"
+    4 bytes   length of the header, little end first
+    header    JSON: {"sections": {name: [offset, size, crc32]}}, padded with spaces
+    4 bytes   crc32 of the header
+    sections  each at a multiple of 64 bytes
+
+    names       the files' paths, one behind the other     name_ends   where each ends
+    status      size, mtime_ns, ctime_ns, inode of each file (int64 × 4)
+    flags       per file: 1 binary (no text kept), 2 no final newline, 4 read right after a change
+    first       per file: its first piece, and one past the last
+    starts, lengths, lines, marks, sums, owners, groups
+                per piece: place in the pack, bytes, number of its first line, 1 if it holds a
+                character that folds to an ASCII letter, crc32 of its bytes, its file, its block
+    keys        distinct 4-grams, sorted (see `grams`)
+    offsets     per key: where its postings begin, and one past the last
+    postings    per key: the blocks that hold it (see `postings`)
+    pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
+
+A pack holds what `search.haystack.lines_of` gives, so a search in it is a search in the file.
+A file is cut into pieces of at most 32 KB at `\\n` (a longer line is a piece of its own), so a
+line is always decided inside one piece. Neighbouring small pieces share a block, also of 32 KB,
+and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
+Everything but the pack is checked when a segment is opened; a piece is checked when it is first
+matched. One that is never a candidate need not be: its grams were.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.index.grams import Keys
+from flashgrep.index.postings import marked
+from flashgrep.search.request import walk_key
+
+MAGIC: Final = b"flashsg1"
+BLOCK_BYTES: Final = 32 * 1024
+MOST_BLOCKS: Final = 65_535
+BINARY: Final = 1
+UNENDED: Final = 2
+RACY: Final = 4
+LENGTH: Final = struct.Struct("<I")
+TYPES: Final[dict[str, Any]] = {
+    "name_ends": np.uint32,
+    "status": np.int64,
+    "flags": np.uint8,
+    "first": np.uint32,
+    "starts": np.uint64,
+    "lengths": np.uint32,
+    "lines": np.uint32,
+    "marks": np.uint8,
+    "sums": np.uint32,
+    "owners": np.uint32,
+    "groups": np.uint16,
+    "keys": np.uint32,
+    "offsets": np.uint32,
+}
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+
+class Damaged(Exception):
+    """A file of the index that is not what was written."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path}: {what}")
+        self.path = path
+
+
+class Segment:
+    """An open segment, mapped."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                raise Damaged(path, "not ours alone")
+            if status.st_size < len(MAGIC) + LENGTH.size:
+                raise Damaged(path, "cut short")
+            self.buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.size = status.st_size
+        self._view = memoryview(self.buffer)
+        self._sections = self._header()
+        arrays = {name: self._array(name) for name in TYPES}
+        self.names = self._bytes("names")
+        self.name_ends = arrays["name_ends"]
+        self.status = arrays["status"].reshape(-1, 4)
+        self.flags, self.first = arrays["flags"], arrays["first"]
+        self.sums, self.owners = arrays["sums"], arrays["owners"]
+        self.keys, self.offsets, self.lines = arrays["keys"], arrays["offsets"], arrays["lines"]
+        self.postings = np.frombuffer(self._bytes("postings"), np.uint8)
+        # Places in `buffer`, not in the pack: what a matcher is given.
+        self.starts = arrays["starts"].astype(np.int64) + self._sections["pack"][0]
+        self.ends = self.starts + arrays["lengths"]
+        self.groups = arrays["groups"]
+        self.files, self.pieces = len(self.flags), len(self.starts)
+        self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
+        self.text_bytes = self._sections["pack"][1]
+        if bytes(self._bytes("pack")[:1]) != b"\n":
+            raise Damaged(path, "the pack is damaged")
+        self.marked: Numbers = np.flatnonzero(arrays["marks"])
+        self._block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
+        self._trusted = np.zeros(self.pieces, bool)
+
+    @cached_property
+    def lists(self) -> tuple[list[int], list[int], list[int]]:
+        """Where pieces start (and the last ends), the file of each, and where files end.
+
+        As lists: a loop over files asks for single numbers, which arrays are slow at.
+        """
+        starts = [*self.starts.tolist(), *self.ends[-1:].tolist()]
+        past = self.first[1:].astype(np.int64)
+        return starts, self.owners.tolist(), [starts[piece] for piece in past.tolist()]
+
+    @cached_property
+    def bounds(self) -> tuple[str, str]:
+        """The walk keys of the first and the last file."""
+        if not self.files:
+            return "\U0010ffff", ""
+        return walk_key("", self.name(0)), walk_key("", self.name(self.files - 1))
+
+    def name(self, file: int) -> str:
+        """A file's path, as names of the tree."""
+        start = int(self.name_ends[file - 1]) if file else 0
+        name = bytes(self.names[start : int(self.name_ends[file])])
+        return name.decode("utf-8", "surrogateescape")
+
+    def all_names(self) -> list[str]:
+        """Every file's path."""
+        text, ends = bytes(self.names), self.name_ends.tolist()
+        starts = [0, *ends][:-1]
+        return [
+            text[a:b].decode("utf-8", "surrogateescape") for a, b in zip(starts, ends, strict=True)
+        ]
+
+    def span(self, file: int) -> tuple[int, int]:
+        """Where a file's text stands in `buffer`; its pieces are neighbours."""
+        first, past = int(self.first[file]), int(self.first[file + 1])
+        return (int(self.starts[first]), int(self.ends[past - 1])) if past > first else (0, 0)
+
+    def text(self, file: int) -> bytes:
+        """A file's text, without the newline the pack added; checked."""
+        self.check(int(self.first[file]), int(self.first[file + 1]))
+        start, end = self.span(file)
+        return bytes(self._view[start : end - bool(end and self.flags[file] & UNENDED)])
+
+    # ── postings ────────────────────────────────────────────────────────────────────────────────
+
+    def places(self, lows: Keys, highs: Keys) -> tuple[Any, Any]:
+        """For ranges of keys, ends included, the first number among ours and one past the last."""
+        # Both of the keys' own type: numpy would copy all keys to compare them with another.
+        return np.searchsorted(self.keys, lows), np.searchsorted(self.keys, highs, "right")
+
+    def sizes(self, first: Any, past: Any) -> Any:
+        """How many bytes of postings ranges of key numbers have."""
+        return self.offsets[past].astype(np.int64) - self.offsets[first]
+
+    def pieces_in(self, blocks: Numbers) -> Numbers:
+        """The pieces of some blocks."""
+        return _numbers(self._block_firsts[blocks], self._block_firsts[blocks + 1])
+
+    def holding(self, first: Any, past: Any) -> Mask:
+        """Which blocks hold a gram of these ranges of key numbers."""
+        keys = np.arange(first[0], past[0]) if len(first) == 1 else _numbers(first, past)
+        starts, ends = self.offsets[keys].astype(np.int64), self.offsets[keys + 1].astype(np.int64)
+        found: Mask = marked(self.postings, starts, ends, self.blocks)
+        return found
+
+    # ── trust ───────────────────────────────────────────────────────────────────────────────────
+
+    def check(self, piece: int, past: int) -> None:
+        """Make sure that pieces of the pack are what was written; each is checked once."""
+        if self._trusted[piece:past].all():
+            return
+        for at in range(piece, past):
+            if not self._trusted[at]:
+                data = self._view[int(self.starts[at]) : int(self.ends[at])]
+                if zlib.crc32(data) != int(self.sums[at]):
+                    raise Damaged(self.path, f"piece {at} is damaged")
+                self._trusted[at] = True
+
+    def _header(self) -> dict[str, list[int]]:
+        view = self._view
+        if bytes(view[: len(MAGIC)]) != MAGIC:
+            raise Damaged(self.path, "of another kind or version")
+        start = len(MAGIC) + LENGTH.size
+        (length,) = LENGTH.unpack(view[len(MAGIC) : start])
+        head = bytes(view[start : start + length])
+        checksum = bytes(view[start + length : start + length + 4])
+        if len(head) != length or checksum != LENGTH.pack(zlib.crc32(head)):
+            raise Damaged(self.path, "the header is damaged")
+        sections: dict[str, list[int]] = json.loads(head)["sections"]
+        for name, (offset, size, crc) in sections.items():
+            if offset + size > self.size:
+                raise Damaged(self.path, "cut short")
+            if name != "pack" and zlib.crc32(view[offset : offset + size]) != crc:
+                raise Damaged(self.path, f"{name} is damaged")
+        return sections
+
+    def _bytes(self, name: str) -> memoryview:
+        offset, size, _ = self._sections[name]
+        return self._view[offset : offset + size]
+
+    def _array(self, name: str) -> Any:
+        return np.frombuffer(self._bytes(name), TYPES[name])
+
+
+def _numbers(first: Any, past: Any) -> Numbers:
+    """All whole numbers of some ranges."""
+    counts = past - first
+    ends = np.cumsum(counts)
+    numbers: Numbers = np.arange(int(counts.sum())) + np.repeat(first - (ends - counts), counts)
+    return numbers

@@ -1,0 +1,108 @@
+"""An index that starts beside the server: its libraries are loaded when the server already answers.
+
+numpy alone takes a tenth of a second to import; a client that waits for `initialize` need not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashgrep import limits
+from flashgrep.index.scoring import RankedFile
+from flashgrep.index.status import Status
+
+if TYPE_CHECKING:
+    from flashgrep.index.keeper import Keeper
+    from flashgrep.index.scan import IndexedScan
+    from flashgrep.search.pool import Pool
+    from flashgrep.search.request import ScanRequest
+    from flashgrep.search.scan import Flag, Report
+    from flashgrep.workspace.finding import Entry
+    from flashgrep.workspace.scope import Scope
+
+log = logging.getLogger(__name__)
+
+
+class StartingIndex:
+    """The index of a workspace, there or about to be."""
+
+    def __init__(self, scope: Scope, directory: Path, pool: Pool) -> None:
+        self._parts = (scope, directory, pool)
+        self._keeper: Keeper | None = None
+        self._begun = False
+        self._there = threading.Event()
+        self._reason = ""
+
+    def start(self) -> None:
+        """Begin to load, to watch and to build."""
+        self._begun = True
+        threading.Thread(target=self._load, name="flashgrep-start", daemon=True).start()
+
+    def _load(self) -> None:
+        from flashgrep.index.keeper import Keeper
+
+        try:
+            self._keeper = Keeper(*self._parts)
+            self._keeper.start()
+        except OSError as error:
+            self._reason = f"the workspace cannot be watched: {error}"
+            log.warning("%s; searching without an index", self._reason)
+        finally:
+            self._there.set()
+
+    def _found(self) -> Keeper | None:
+        if self._begun:
+            self._there.wait(limits.INDEX_WAIT_SECONDS)
+        return self._keeper
+
+    def scan(
+        self, request: ScanRequest, wanted: int, cancelled: Flag, report: Report
+    ) -> IndexedScan | None:
+        """Search below a directory; None where the disk has to be searched."""
+        keeper = self._found()
+        return None if keeper is None else keeper.scan(request, wanted, cancelled, report)
+
+    def tell_changed(self, root: bytes, shown: list[str]) -> None:
+        """Learn that files are not what the index has of them."""
+        if self._keeper is not None:
+            self._keeper.tell_changed(root, shown)
+
+    def status(self) -> Status:
+        """How far it is."""
+        if self._keeper is not None:
+            return self._keeper.status()
+        if self._begun and not self._reason:
+            return Status(state="building")
+        return Status(reason=self._reason or "not started")
+
+    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
+        """Every file a search looks at, in walk order; None where a walk has to say."""
+        keeper = self._found()
+        return None if keeper is None else keeper.files(stopped)
+
+    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+        """The files and links below a directory; None where a walk has to say."""
+        keeper = self._found()
+        return None if keeper is None else keeper.tree(root)
+
+    def ranked(
+        self,
+        text: str,
+        keeps: Callable[[str], bool],
+        stopped: Callable[[], bool],
+    ) -> list[RankedFile] | None:
+        """The files that answer a question, best first; None where a scan has to say."""
+        keeper = self._found()
+        return None if keeper is None else keeper.ranked(text, keeps, stopped)
+
+    def close(self) -> None:
+        """Stop working in the background."""
+        if self._begun:
+            self._there.wait()
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None

@@ -1,0 +1,334 @@
+r"""Reads a pattern into a tree, as far as it is understood for certain.
+
+    Char("a")          one character, `folded` where case does not count
+    Choice({0x61, …})  one ASCII character out of a set
+    Unknown()          any text, none included: `.`, `\pL`, a set that reaches beyond ASCII
+    Edge("end")        a place, no text: `^` `$` `\b` `\A` `\z` …
+    Cat, Alt, Repeat   one after the other, one of several, one again and again
+
+What speeds a search up reads this tree: literals for the matcher, grams for the index. A tree may
+say less than the pattern, never more, so whatever is rare or odd becomes `Unknown`, and a pattern
+this parser loses its way in is `NotUnderstood` altogether. RE2 alone decides what matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+_DEEPEST: Final = 50
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
+_DIGITS: Final = frozenset(range(0x30, 0x3A))
+_LETTERS: Final = frozenset((*range(0x41, 0x5B), *range(0x61, 0x7B)))
+_SPACES: Final = frozenset(b" \t\n\r\f")
+_SETS: Final = {"d": _DIGITS, "w": _DIGITS | _LETTERS | {0x5F}, "s": _SPACES}
+_EDGES: Final = {"b": "word", "B": "word", "A": "start", "z": "end"}
+_NAMED: Final = {
+    "alpha": _LETTERS,
+    "digit": _DIGITS,
+    "alnum": _LETTERS | _DIGITS,
+    "upper": frozenset(range(0x41, 0x5B)),
+    "lower": frozenset(range(0x61, 0x7B)),
+    "space": _SPACES | {0x0B},
+    "xdigit": _DIGITS | frozenset(b"abcdefABCDEF"),
+    "word": _SETS["w"],
+}
+
+
+class NotUnderstood(Exception):
+    """The pattern leaves the part of the syntax known here."""
+
+
+@dataclass(frozen=True)
+class Char:
+    """One character."""
+
+    text: str
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One ASCII character out of a set."""
+
+    members: frozenset[int]
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Any text, none included."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A place without text."""
+
+    kind: Literal["start", "end", "word"]
+
+
+@dataclass(frozen=True)
+class Cat:
+    """Parts one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Alt:
+    """One of several."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A part again and again: at least `low` times, `high` times at most (None: no limit)."""
+
+    part: Node
+    low: int
+    high: int | None
+
+
+Node = Char | Choice | Unknown | Edge | Cat | Alt | Repeat
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True)
+class _Flags:
+    folded: bool = False
+
+
+def parse(pattern: str, folded: bool = False) -> Node:
+    """The tree of a pattern that RE2 accepts; `NotUnderstood` where it is beyond this parser."""
+    parser = _Parser(pattern, _Flags(folded))
+    found = parser.alternation()
+    if parser.at != len(pattern):
+        raise NotUnderstood
+    return found
+
+
+class _Parser:
+    """Recursive descent over alternation, sequence, atom, quantifier."""
+
+    def __init__(self, pattern: str, flags: _Flags) -> None:
+        self.pattern = pattern
+        self.flags = flags
+        self.at = 0
+        self.depth = 0
+
+    def alternation(self) -> Node:
+        branches = [self._sequence()]
+        while self._peek() == "|":
+            self.at += 1
+            branches.append(self._sequence())
+        return branches[0] if len(branches) == 1 else Alt(tuple(branches))
+
+    def _sequence(self) -> Node:
+        parts: list[Node] = []
+        while (character := self._peek()) not in ("", "|", ")"):
+            if self.pattern.startswith("\\Q", self.at):
+                parts += self._quoted()
+                continue
+            node = self._atom(character)
+            if node is not None:
+                parts.append(self._quantified(node))
+            elif self._peek() in tuple("*+?{"):
+                raise NotUnderstood  # it repeats what stands before the flags
+        return parts[0] if len(parts) == 1 else Cat(tuple(parts))
+
+    def _atom(self, character: str) -> Node | None:
+        self.at += 1
+        if character == "\\":
+            return self._escape()
+        if character == "[":
+            return self._class()
+        if character == "(":
+            return self._group()
+        if character in "^$":
+            return Edge("start" if character == "^" else "end")
+        if character in "*+?":
+            raise NotUnderstood
+        return UNKNOWN if character == "." else self._char(character)
+
+    def _char(self, character: str) -> Node:
+        if self.flags.folded and not character.isascii():
+            return UNKNOWN  # it may be spelled with another number of bytes
+        return Char(character, self.flags.folded and character.isalpha())
+
+    # ── escapes ─────────────────────────────────────────────────────────────────────────────────
+
+    def _quoted(self) -> list[Node]:
+        """The characters between backslash-Q and backslash-E; a quantifier takes the last one."""
+        start = self.at + 2
+        end = self.pattern.find("\\E", start)
+        self.at = len(self.pattern) if end < 0 else end + 2
+        text = self.pattern[start : end if end >= 0 else None]
+        if not text and self._peek() in tuple("*+?{"):
+            raise NotUnderstood
+        parts = [self._char(character) for character in text]
+        if parts:
+            parts[-1] = self._quantified(parts[-1])
+        return parts
+
+    def _escape(self) -> Node:
+        character = self._take()
+        if character in _EDGES and character:
+            kind: Literal["start", "end", "word"] = (
+                "start" if character == "A" else "end" if character == "z" else "word"
+            )
+            return Edge(kind)
+        if character in _SETS:
+            return self._folded_choice(_SETS[character])
+        if character in ("D", "W", "S", "p", "P"):
+            self._skip_property(character)
+            return UNKNOWN
+        return self._char(self._escaped(character))
+
+    def _escaped(self, character: str) -> str:
+        """The character an escape stands for."""
+        if character == "x":
+            return self._hexadecimal()
+        if character in _ESCAPES:
+            return _ESCAPES[character]
+        if not character or character.isalnum():
+            raise NotUnderstood
+        return character
+
+    def _hexadecimal(self) -> str:
+        if self._peek() == "{":
+            end = self.pattern.find("}", self.at)
+            digits, self.at = self.pattern[self.at + 1 : end], end + 1
+        else:
+            digits, self.at = self.pattern[self.at : self.at + 2], self.at + 2
+        try:
+            return chr(int(digits, 16))
+        except (ValueError, OverflowError):
+            raise NotUnderstood from None
+
+    def _skip_property(self, character: str) -> None:
+        if character in "pP" and self._take() == "{":
+            end = self.pattern.find("}", self.at)
+            if end < 0:
+                raise NotUnderstood
+            self.at = end + 1
+
+    # ── sets ────────────────────────────────────────────────────────────────────────────────────
+
+    def _class(self) -> Node:
+        """A set in brackets; one that says "all but" holds every character outside ASCII."""
+        negated = self._peek() == "^"
+        self.at += negated
+        members: set[int] | None = set()
+        first = True
+        while first or self._peek() != "]":
+            first = False
+            item = self._class_item()
+            members = None if item is None or members is None else members | item
+        self.at += 1
+        return UNKNOWN if negated or members is None else self._folded_choice(frozenset(members))
+
+    def _class_item(self) -> frozenset[int] | None:
+        """One member, range or named set; None where it reaches beyond ASCII."""
+        if self.pattern.startswith("[:", self.at):
+            return self._named_set()
+        if self._peek() == "\\" and self.pattern[self.at + 1 : self.at + 2] in tuple("dwsDWSpP"):
+            self.at += 1
+            character = self._take()
+            self._skip_property(character)
+            return _SETS.get(character)
+        low = high = self._member()
+        if self._peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
+            self.at += 1
+            high = self._member()
+        if high >= 0x80:
+            return None
+        return frozenset(range(low, high + 1))
+
+    def _member(self) -> int:
+        character = self._take()
+        if character == "":
+            raise NotUnderstood
+        if character == "\\":
+            escape = self._take()
+            if escape == "Q":
+                raise NotUnderstood
+            character = self._escaped(escape)
+        return ord(character)
+
+    def _named_set(self) -> frozenset[int] | None:
+        end = self.pattern.find(":]", self.at)
+        if end < 0:
+            raise NotUnderstood
+        name, self.at = self.pattern[self.at + 2 : end], end + 2
+        return _NAMED.get(name)
+
+    def _folded_choice(self, members: frozenset[int]) -> Choice:
+        if self.flags.folded:
+            both = {ord(spelled) for m in members for spelled in (chr(m).lower(), chr(m).upper())}
+            return Choice(frozenset(both), True)
+        return Choice(members)
+
+    # ── groups ──────────────────────────────────────────────────────────────────────────────────
+
+    def _group(self) -> Node | None:
+        before = self.flags
+        if self._peek() == "?" and self._group_header():
+            return None  # (?i): flags for what follows in the group around it
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise NotUnderstood
+        found = self.alternation()
+        if self._take() != ")":
+            raise NotUnderstood
+        self.depth -= 1
+        self.flags = before
+        return found
+
+    def _group_header(self) -> bool:
+        """Read `?:`, a name or flags; True where nothing but flags stands in the group."""
+        self.at += 1
+        if self.pattern.startswith(("P<", "<"), self.at):
+            end = self.pattern.find(">", self.at)
+            if end < 0:
+                raise NotUnderstood
+            self.at = end + 1
+            return False
+        on = True
+        while (character := self._take()) not in (":", ")"):
+            if character == "-" and on:
+                on = False
+            elif character == "i":
+                self.flags = replace(self.flags, folded=on)
+            elif character not in ("s", "m", "U"):
+                raise NotUnderstood
+        return character == ")"
+
+    # ── quantifiers ─────────────────────────────────────────────────────────────────────────────
+
+    def _quantified(self, node: Node) -> Node:
+        while (character := self._peek()) and character in "*+?{":
+            low, high = self._bounds(character)
+            if self._peek() == "?":
+                self.at += 1
+            node = Repeat(node, low, high)
+        return node
+
+    def _bounds(self, character: str) -> tuple[int, int | None]:
+        if character != "{":
+            self.at += 1
+            return (1, None) if character == "+" else (0, None) if character == "*" else (0, 1)
+        end = self.pattern.find("}", self.at)
+        low, comma, high = (self.pattern[self.at + 1 : end] if end > 0 else "").partition(",")
+        if not low.isascii() or not low.isdigit() or (high and not high.isdigit()):
+            raise NotUnderstood  # RE2 takes such a brace for a plain character
+        self.at = end + 1
+        return int(low), int(high) if high else None if comma else int(low)
+
+    def _peek(self) -> str:
+        return self.pattern[self.at : self.at + 1]
+
+    def _take(self) -> str:
+        character = self._peek()
+        self.at += 1
+        return character

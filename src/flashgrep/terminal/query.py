@@ -1,0 +1,81 @@
+"""flashgrep query: the places that fit some words best, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from flashgrep.settings import Settings
+from flashgrep.terminal.command import (
+    FOUND,
+    NOTHING,
+    Output,
+    common_options,
+    print_json,
+    terminal_command,
+    wants_color,
+)
+from flashgrep.terminal.session import opened
+
+
+@terminal_command("query")
+@click.argument("words", nargs=-1, required=True, metavar="WORDS...")
+@click.option("-n", "--limit", type=click.IntRange(1), default=10, metavar="N", help="At most N.")
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
+@click.option("--mode", type=click.Choice(["smart", "literal", "regex"]), default="smart")
+@click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
+@click.option(
+    "-C", "--context", type=click.IntRange(0), default=0, metavar="N", help="Lines around."
+)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
+@click.option("--json", "as_json", is_flag=True, help="The object of query.")
+@common_options
+def command(
+    settings: Settings,
+    use_daemon: bool,
+    words: tuple[str, ...],
+    limit: int,
+    offset: int,
+    mode: str,
+    glob: tuple[str, ...],
+    context: int,
+    color: str,
+    as_json: bool,
+) -> int:
+    """Find the places in the workspace that fit WORDS best, the best first.
+
+    Each is shown as path:lines, its score, the symbol it belongs to, and the lines that fit.
+    """
+    arguments = {
+        "text": " ".join(words),
+        "limit": limit,
+        "offset": offset,
+        "mode": mode,
+        "include": [text for text in glob if not text.startswith("!")],
+        "exclude": [text[1:] for text in glob if text.startswith("!")],
+        "context": context,
+    }
+    with opened(settings, use_daemon) as session:
+        answer = session.call("query", arguments)
+    output = Output()
+    if as_json:
+        print_json(output, answer)
+    else:
+        _show(output, answer, wants_color(color, output.is_terminal))
+    output.flush()
+    return FOUND if answer["results"] else NOTHING
+
+
+def _show(output: Output, answer: Mapping[str, Any], color: bool) -> None:
+    for result in answer["results"]:
+        place = f"{result['file_path']}:{result['start_line']}-{result['end_line']}"
+        if color:
+            place = click.style(place, fg="magenta")
+        symbol = f"  {result['symbol']}" if result.get("symbol") else ""
+        output.line(f"{place}  {result['score']:.1f}{symbol}")
+        for line in str(result["preview"]).splitlines():
+            output.line(f"    {line}")
+    if answer.get("truncated"):
+        output.line(f"({answer['total']:,} in total; next: --offset {answer['next_offset']})")

@@ -1,0 +1,177 @@
+"""Where a terminal command gets its answers: a running daemon, or this very process.
+
+Both run the same handlers, as direct methods (objects, no budget), so a command prints the same
+either way; the daemon is faster on a big tree because it has the index. A daemon is asked when
+its settings are ours, apart from those that make no difference here (`_NO_MATTER`).
+
+A command that names paths may also ask the daemon of a directory above, as long as no scope is
+set: `flashgrep grep` in a subdirectory of a served project is as fast as at its top.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from flashgrep import __version__
+from flashgrep.errors import FlashgrepError, Unavailable
+from flashgrep.search.engine import Engine
+from flashgrep.settings import REQUIRE_VIEW, Settings, settings_hash
+from flashgrep.storage.statedir import state_path
+from flashgrep.tools.answer import Answer
+from flashgrep.tools.arguments import read_arguments
+from flashgrep.tools.caller import Caller
+from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.services import Services
+from flashgrep.tools.toolbox import Call
+from flashgrep.transports.joining import join
+from flashgrep.transports.unixsocket import OWN_DIRECTORY, SOCKET_NAME
+from flashgrep.workspace.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_METHOD_NOT_FOUND: Final = -32601
+_NO_MATTER: Final[Mapping[str, tuple[Any, ...]]] = {
+    "anthropic_compat": (False, True),
+    "structured": (False, True),
+    "no_index": (False, True),
+    "verify_index": (False, True),
+    "require_view_before_edit": REQUIRE_VIEW,
+}
+
+
+class Session(Protocol):
+    """Something that answers."""
+
+    scope: Scope
+    """Files are opened through this, whoever answers."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The result of a direct method; a failure is a `FlashgrepError`."""
+        ...
+
+
+class Local:
+    """Answers in this process, by scanning: an index that nobody keeps fresh is no help here."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        workdir = os.path.realpath(os.fsencode(settings.workdir))
+        state = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, os.environ)))
+        self.scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (state,))
+        self._search = Engine(self.scope)
+        # Nothing here writes, so there is no place for unfinished writes.
+        self.services = Services(self.scope, b"", self._search)
+
+    def close(self) -> None:
+        """End worker processes and give descriptors back."""
+        self.services.symbols.close()
+        self._search.close()
+        self.scope.close()
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = self.answer(name, arguments, direct=True)
+        return answer.data or answer.structured or {"text": answer.text}
+
+    def answer(self, name: str, arguments: Mapping[str, Any], direct: bool = False) -> Answer:
+        """A tool's own answer, without a budget."""
+        spec = next((spec for spec in all_tools() if name in spec.names), None)
+        if spec is None:
+            raise Unavailable(f"this version has no {name}")
+        settings = self.settings if direct else replace(self.settings, max_output_chars=0)
+        call = Call(Caller("terminal"), self.services, settings, direct=direct)
+        answer = spec.handler(call, read_arguments(spec, arguments))
+        if answer.failed:
+            raise _Refused(answer.text, answer.code or "")
+        return answer
+
+
+class Remote:
+    """Answers from a daemon; should it end, from this process."""
+
+    def __init__(self, connection: socket.socket, local: Local) -> None:
+        self.scope = local.scope
+        self._local = local
+        self._socket = connection
+        self._lines = connection.makefile("rb")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._lines.close()
+        self._socket.close()
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = {"jsonrpc": "2.0", "id": 1, "method": name, "params": dict(arguments)}
+        try:
+            self._socket.sendall(json.dumps(request).encode("ascii") + b"\n")
+            answer = json.loads(self._lines.readline())
+        except (OSError, ValueError) as error:
+            log.info("the daemon ended (%r); going on without", error)
+            return self._local.call(name, arguments)
+        failure = answer.get("error")
+        if failure is None:
+            result: Mapping[str, Any] = answer["result"]
+            return result
+        if failure["code"] == _METHOD_NOT_FOUND:
+            return self._local.call(name, arguments)
+        raise _Refused(failure["message"], (failure.get("data") or {}).get("code", ""))
+
+
+class _Refused(FlashgrepError):
+    """A failure told by the one who answers."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def opened(settings: Settings, use_daemon: bool, *, above: bool = False) -> Iterator[Session]:
+    """A session for these settings; `above`: the daemon of a parent directory will do."""
+    local = Local(settings)
+    try:
+        connection = _daemon(settings, above) if use_daemon else None
+        if connection is None:
+            yield local
+            return
+        remote = Remote(connection, local)
+        try:
+            yield remote
+        finally:
+            remote.close()
+    finally:
+        local.close()
+
+
+def _daemon(settings: Settings, above: bool) -> socket.socket | None:
+    for directory in _workdirs(settings, above):
+        if settings.socket or os.path.lexists(os.path.join(directory, OWN_DIRECTORY, SOCKET_NAME)):
+            there = replace(settings, workdir=directory)
+            connection = join(there, _accepted(there))
+            if connection is not None:
+                return connection
+    return None
+
+
+def _workdirs(settings: Settings, above: bool) -> list[str]:
+    directory = os.path.realpath(settings.workdir)
+    found = [directory]
+    scoped = settings.allow_dir or settings.deny_dir or settings.socket
+    while above and not scoped and directory != "/":
+        directory = os.path.dirname(directory)
+        found.append(directory)
+    return found
+
+
+def _accepted(settings: Settings) -> set[str]:
+    """The hashes of all settings that would print the same."""
+    ways = itertools.product(*_NO_MATTER.values())
+    alike = (replace(settings, **dict(zip(_NO_MATTER, way, strict=True))) for way in ways)
+    return {settings_hash(each, __version__) for each in alike}

@@ -1,0 +1,232 @@
+"""The keeper: quiet when nothing happens, gone when closed, honest about how far it is."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.app import build
+from flashgrep.settings import Settings
+from tests.faults.processes import children, is_alive
+from tests.index.twins import Twins, haste, twins, wait_for
+
+IDLE_SECONDS = 1.5
+
+
+@pytest.fixture(autouse=True)
+def quickly() -> Iterator[None]:
+    with haste():
+        yield
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    for at in range(20):
+        (place / f"f{at:02}").write_text(f"needle {at}\n")
+    return place
+
+
+def own_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("flashgrep")]
+
+
+def switches(task: int) -> int:
+    """How often a thread has gone to sleep of its own will."""
+    for line in Path(f"/proc/self/task/{task}/status").read_text().splitlines():
+        if line.startswith("voluntary_ctxt_switches"):
+            return int(line.split()[1])
+    raise AssertionError("the kernel does not count")
+
+
+def all_switches() -> dict[int, int]:
+    """Of every thread but this one."""
+    tasks = map(int, os.listdir("/proc/self/task"))
+    return {task: switches(task) for task in tasks if task != threading.get_native_id()}
+
+
+def settled(pair: Twins) -> None:
+    """Wait until everything is built, the ranked index too."""
+    status = pair.indexed.services.index.status
+    wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
+    pair.folded()
+
+
+def test_nothing_wakes_while_nothing_changes(tmp_path: Path, work: Path) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+        pair.agree("grep", pattern="needle 7")
+        wait_for(lambda: _sleeps_for(0.3), lambda: "it does not come to rest")
+        before = all_switches()
+        time.sleep(IDLE_SECONDS)  # the time is what is measured over
+        after = all_switches()
+        assert {task: after[task] - count for task, count in before.items()} == dict.fromkeys(
+            before, 0
+        )
+        (work / "new").write_text("needle\n")
+        assert "new" in pair.agree("grep", pattern="needle$")
+
+
+def _sleeps_for(seconds: float) -> bool:
+    before = all_switches()
+    time.sleep(seconds)
+    return all_switches() == before
+
+
+def test_close_ends_every_thread_and_process(tmp_path: Path, work: Path) -> None:
+    threads, processes = set(threading.enumerate()), set(children(os.getpid()))
+    with twins(tmp_path) as pair:
+        settled(pair)
+        pair.agree("grep", pattern="needle")
+    assert set(threading.enumerate()) <= threads
+    assert set(children(os.getpid())) <= processes
+
+
+def test_close_while_it_builds_ends_everything_too(tmp_path: Path, work: Path) -> None:
+    for at in range(300):
+        (work / f"g{at}").write_text("word " * 20_000)
+    processes = set(children(os.getpid()))
+    for pause in (0.0, 0.05, 0.3):
+        application = build(Settings(workdir=str(work), state_dir=str(tmp_path / "state")))
+        application.start_index()
+        time.sleep(pause)
+        started = set(children(os.getpid())) - processes
+        application.close()
+        assert not own_threads()
+        assert not [pid for pid in started if is_alive(pid)]
+
+
+def test_an_index_that_never_began_is_closed_and_says_so(tmp_path: Path, work: Path) -> None:
+    application = build(Settings(workdir=str(work), state_dir=str(tmp_path / "state")))
+    assert application.services.index.status().reason == "not started"
+    application.close()
+
+
+def test_status_tells_what_there_is(tmp_path: Path, work: Path) -> None:
+    (work / ".gitignore").write_text("f0*\n")
+    with twins(tmp_path) as pair:
+        settled(pair)
+        status = pair.indexed.services.index.status()
+        assert (status.state, status.grep_ready, status.progress) == ("ready", True, 1.0)
+        assert status.total_files == 11  # ten files and the rules
+        assert status.total_chunks >= 1
+        assert status.index_size_bytes > 1_000
+        assert status.last_update is not None
+        assert abs(status.last_update - time.time()) < 3_600
+        assert (status.freshness, status.reason) == ("watching", "")
+        (work / "f01").unlink()
+        (work / "g").write_text("x\n")
+        pair.folded()
+        assert pair.indexed.services.index.status().total_files == 12
+        assert pair.plain.services.index.status().reason == "switched off"
+
+
+def test_progress_goes_from_nothing_to_all(tmp_path: Path, work: Path) -> None:
+    for at in range(200):
+        (work / f"g{at}").write_text("word " * 20_000)
+    application = build(Settings(workdir=str(work), state_dir=str(tmp_path / "state")))
+    seen: list[float] = []
+    try:
+        application.start_index()
+
+        def is_ready() -> bool:
+            status = application.services.index.status()
+            seen.append(status.progress)
+            return status.grep_ready
+
+        wait_for(is_ready, lambda: f"not ready: {seen[-3:]}")
+    finally:
+        application.close()
+    assert seen[0] == 0.0
+    assert seen == sorted(seen)
+    assert application.services.index.status().state != "ready"
+
+
+# ── what no event tells ─────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap]:
+    """A file in memory: what is written there raises no event before the map is closed."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        yield memory
+
+
+def test_a_write_through_a_memory_map_is_never_shown_wrong(tmp_path: Path, work: Path) -> None:
+    with twins(tmp_path) as pair, mapped(work / "f07") as memory:
+        pair.folded()
+        for text in (b"needle !", b"needle ?", b"needle 7"):
+            memory[: len(text)] = text
+            memory.flush()
+            for mode in ("content", "count", "files_with_matches"):
+                pair.agree("grep", pattern="needle", output_mode=mode)
+                indexed, plain = pair.both("grep", True, {"pattern": "needle", "output_mode": mode})
+                assert indexed == plain
+            pair.agree("grep", pattern="needle$|7|!", output_mode="content", context=1)
+
+
+def test_a_write_through_a_memory_map_is_found_after_a_sweep(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.01)
+    with twins(tmp_path) as pair, mapped(work / "f07") as memory:
+        pair.folded()
+        memory[:6] = b"NEEDLE"
+        memory.flush()
+
+        def is_found() -> bool:
+            text, _, _ = pair.both("grep", False, {"pattern": "NEEDLE"})[0]
+            return bool(text == "f07")
+
+        wait_for(is_found, lambda: "no sweep came")
+
+
+# ── damage ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def damage(tmp_path: Path, near: bytes, distance: int) -> Path:
+    """Change a byte of the pack some way behind a text; gives the segment."""
+    for path in (tmp_path / "state" / "index").rglob("*.seg"):
+        data = path.read_bytes()
+        place = data.find(near)
+        if place >= 0:
+            with path.open("r+b") as file:
+                file.seek(place + distance)
+                file.write(bytes([data[place + distance] ^ 1]))
+            return path
+    raise AssertionError("no segment holds it")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"pattern": "hit"},
+        {"pattern": "hit", "context": 30},
+        {"pattern": "hit|yyyy", "only_matching": True},
+        {"pattern": "x.hit", "multiline": True},
+    ],
+)
+def test_damage_is_answered_around_and_built_again(
+    tmp_path: Path, work: Path, asked: dict[str, Any]
+) -> None:
+    (work / "large").write_text(("x" * 99 + "\n") * 320 + "hit\n" + ("y" * 99 + "\n") * 700)
+    with twins(tmp_path) as pair:
+        pair.folded()
+        broken = damage(tmp_path, b"hit\n", 2_000)
+        pair.agree("grep", output_mode="content", path=".", **asked)
+        pair.agree("grep", output_mode="count", pattern="yyyy")
+        wait_for(lambda: not broken.exists(), lambda: "the damaged segment is still in use")
+        pair.folded()
+        before = pair.by_index
+        pair.agree("grep", output_mode="content", **asked)
+        assert pair.by_index == before + 1

@@ -1,0 +1,174 @@
+"""Two servers over one workspace, one with an index and one without: they must answer alike."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.app import Application, build
+from flashgrep.errors import FlashgrepError
+from flashgrep.index import tracker
+from flashgrep.index.keeper import Keeper
+from flashgrep.index.starting import StartingIndex
+from flashgrep.settings import Settings
+from flashgrep.tools.answer import refusal
+from flashgrep.tools.arguments import read_arguments
+from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.toolbox import Call
+
+_TOOLS = {name: spec for spec in all_tools() for name in spec.names}
+_PATIENCE_SECONDS = 30.0
+
+
+class Twins:
+    """`top/work` under two servers that share `top/state`.
+
+    With `reads`, another one was there first and writes the index: this one can only read it.
+    """
+
+    def __init__(self, top: Path, settings: dict[str, Any], reads: bool = False) -> None:
+        given = {"workdir": str(top / "work"), "state_dir": str(top / "state"), **settings}
+        self.indexed = build(Settings(**given))
+        self.plain = build(Settings(**given, no_index=True))
+        self.writer = build(Settings(**given)) if reads else None
+        if self.writer is not None:
+            self.writer.start_index()
+            _ready(self.writer)
+        self.by_index = 0
+        """How many searches the index answered."""
+        self._count()
+        self.indexed.start_index()
+
+    def _count(self) -> None:
+        index = self.indexed.services.index
+        assert isinstance(index, StartingIndex), index.status()
+        scan = index.scan
+
+        def counted(*arguments: Any) -> Any:
+            found = scan(*arguments)
+            self.by_index += found is not None
+            return found
+
+        index.scan = counted  # type: ignore[method-assign,assignment]
+
+    def close(self) -> None:
+        for application in (self.indexed, self.plain, self.writer):
+            if application is not None:
+                application.close()
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────
+
+    def answer(self, tool: str, direct: bool, arguments: dict[str, Any]) -> Any:
+        """What the server with an index answers: text, code and data."""
+        return _answer(self.indexed, tool, direct, arguments)
+
+    def both(self, tool: str, direct: bool, arguments: dict[str, Any]) -> tuple[Any, Any]:
+        """What the server with an index answers, and the one without."""
+        indexed = self.answer(tool, direct, arguments)  # at once
+        return indexed, _answer(self.plain, tool, direct, arguments)
+
+    def agree(self, tool: str = "grep", /, **arguments: Any) -> Any:
+        """The answer, which must be the same."""
+        indexed, plain = self.both(tool, False, arguments)
+        assert indexed == plain, f"{tool} {arguments}"
+        return plain[0]
+
+    # ── waiting ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def keeper(self) -> Keeper:
+        index = self.indexed.services.index
+        assert isinstance(index, StartingIndex)
+        wait_for(lambda: index._keeper is not None, lambda: f"no keeper: {index.status()}")
+        assert index._keeper is not None
+        return index._keeper
+
+    def ready(self) -> None:
+        """Wait until searches are answered from the index."""
+        _ready(self.indexed)
+
+    def folded(self) -> None:
+        """Wait until all that has happened so far is in the segments, or never will be."""
+        keeper = self.keeper
+
+        def is_folded() -> bool:
+            keeper._look_at_everything_unless_watching()
+            with keeper._changed:
+                keeper._take(keeper._tracker.changes())
+                view = keeper._view
+                return view is not None and not view.subtrees and view.entries <= keeper._stuck
+
+        wait_for(is_folded, lambda: f"changes are not folded in: {keeper._view}")
+
+
+def _ready(application: Application) -> None:
+    status = application.services.index.status
+    wait_for(lambda: status().grep_ready, lambda: f"the index is not ready: {status()}")
+
+
+def wait_for(condition: Any, told: Any) -> None:
+    """Wait for something the background does; nothing here depends on how long that takes."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, told()
+        time.sleep(0.005)
+
+
+def _answer(application: Application, tool: str, direct: bool, arguments: dict[str, Any]) -> Any:
+    spec = _TOOLS[tool]
+    caller = application.callers.get("twin")
+    call = Call(caller, application.services, application.settings)
+    call.direct = direct
+    try:
+        answer = spec.handler(call, read_arguments(spec, arguments))
+    except FlashgrepError as error:
+        answer = refusal(error)
+    return answer.text, answer.code, answer.data if direct else None
+
+
+@contextmanager
+def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
+    """Twins with an index that is ready; changes are folded in as soon as they are there."""
+    (top / "work").mkdir(exist_ok=True)
+    made = Twins(top, settings, reads)
+    try:
+        made.ready()
+        yield made
+    finally:
+        made.close()
+
+
+HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 0.5}
+
+
+@contextmanager
+def haste() -> Iterator[None]:
+    """Let the index fold changes in at once: a test has no half seconds to wait."""
+    before = {name: getattr(limits, name) for name in HASTE}
+    for name, value in HASTE.items():
+        setattr(limits, name, value)
+    try:
+        yield
+    finally:
+        for name, seconds in before.items():
+            setattr(limits, name, seconds)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """A machine that grants no inotify descriptor: each search looks at every file."""
+
+    def refused() -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracker, "Inotify", refused)
+        yield

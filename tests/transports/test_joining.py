@@ -1,0 +1,303 @@
+"""Looking for a daemon: joined where it is the same, never trusted blindly.
+
+The daemons are real `serve` processes, or fakes on a real socket.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from flashgrep import __version__, limits
+from flashgrep.settings import Settings, settings_hash
+from flashgrep.transports.joining import join
+from tests.transports.clients import Server, serving
+
+NO_PORTS = ("--http-port", "none", "--tcp-port", "none")
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    workdir = tmp_path_factory.mktemp("workspace")
+    with serving(workdir, NO_PORTS, ports=False) as running:
+        yield running
+
+
+def workdir_of(server: Server) -> str:
+    return str(Path(server.unix or "").parent.parent)
+
+
+def joins(settings: Settings) -> bool:
+    connection = join(settings)
+    if connection is None:
+        return False
+    connection.close()
+    return True
+
+
+# ── real daemons ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_daemon_with_the_same_settings_is_joined(daemon: Server) -> None:
+    workdir = workdir_of(daemon)
+    assert joins(Settings(workdir=workdir))
+    # How it is reached and what it logs is no difference.
+    assert joins(Settings(workdir=workdir, log_level="debug", token="x", http_port=1))
+
+
+OTHERS: list[dict[str, object]] = [
+    {"anthropic_compat": True},
+    {"deny_dir": ("x",)},
+    {"allow_dir": ("/",)},
+    {"max_output_chars": 5},
+    {"toolsets": ("files",)},
+]
+
+
+@pytest.mark.parametrize("changed", OTHERS, ids=[next(iter(row)) for row in OTHERS])
+def test_a_daemon_with_other_settings_is_not(
+    daemon: Server, changed: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    assert not joins(Settings(workdir=workdir_of(daemon), **changed))  # type: ignore[arg-type]
+    assert "other settings" in caplog.text
+
+
+def test_a_relative_allow_dir_is_the_directory_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    here = Settings(workdir=str(tmp_path), allow_dir=("a",))
+    there = Settings(workdir=str(tmp_path), allow_dir=(str(tmp_path / "a"),))
+    before = os.getcwd()
+    assert settings_hash(here, "1") != settings_hash(there, "1")
+    os.chdir(tmp_path)
+    try:
+        assert settings_hash(here, "1") == settings_hash(there, "1")
+    finally:
+        os.chdir(before)
+
+
+def test_a_daemon_in_a_deep_directory_is_joined(tmp_path: Path) -> None:
+    """A socket address holds 108 bytes."""
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    with serving(deep, NO_PORTS, ports=False, home=tmp_path):
+        assert joins(Settings(workdir=str(deep)))
+
+
+def test_a_daemon_on_a_socket_of_its_own_is_joined_there(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    path = tmp_path / "own.sock"
+    with serving(work, [*NO_PORTS, "--socket", str(path)], ports=False):
+        assert joins(Settings(workdir=str(work), socket=str(path)))
+        assert not joins(Settings(workdir=str(work)))
+        assert not joins(Settings(workdir=str(work), socket="none"))
+
+
+# ── things that stand where a socket should ─────────────────────────────────────────────────────
+
+
+@contextmanager
+def fake(workdir: Path, behave: Callable[[socket.socket], None]) -> Iterator[None]:
+    """Something that listens where a daemon would, and does as told with the first connection."""
+    directory = workdir / ".flashgrep"
+    directory.mkdir(exist_ok=True)
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(str(directory / "mcp.sock"))
+        listener.listen()
+        done = threading.Event()
+
+        def run() -> None:
+            connection, _ = listener.accept()
+            with closing(connection):
+                behave(connection)
+                done.wait(30)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+
+def answer(workdir: Path, **changed: object) -> bytes:
+    own = settings_hash(Settings(workdir=str(workdir)), __version__)
+    result = {"settings_hash": own}
+    return json.dumps({"jsonrpc": "2.0", "id": 0, "result": result, **changed}).encode() + b"\n"
+
+
+def says(data: bytes) -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(data)
+
+
+def test_the_fake_itself_is_joined_when_it_says_the_right_thing(tmp_path: Path) -> None:
+    with fake(tmp_path, says(answer(tmp_path))):
+        assert joins(Settings(workdir=str(tmp_path)))
+
+
+LIES: list[tuple[str, Callable[[Path], bytes], str]] = [
+    ("another hash", lambda w: answer(w, result={"settings_hash": "0" * 24}), "other settings"),
+    ("a hash that is no text", lambda w: answer(w, result={"settings_hash": None}), "settings"),
+    ("a hash that is a list", lambda w: answer(w, result={"settings_hash": []}), "settings"),
+    ("no hash", lambda w: answer(w, result={}), "other settings"),
+    ("no object", lambda w: answer(w, result=7), "does not know stats"),
+    ("an error", lambda w: b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601}}\n', "not know"),
+    ("another id", lambda w: answer(w, id=1), "does not know stats"),
+    ("no JSON", lambda w: b"HTTP/1.1 400 Bad Request\r\n", "does not know stats"),
+    ("a list", lambda w: b"[1]\n", "does not know stats"),
+    ("broken UTF-8", lambda w: b'{"result":"\xff"}\n', "does not know stats"),
+    ("deep nesting", lambda w: b"[" * 60_000 + b"\n", "does not know stats"),
+    ("two lines", lambda w: answer(w) * 2, "more than it was asked"),
+    ("a flood", lambda w: b"x" * (limits.JOIN_BYTES + 1), "more than it was asked"),
+]
+
+
+@pytest.mark.parametrize(("lie", "reason"), [row[1:] for row in LIES], ids=[r[0] for r in LIES])
+def test_one_that_says_something_else_is_not_joined(
+    tmp_path: Path,
+    lie: Callable[[Path], bytes],
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    with fake(tmp_path, says(lie(tmp_path))):
+        assert not joins(Settings(workdir=str(tmp_path)))
+    assert reason in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_one_that_says_nothing_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOIN_SECONDS", 0.05)
+    caplog.set_level(logging.INFO)
+    with fake(tmp_path, lambda connection: None):
+        assert not joins(Settings(workdir=str(tmp_path)))
+    assert "did not answer within 0.05 s" in caplog.text
+
+
+def test_one_that_dribbles_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(limits, "JOIN_SECONDS", 0.2)
+    caplog.set_level(logging.INFO)
+
+    def dribble(connection: socket.socket) -> None:
+        gone = threading.Event()
+        try:
+            while not gone.wait(0.02):
+                connection.sendall(b" ")
+        except OSError:
+            return
+
+    with fake(tmp_path, dribble):
+        assert not joins(Settings(workdir=str(tmp_path)))
+    assert "did not answer" in caplog.text
+
+
+def test_one_that_hangs_up_is_not_joined(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with fake(tmp_path, lambda connection: connection.shutdown(socket.SHUT_RDWR)):
+        assert not joins(Settings(workdir=str(tmp_path)))
+    assert "no daemon joined" in caplog.text
+
+
+def test_no_socket_is_nothing_to_talk_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    assert not joins(Settings(workdir=str(tmp_path)))
+    (tmp_path / ".flashgrep").mkdir()
+    assert not joins(Settings(workdir=str(tmp_path)))
+    assert not caplog.records
+
+
+def _stale(own: Path) -> None:
+    with closing(socket.socket(socket.AF_UNIX)) as dead:
+        dead.bind(str(own / "mcp.sock"))
+
+
+def _file(own: Path) -> None:
+    (own / "mcp.sock").write_text("no socket", encoding="utf-8")
+
+
+def _link_to_a_socket(own: Path) -> None:
+    with closing(socket.socket(socket.AF_UNIX)) as other:
+        other.bind(str(own / "other.sock"))
+    (own / "mcp.sock").symlink_to("other.sock")
+
+
+ODD = [(_stale, "refused"), (_file, "no socket"), (_link_to_a_socket, "no socket")]
+
+
+@pytest.mark.parametrize(("put", "reason"), ODD, ids=["stale", "file", "link"])
+def test_what_is_no_living_socket_is_told_and_left_alone(
+    tmp_path: Path,
+    put: Callable[[Path], None],
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    own = tmp_path / ".flashgrep"
+    own.mkdir()
+    put(own)
+    before = stat.S_IFMT((own / "mcp.sock").lstat().st_mode)
+    caplog.set_level(logging.INFO)
+    assert not joins(Settings(workdir=str(tmp_path)))
+    assert reason in caplog.text
+    assert stat.S_IFMT((own / "mcp.sock").lstat().st_mode) == before
+
+
+def test_a_directory_that_is_a_link_is_not_entered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere, work = tmp_path / "elsewhere", tmp_path / "work"
+    elsewhere.mkdir()
+    work.mkdir()
+    with fake(elsewhere, says(answer(work))):
+        (work / ".flashgrep").symlink_to(elsewhere / ".flashgrep")
+        caplog.set_level(logging.INFO)
+        assert not joins(Settings(workdir=str(work)))
+        assert "is a link" in caplog.text
+        assert joins(Settings(workdir=str(elsewhere))) is False  # lets the fake go: another hash
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_directory_of_another_user_is_not_trusted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = tmp_path / ".flashgrep"
+    own.mkdir()
+    os.chown(own, 65534, 65534)
+    caplog.set_level(logging.INFO)
+    assert not joins(Settings(workdir=str(tmp_path)))
+    assert "another user" in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_listener_of_another_user_is_not_trusted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = tmp_path / ".flashgrep"
+    own.mkdir()
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(str(own / "mcp.sock"))
+        # The kernel notes who listens, when it begins to.
+        os.seteuid(65534)
+        try:
+            listener.listen()
+        finally:
+            os.seteuid(0)
+        caplog.set_level(logging.INFO)
+        assert not joins(Settings(workdir=str(tmp_path)))
+    assert "another user" in caplog.text
