@@ -43,7 +43,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--patterns", type=int, metavar="N", help="of each class; default all")
     parser.add_argument("--corpus", metavar="DIR", help=f"a prepared tree; or {VARIABLE}")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.write and asked.patterns:
+        parser.error("--write is for whole classes: leave --patterns out")
+    return asked
 
 
 if __name__ == "__main__":

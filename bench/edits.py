@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench import ripgrep
 from bench.agreeing import files_of
@@ -21,7 +22,7 @@ from bench.patterns import few_patterns
 from bench.processes import settle
 from bench.report import Section, Table, Target, code
 from bench.rivals import Times
-from bench.served import UNBOUNDED, Client, connected
+from bench.served import UNBOUNDED, Client, Server, connected
 from bench.texts import text_files
 
 _SEED = 11
@@ -34,21 +35,25 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
     """Change files of a copy, ask, let the index take them in, ask again; once a round."""
     copy = whole_copy(corpus)
     files = _chosen(copy, effort.edits)
-    first = [(pattern.kind, pattern.source) for pattern in few_patterns(1)]
-    timed = {source: Times() for _, source in (*first, (_NEW, _NEW))}
+    kinds = {_NEW: "new"} | {pattern.source: pattern.kind for pattern in few_patterns(1)}
+    timed = {source: Times() for source in kinds}
     found: list[int] = []
-    overlaid = 0
+    overlaid = dict.fromkeys(timed, 0)
     with indexed(copy, *UNBOUNDED) as server, connected(server) as client:
         for turn in range(effort.rounds):
             token = f"flashgrep_bench_edit_{turn}"
-            _ask(client, timed, first, token, "before")
-            before = ask(server, "stats")["last_update"]
+            for _ in _asked(client, timed, token, "before"):
+                pass
+            before = _last_fold(server)
             with _edited(files, token):
-                found.append(_ask(client, timed, first, token, "at once"))
-                overlaid += ask(server, "stats")["last_update"] == before
+                for source in _asked(client, timed, token, "at once"):
+                    overlaid[source] += _last_fold(server) == before
+                found.append(len(files_of(timed[_NEW].answers["at once"])))
                 settle(server)
-                found.append(_ask(client, timed, first, token, "folded in"))
-                _ask_ripgrep(copy.root, timed, first, token)
+                for _ in _asked(client, timed, token, "folded in"):
+                    pass
+                found.append(len(files_of(timed[_NEW].answers["folded in"])))
+                _ask_ripgrep(copy.root, timed, token)
             settle(server)
             print(f"  round {turn + 1}: {found[-2]} and {found[-1]} of {len(files)} found")
     rows = [
@@ -57,20 +62,21 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
             source if source == _NEW else code(source),
             *(milliseconds(timed[source].median(name)) for name in ("rg", *_OURS)),
             *(times(timed[source].speedup(name)) for name in _OURS),
+            f"{overlaid[source]} of {effort.rounds}",
         ]
-        for kind, source in (*first, ("new", _NEW))
+        for source, kind in kinds.items()
     ]
-    columns = ["class", "pattern", "rg", *_OURS, *(f"rg ÷ {name}" for name in _OURS)]
+    columns = ["class", "pattern", "rg", *_OURS, *(f"rg ÷ {name}" for name in _OURS), "overlaid"]
     seen = sum(count == len(files) for count in found)
     return Section(
         "edits",
         f"After {len(files):,} edits",
         text=[
             f"On {copy.name}, `{_MODE}` through the unix socket, {effort.rounds} rounds: a line is "
-            f"appended to each of {len(files):,} random files, the patterns are asked at once "
-            f"(in {overlaid} of {effort.rounds} rounds the last was answered before any of the "
-            "changes were folded in), and again when the server has come to rest; then the "
-            "files are put back. ripgrep runs on the changed tree."
+            f"appended to each of {len(files):,} random files, the patterns are asked at once, one "
+            "after the other (overlaid: how often the answer came before any change was folded "
+            "in), and again when the server has come to rest; then the files are put back. ripgrep "
+            "runs on the changed tree."
         ],
         tables=[Table("", columns, rows)],
         targets=[
@@ -90,28 +96,25 @@ def _chosen(corpus: Corpus, count: int) -> list[Path]:
     return [corpus.root / name for name in chosen]
 
 
-def _ask(
-    client: Client,
-    timed: dict[str, Times],
-    patterns: list[tuple[str, str]],
-    token: str,
-    when: str,
-) -> int:
-    """Ask for the changed lines and for each pattern; how many changed files there were."""
-    asked = {"pattern": token, "output_mode": _MODE}
-    timed[_NEW].run(when, partial(client.call, "grep", asked))
-    for _, source in patterns:
-        asked = {"pattern": source, "output_mode": _MODE}
-        timed[source].run(when, partial(client.call, "grep", asked))
-    return len(files_of(timed[_NEW].answers[when]))
+def _asked(client: Client, timed: dict[str, Times], token: str, when: str) -> Iterator[str]:
+    """Ask for the changed lines and then for each pattern, giving each when it is answered."""
+    for source, times_of_it in timed.items():
+        asked = {"pattern": _pattern(source, token), "output_mode": _MODE}
+        times_of_it.run(when, partial(client.call, "grep", asked))
+        yield source
 
 
-def _ask_ripgrep(
-    root: Path, timed: dict[str, Times], patterns: list[tuple[str, str]], token: str
-) -> None:
-    timed[_NEW].run("rg", lambda: ripgrep.run(root, _MODE, token))
-    for _, source in patterns:
-        timed[source].run("rg", partial(ripgrep.run, root, _MODE, source))
+def _ask_ripgrep(root: Path, timed: dict[str, Times], token: str) -> None:
+    for source, times_of_it in timed.items():
+        times_of_it.run("rg", partial(ripgrep.run, root, _MODE, _pattern(source, token)))
+
+
+def _pattern(source: str, token: str) -> str:
+    return token if source == _NEW else source
+
+
+def _last_fold(server: Server) -> Any:
+    return ask(server, "stats")["last_update"]
 
 
 @contextmanager

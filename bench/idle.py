@@ -35,6 +35,7 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
         [
             who,
             f"{memory.private / 1e6:.0f}",
+            f"{(memory.private - memory.anonymous) / 1e6:.0f}",
             f"{memory.anonymous / 1e6:.0f}",
             str(woken.threads),
             str(woken.woken),
@@ -47,16 +48,25 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
     ]
     most = max(connected_held.private, alone_held.private)
     switches = max(connected_woken.switches, alone_woken.switches)
-    columns = ["connected", "private MB", "anonymous MB", "threads", "of these woken", "wake-ups"]
+    columns = [
+        "connected",
+        "private MB",
+        "of it files",
+        "anonymous",
+        "threads",
+        "of these woken",
+        "wake-ups",
+    ]
     return Section(
         "idle",
         "Serving, idle",
         text=[
             f"After every pattern (files, a page, count) and every question, and "
             f"{effort.rest_seconds:.0f} s of rest: {processes} processes of a server of "
-            f"{corpus.name}. Private is `Private_Clean` + `Private_Dirty` of all of them; "
-            "anonymous is what no file backs. Wake-ups are voluntary context switches of all "
-            f"threads in {effort.idle_seconds:g} s in which nothing changes."
+            f"{corpus.name}. Private is `Private_Clean` + `Private_Dirty` of all of them: pages of "
+            "mapped files that no other process maps, most of them the index, which the kernel can "
+            "drop at any time, and anonymous ones, which it cannot. Wake-ups are voluntary context "
+            f"switches of all threads in {effort.idle_seconds:g} s in which nothing changes."
         ],
         tables=[Table("", columns, rows)],
         targets=[

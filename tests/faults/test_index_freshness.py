@@ -114,7 +114,7 @@ def test_every_edit_of_another_process_is_seen_at_once(tmp_path: Path) -> None:
     while done < EDITS:
         top = tmp_path / str(done)
         top.mkdir()
-        tree = Thicket(top, Random(SEED * 1_000 + done))
+        tree = Thicket(top, Random(SEED * 1_000 + done), large=0)
         tree.grow()
         (top / ".gitignore").unlink(missing_ok=True)  # the naive walk begins at the root
         with Gardener() as gardener, in_process(top) as (ask, folded):
@@ -126,7 +126,7 @@ def test_every_edit_of_another_process_is_seen_at_once(tmp_path: Path) -> None:
 
 
 def test_every_edit_is_seen_over_a_socket(tmp_path: Path) -> None:
-    tree = Thicket(tmp_path, Random(SEED))
+    tree = Thicket(tmp_path, Random(SEED), large=0)
     tree.grow()
     (tmp_path / ".gitignore").unlink(missing_ok=True)
     with Gardener() as gardener, by_socket(tmp_path) as (ask, _):

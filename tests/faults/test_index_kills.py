@@ -21,8 +21,8 @@ from flashgrep.search.pattern import PatternSpec
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 KILLS = 200 if HEAVY else 3
-FILES = 250
-LATEST_KILL_SECONDS = 1.5
+FILES = 120
+LATEST_KILL_SECONDS = 1.0
 GONE_SECONDS = 2.0
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 120)]

@@ -26,8 +26,8 @@ from tests.index.twins import Twins, haste, twins, unwatched
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 TREES = 100 if HEAVY else 4
-ROUNDS = 40
-QUESTIONS = 12
+ROUNDS = 26
+QUESTIONS = 19
 RESTARTED = 10
 RACY_SECONDS = 1.1
 SETTINGS: list[dict[str, Any]] = [

@@ -41,13 +41,11 @@ def agree(pair: Twins, expected: str, /, **arguments: object) -> None:
 # ── text ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pattern", ["^foo", "^f", r"\bfoo", "^foo bar$", "(?m)^foo", r"\Afoo"])
-def test_the_first_line_of_the_first_file_begins_a_line(
-    tmp_path: Path, work: Path, pattern: str
-) -> None:
+def test_the_first_line_of_the_first_file_begins_a_line(tmp_path: Path, work: Path) -> None:
     put(work / "a", "foo bar\n")
     with twins(tmp_path) as pair:
-        agree(pair, "a:1:foo bar", pattern=pattern, output_mode="content")
+        for pattern in ("^foo", "^f", r"\bfoo", "^foo bar$", "(?m)^foo", r"\Afoo"):
+            agree(pair, "a:1:foo bar", pattern=pattern, output_mode="content")
 
 
 def test_an_empty_workspace_and_one_that_becomes_empty(tmp_path: Path, work: Path) -> None:
@@ -59,14 +57,14 @@ def test_an_empty_workspace_and_one_that_becomes_empty(tmp_path: Path, work: Pat
         agree(pair, "No matches found", pattern="x")
 
 
-@pytest.mark.parametrize("pattern", ["x*", "^", "$", "(?s).*", r"\z"])
-def test_whole_texts_that_are_empty_or_binary(tmp_path: Path, work: Path, pattern: str) -> None:
+def test_whole_texts_that_are_empty_or_binary(tmp_path: Path, work: Path) -> None:
     put(work / "binary", b"\x00\x01\x02\x03" * 100)
     put(work / "empty", "")
     put(work / "text", "abc\n")
     with twins(tmp_path) as pair:
-        for mode in ("files_with_matches", "count", "content"):
-            pair.agree("grep", pattern=pattern, multiline=True, output_mode=mode)
+        for pattern in ("x*", "^", "$", "(?s).*", r"\z"):
+            for mode in ("files_with_matches", "count", "content"):
+                pair.agree("grep", pattern=pattern, multiline=True, output_mode=mode)
 
 
 def test_the_newest_file_comes_first_to_the_nanosecond(tmp_path: Path, work: Path) -> None:
@@ -221,6 +219,38 @@ def test_a_link_is_followed_as_the_kernel_follows_it(tmp_path: Path, work: Path)
         assert "over a link:1:BBB" in text
         pair.folded()
         assert pair.agree("grep", pattern="[AB]{3}", output_mode="content") == text
+
+
+def test_a_link_laid_anew_shows_what_it_leads_to_now(tmp_path: Path, work: Path) -> None:
+    put(work / "a", "AAA\n")
+    put(work / "b", "BBB\n")
+    (work / "link").symlink_to("a")
+    with twins(tmp_path) as pair:
+        agree(pair, "a:1\nb:1\nlink:1", pattern="AAA|BBB", output_mode="count")
+        for target, expected in (("b", "b\nlink"), ("nothing", "b"), ("b", "b\nlink")):
+            (work / "link").unlink()
+            (work / "link").symlink_to(target)
+            found = pair.agree("grep", pattern="BBB", output_mode="count").replace(":1", "")
+            assert found == expected
+            pair.folded()
+            assert pair.agree("grep", pattern="BBB", output_mode="count").replace(":1", "") == found
+        (work / "link").unlink()
+        agree(pair, "b", pattern="BBB")
+
+
+def test_a_link_to_a_directory_that_becomes_another(tmp_path: Path, work: Path) -> None:
+    """While it is the tree's own it is passed over; when it leads out it is entered."""
+    put(work / "z" / "f", "inside\n")
+    put(tmp_path / "outside" / "f", "outside\n")
+    (work / "a").symlink_to("z")
+    with twins(tmp_path) as pair:
+        agree(pair, "z/f:1", pattern="side", output_mode="count")
+        (work / "z").rename(work / "y")
+        (work / "z").symlink_to(tmp_path / "outside")
+        agree(pair, "a/f:1\ny/f:1", pattern="side", output_mode="count")
+        (work / "z").unlink()
+        (work / "y").rename(work / "z")
+        agree(pair, "z/f:1", pattern="side", output_mode="count")
 
 
 def test_list_files_follows_links_as_grep_does(tmp_path: Path, work: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flashgrep.index.grams import block_keys
 from flashgrep.index.postings import bitmap_bytes, inverted, marked
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 200
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 100
 Blocks = list[set[int]]
 
 

@@ -26,7 +26,6 @@ NAMES = [
     b"log",
     b"k" * 200,
     b".gitignore~",
-    b".flashgrep-1",
 ]
 DIRECTORIES = [
     b"src",
@@ -85,9 +84,11 @@ EPOCH = 1_700_000_000_000_000_000
 class Thicket:
     """A tree below `root`; things that links lead to lie in `outside`."""
 
-    def __init__(self, top: Path, chance: Random) -> None:
+    def __init__(self, top: Path, chance: Random, large: float = 0.02) -> None:
         self.root, self.outside = top / "work", top / "outside"
         self.chance = chance
+        self.large = large
+        """How many of the files are large."""
 
     def grow(self) -> None:
         """Make some thirty files of all kinds."""
@@ -155,10 +156,10 @@ class Thicket:
             return codecs.BOM_UTF8 + self.words(10)
         if kind < 0.27:
             return self.words(5) + b"\xff\xc3(\xed\xa0\x80" + self.words(5)
-        if kind < 0.3:
+        if kind < 0.27 + self.large:
             return self.words(4) + b"x" * 40_000 + self.words(4)
-        if kind < 0.34:
-            return (self.words(12) + b"\n") * self.chance.randrange(300, 1_500)
+        if kind < 0.27 + 2 * self.large:
+            return (self.words(12) + b"\n") * self.chance.randrange(300, 700)
         return self.words(self.chance.randrange(30))
 
     def words(self, count: int) -> bytes:

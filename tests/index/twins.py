@@ -146,7 +146,7 @@ def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
         made.close()
 
 
-HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 0.5}
+HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 1.0}
 
 
 @contextmanager

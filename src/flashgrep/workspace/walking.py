@@ -81,7 +81,7 @@ def _listing(
     return Listing(
         _without_temporaries(by_bytes(files)),
         by_bytes(directories),
-        by_bytes(links),
+        _without_temporaries(by_bytes(links)),
         chain or IgnoreChain.empty(),
         bool(own),
     )
