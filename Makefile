@@ -30,7 +30,7 @@ faults: $(READY)
 	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py -s --timeout 3600 -o faulthandler_timeout=0
 
 fuzz: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/workspace tests/tools -n 2 --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools -n 2 --timeout 7200 -o faulthandler_timeout=0
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance

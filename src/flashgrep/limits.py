@@ -167,6 +167,12 @@ PATTERN_CHARS: Final = 10_000
 RE2_BYTES: Final = 16 * MIB
 """RE2's budget for a compiled pattern and its cached states."""
 
+REMEMBERED_PATTERNS: Final = 8
+"""Compiled patterns kept for the next call: each may take RE2's whole budget."""
+
+RELEASE_BYTES: Final = 64 * MIB
+"""A search that matched more text than this gives the index's mapped pages back when it is done."""
+
 GLOB_CHARS: Final = 4_096
 """Longest glob; Linux allows no longer path in one call either."""
 

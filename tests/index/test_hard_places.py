@@ -253,6 +253,18 @@ def test_a_link_to_a_directory_that_becomes_another(tmp_path: Path, work: Path) 
         agree(pair, "z/f:1", pattern="side", output_mode="count")
 
 
+def test_what_is_named_like_our_own_drafts_is_passed_over(tmp_path: Path, work: Path) -> None:
+    put(work / "a", "x\n")
+    put(work / "b" / ".flashgrep-1", "x\n")
+    with twins(tmp_path) as pair:
+        (work / ".flashgrep-2").symlink_to("a")
+        put(work / ".flashgrep-3", "x\n")
+        (work / ".flashgrep-4").mkdir()
+        put(work / ".flashgrep-4" / "f", "x\n")
+        agree(pair, ".flashgrep-4/f:1\na:1", pattern="x", output_mode="count")
+        assert '"total":2' in pair.agree("list_files")
+
+
 def test_list_files_follows_links_as_grep_does(tmp_path: Path, work: Path) -> None:
     put(work / "d" / "f", "x\n")
     put(tmp_path / "outside" / "g", "x\n")

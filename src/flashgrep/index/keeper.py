@@ -135,6 +135,9 @@ class Keeper:
             self._set_aside(error)
             return None
         self._sweep_some_day()
+        if scan.matched_bytes > limits.RELEASE_BYTES:
+            for segment in view.snapshot.segments:
+                segment.release()
         return scan
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -100,8 +101,9 @@ _Row = list[_Step | _Gap]
 _Way = tuple[frozenset[int], ...]
 
 
+@lru_cache(maxsize=64)
 def plan(spec: PatternSpec) -> Plan:
-    """The plan of a pattern."""
+    """The plan of a pattern; remembered, because agents page."""
     try:
         tree = parse(spec.source, spec.case_insensitive)
     except NotUnderstood:

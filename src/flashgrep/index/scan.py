@@ -50,6 +50,7 @@ class IndexedScan:
         self.scanner = Scanner(request, tracker.scope)
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
+        self.matched_bytes = 0
         self._view = view
         self._tracker = tracker
         self._root = root
@@ -125,6 +126,7 @@ class IndexedScan:
             owners = segment.owners[pieces]
             pieces = pieces[self._overlay.kept(number, set(owners.tolist()))[owners]]
         runs = runs_of(segment, pieces)
+        self.matched_bytes += runs.size
         found: dict[int, int] = {}
         if wanted:
             for portion in runs.portions(limits.INDEX_INLINE_BYTES):

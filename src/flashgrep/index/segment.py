@@ -112,6 +112,7 @@ class Segment:
         self.marked: Numbers = np.flatnonzero(arrays["marks"])
         self._block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
         self._trusted = np.zeros(self.pieces, bool)
+        self.release()  # checking has touched everything, and little of it is needed soon
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int], list[int]]:
@@ -176,6 +177,10 @@ class Segment:
         starts, ends = self.offsets[keys].astype(np.int64), self.offsets[keys + 1].astype(np.int64)
         found: Mask = marked(self.postings, starts, ends, self.blocks)
         return found
+
+    def release(self) -> None:
+        """Give mapped pages back; they stay in the page cache, and come back when touched."""
+        self.buffer.madvise(mmap.MADV_DONTNEED)
 
     # ── trust ───────────────────────────────────────────────────────────────────────────────────
 

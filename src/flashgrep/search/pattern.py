@@ -8,6 +8,7 @@ alone. So `\\s` never matches a newline, and `^`, `$`, `\\A`, `\\z` are the line
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from re2 import _re2
@@ -34,8 +35,12 @@ class PatternSpec:
         return flags + ("(?s)" if self.multiline else "") + self.source
 
 
+@lru_cache(maxsize=limits.REMEMBERED_PATTERNS)
 def compiled(pattern: str, *, never_newline: bool = False) -> Any:
-    """An RE2 object; `InvalidPattern` with RE2's own words where it does not compile."""
+    """An RE2 object; `InvalidPattern` with RE2's own words where it does not compile.
+
+    Remembered, because agents page; it may be used by several threads.
+    """
     options = _re2.RE2.Options()
     options.log_errors = False  # RE2 would write to stderr on its own
     options.never_capture = True
