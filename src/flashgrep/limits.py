@@ -207,6 +207,9 @@ BUILDERS: Final = 4
 INDEX_PORTION_BYTES: Final = 4 * MIB
 """Candidate text one thread matches before it takes the next portion."""
 
+INDEX_DENSE_BYTES: Final = 64 * KIB
+"""A file found in each so many bytes: then one thread is as fast as several."""
+
 INDEX_INLINE_BYTES: Final = 1 * MIB
 """Less than this is matched by the thread that asks: handing it over costs more."""
 

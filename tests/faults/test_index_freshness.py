@@ -17,12 +17,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.faults.processes import wait_until
 from tests.faults.telling import tell
 from tests.index.edits import Gardener
 from tests.index.questions import PATTERNS
 from tests.index.thicket import Thicket
-from tests.index.twins import haste, twins
+from tests.index.twins import haste, twins, wait_for
 from tests.search.oracle import counts
 from tests.transports.clients import RawLines, Server, serving
 
@@ -76,7 +75,7 @@ def by_socket(top: Path) -> Iterator[tuple[Ask, Server]]:
         serving(top / "work", home=top / "home", ports=False) as server,
         RawLines(server.open_unix()) as client,
     ):
-        wait_until(lambda: client.ask("stats")["result"]["grep_ready"], "index")
+        wait_for(lambda: client.ask("stats")["result"]["grep_ready"], lambda: "no index")
 
         def ask(pattern: str) -> list[tuple[str, int]]:
             return _rows(client.ask("grep", pattern=pattern, output_mode="count")["result"])

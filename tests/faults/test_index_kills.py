@@ -10,9 +10,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.faults.processes import children, wait_until, wait_until_gone
+from tests.faults.processes import children, wait_until_gone
 from tests.faults.telling import tell
 from tests.faults.victim import Victim, victim
+from tests.index.twins import wait_for
 from tests.search.oracle import counts
 
 from flashgrep.index.store import Store
@@ -87,8 +88,8 @@ def test_a_server_killed_while_it_indexes_is_no_trouble_for_the_next(top: Path) 
         most = max(most, len(unnamed(top)))
     with victim(top) as server:
         compare(server, top / "ws")
-        wait_until(lambda: stats(server)["grep_ready"], "index")
-        wait_until(lambda: not unnamed(top), "clean directory")
+        wait_for(lambda: stats(server)["grep_ready"], lambda: "no index")
+        wait_for(lambda: not unnamed(top), lambda: f"left over: {unnamed(top)}")
         compare(server, top / "ws")
     tell(f"{KILLS} kills, {left_over} left something behind, {most} files at most, seed {SEED}")
     assert most <= 20  # one build's worth: they do not pile up
@@ -109,7 +110,7 @@ def test_of_two_servers_one_writes_both_answer_and_the_other_takes_over(top: Pat
         servers = [stack.enter_context(victim(top)) for _ in range(2)]
         for server in servers:
             compare(server, top / "ws")
-        wait_until(lambda: all(stats(server)["grep_ready"] for server in servers), "index")
+        wait_for(lambda: all(stats(server)["grep_ready"] for server in servers), lambda: "no index")
         (writer,) = holders(top)
         (first,) = [server for server in servers if server.process.pid == writer]
         (second,) = [server for server in servers if server is not first]
@@ -120,7 +121,7 @@ def test_of_two_servers_one_writes_both_answer_and_the_other_takes_over(top: Pat
         first.process.wait()
         (top / "ws" / "newer.txt").write_text("edited\nedited\n")
         compare(second, top / "ws")
-        wait_until(lambda: holders(top) == [second.process.pid], "new writer")
+        wait_for(lambda: holders(top) == [second.process.pid], lambda: f"written by {holders(top)}")
         (top / "ws" / "new.txt").unlink()
         compare(second, top / "ws")
     with victim(top) as server:

@@ -119,7 +119,7 @@ def wait_for(condition: Any, told: Any) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, told()
-        time.sleep(0.005)
+        time.sleep(0.01)
 
 
 def _answer(application: Application, tool: str, direct: bool, arguments: dict[str, Any]) -> Any:
@@ -146,7 +146,7 @@ def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
         made.close()
 
 
-HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 1.0}
+HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 2.0}
 
 
 @contextmanager

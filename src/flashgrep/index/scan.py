@@ -146,10 +146,17 @@ class IndexedScan:
             match_runs(counter, portion, found, 0)
             return found
 
-        portions = list(runs.portions(limits.INDEX_PORTION_BYTES))
-        # Handing work to another thread costs more than matching a little of it.
-        is_small = len(portions) == 1 and runs.size <= limits.INDEX_INLINE_BYTES
-        return map(match, portions) if is_small else executor.map(match, portions)
+        portions = runs.portions(limits.INDEX_PORTION_BYTES)
+        first = next(portions, None)
+        if first is None:
+            return
+        found = match(first)
+        yield found
+        # Threads help where RE2 is at work for long. Where it comes back every few kilobytes they
+        # only pass the interpreter to and fro; and a little is done before it is handed over.
+        is_short = runs.size <= limits.INDEX_INLINE_BYTES
+        is_dense = len(found) * limits.INDEX_DENSE_BYTES > first.size
+        yield from map(match, portions) if is_short or is_dense else executor.map(match, portions)
 
     def _texts(self, number: int, executor: Executor, cancelled: Flag) -> dict[int, int]:
         segment = self._view.snapshot.segments[number]
