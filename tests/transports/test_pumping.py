@@ -202,11 +202,20 @@ def _until_sent(client: Program) -> None:
             return
 
 
-def test_a_daemon_that_ends_before_the_first_word_is_replaced_unnoticed(workdir: Path) -> None:
+@pytest.mark.parametrize("client_spoke", [False, True])
+def test_a_daemon_that_ends_before_the_first_word_is_replaced_unnoticed(
+    workdir: Path, client_spoke: bool
+) -> None:
+    """Also where the client's first word waits beside the news of the end."""
     with serving(workdir, NO_PORTS, ports=False) as server, program(workdir) as client:
         client.wait_until_joined()
+        if client_spoke:
+            client.process.send_signal(signal.SIGSTOP)
         server.stop(signal.SIGKILL)
-        client.start()
+        client.send(request("initialize", "start", **HANDSHAKE))
+        client.process.send_signal(signal.SIGCONT)
+        assert "result" in client.receive()
+        client.send(INITIALIZED)
         client.send(tool_call("view", 1, path="a.txt"))
         assert "one" in client.receive()["result"]["content"][0]["text"]
         assert client.end() == (0, b"")

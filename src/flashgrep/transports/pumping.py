@@ -60,12 +60,15 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _is_dead_first(connection: socket.socket, incoming: int) -> bool:
-    """Wait for the first word of either side; whether it is the daemon's last."""
+    """Wait for the first word of either side; whether the daemon has ended by then.
+
+    Nothing has been passed on yet, so a client that spoke meanwhile has lost nothing.
+    """
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
     waiting.register(incoming, select.POLLIN)
     ready = [descriptor for descriptor, _ in waiting.poll()]
-    if incoming in ready:
+    if connection.fileno() not in ready:
         return False
     try:
         return not connection.recv(1, socket.MSG_PEEK)
