@@ -171,7 +171,10 @@ REMEMBERED_PATTERNS: Final = 8
 """Compiled patterns kept for the next call: each may take RE2's whole budget."""
 
 RELEASE_BYTES: Final = 64 * MIB
-"""A search that matched more text than this gives the index's mapped pages back when it is done."""
+"""When searches have touched so much of the index, its mapped pages are given back …"""
+
+RELEASE_SECONDS: Final = 10.0
+"""… after so long without a search: mapping 75,000 of them again takes 100 ms."""
 
 GLOB_CHARS: Final = 4_096
 """Longest glob; Linux allows no longer path in one call either."""
@@ -204,11 +207,17 @@ SMALL_SEGMENT_BYTES: Final = 8 * MIB
 BUILDERS: Final = 4
 """Processes that build at once: each takes some 300 MB, whatever the number of cores."""
 
-INDEX_PORTION_BYTES: Final = 4 * MIB
+INDEX_PORTION_BYTES: Final = 2 * MIB
 """Candidate text one thread matches before it takes the next portion."""
 
-INDEX_DENSE_BYTES: Final = 64 * KIB
-"""A file found in each so many bytes: then one thread is as fast as several."""
+INDEX_CALL_SECONDS: Final = 50e-6
+"""Calls into RE2 that take longer than this are worth a thread of their own."""
+
+INDEX_EACH_BYTES: Final = 24 * KIB
+"""A file found in each so many bytes: then nearly all match, and each is asked by itself."""
+
+CONFIRMED_FILES: Final = 1_000
+"""Files of an answer that are compared with the disk once more: 5 µs each."""
 
 INDEX_INLINE_BYTES: Final = 1 * MIB
 """Less than this is matched by the thread that asks: handing it over costs more."""

@@ -24,7 +24,7 @@ IDLE_SECONDS = 1.5
 
 @pytest.fixture(autouse=True)
 def quickly() -> Iterator[None]:
-    with haste():
+    with haste(ranked=True):
         yield
 
 

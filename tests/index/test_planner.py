@@ -50,7 +50,7 @@ def test_the_piece_of_every_matching_line_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = set(Candidates(plan(spec)).pieces(segment).tolist())
+    candidates = set(Candidates(plan(spec), [segment]).pieces(0).tolist())
     for at, data in enumerate(contents):
         if not is_text(data[:512]):
             continue
@@ -72,7 +72,7 @@ def test_every_file_whose_whole_text_matches_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = Candidates(plan(spec)).files(segment)
+    candidates = Candidates(plan(spec), [segment]).files(0)
     for at, data in enumerate(contents):
         text = text_of(data)
         if is_text(data[:512]) and TextMatcher(spec).matches(text, len(text)):
@@ -151,6 +151,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Segment:
     ],
 )
 def test_what_a_pattern_leaves_to_be_matched(lines: Segment, pattern: str, expected: str) -> None:
-    pieces = Candidates(plan(PatternSpec(pattern))).pieces(lines)
+    pieces = Candidates(plan(PatternSpec(pattern)), [lines]).pieces(0)
     found = {owner(lines, piece) for piece in pieces.tolist()}
     assert found == set(expected.split())

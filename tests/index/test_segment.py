@@ -64,7 +64,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
     segment = made(tmp_path, {})
     assert segment.files == segment.pieces == segment.blocks == 0
     assert segment.all_names() == []
-    assert not len(Candidates(plan(PatternSpec("needle"))).pieces(segment))
+    assert not len(Candidates(plan(PatternSpec("needle")), [segment]).pieces(0))
 
 
 # ── damage ──────────────────────────────────────────────────────────────────────────────────────
@@ -72,7 +72,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 def answers(segment: Segment) -> object:
     """Everything a query can learn from a segment."""
-    needle = Candidates(plan(PatternSpec("needle"))).pieces(segment).tolist()
+    needle = Candidates(plan(PatternSpec("needle")), [segment]).pieces(0).tolist()
     texts = [segment.text(file) for file in range(segment.files)]
     return segment.all_names(), segment.status.tolist(), segment.flags.tolist(), needle, texts
 

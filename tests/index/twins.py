@@ -17,6 +17,7 @@ from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
 from flashgrep.index import tracker
 from flashgrep.index.keeper import Keeper
+from flashgrep.index.rank_keeper import RankKeeper
 from flashgrep.index.starting import StartingIndex
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import refusal
@@ -150,16 +151,17 @@ HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SEC
 
 
 @contextmanager
-def haste() -> Iterator[None]:
-    """Let the index fold changes in at once: a test has no half seconds to wait."""
-    before = {name: getattr(limits, name) for name in HASTE}
-    for name, value in HASTE.items():
-        setattr(limits, name, value)
-    try:
+def haste(ranked: bool = False) -> Iterator[None]:
+    """Let the index fold changes in at once: a test has no half seconds to wait.
+
+    Without the ranked index, which takes as long again and has no part in a search.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in HASTE.items():
+            patch.setattr(limits, name, value)
+        if not ranked:
+            patch.setattr(RankKeeper, "follow", lambda *_: None)
         yield
-    finally:
-        for name, seconds in before.items():
-            setattr(limits, name, seconds)
 
 
 @contextmanager

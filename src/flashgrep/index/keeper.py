@@ -35,6 +35,7 @@ from flashgrep.index.inotify import WatchLimit
 from flashgrep.index.listing import Rules, identity
 from flashgrep.index.mounts import remote_mount
 from flashgrep.index.rank_keeper import RankKeeper
+from flashgrep.index.resting import Rest
 from flashgrep.index.scan import IndexedScan
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Damaged
@@ -87,6 +88,8 @@ class Keeper:
             min(len(os.sched_getaffinity(0)), limits.BUILDERS), "flashgrep-match"
         )
         self._swept = time.monotonic()
+        self._touched = 0
+        self._rest = Rest(self._release, limits.RELEASE_SECONDS)
         self._ranks = RankKeeper(str(directory / "ranked"), self._tell_ranked)
         self._thread = threading.Thread(target=self._work, name="flashgrep-index", daemon=True)
 
@@ -101,6 +104,7 @@ class Keeper:
         if self._thread.is_alive():
             self._thread.join()
         self._ranks.close()
+        self._rest.close()
         self._closed = True
         self._executor.shutdown(cancel_futures=True)
         self._tracker.close()
@@ -135,9 +139,9 @@ class Keeper:
             self._set_aside(error)
             return None
         self._sweep_some_day()
-        if scan.matched_bytes > limits.RELEASE_BYTES:
-            for segment in view.snapshot.segments:
-                segment.release()
+        self._touched += scan.matched_bytes
+        if self._touched > limits.RELEASE_BYTES:
+            self._rest.used()
         return scan
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:
@@ -316,6 +320,12 @@ class Keeper:
         """Look at everything again now and then: a write through a memory map tells nobody."""
         if self._is_time_to_sweep():
             self._wake()
+
+    def _release(self) -> None:
+        """Give mapped pages back: they count as ours as long as nobody else maps them."""
+        self._touched = 0
+        for segment in (self._view or View()).snapshot.segments:
+            segment.release()
 
     def _wake(self) -> None:
         if threading.current_thread() is not self._thread and not self._closed:

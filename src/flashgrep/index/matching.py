@@ -1,15 +1,19 @@
-"""Matches stretches of a pack: one call into RE2 for many files, and on to the next file."""
+"""Matches stretches of a pack: one call into RE2 for many files, and on to the next file.
+
+Where nearly every file matches it is the other way round: a call for each, and nothing else.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from flashgrep.index.segment import Numbers, Segment
+from flashgrep.index.segment import Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import UNANCHORED
 
@@ -22,7 +26,7 @@ class Runs:
     firsts: Any
     pasts: Any
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes."""
         if not len(self.firsts):
@@ -30,9 +34,23 @@ class Runs:
         ends, starts = self.segment.ends[self.pasts - 1], self.segment.starts[self.firsts]
         return int((ends - starts).sum())
 
+    @property
+    def by_file(self) -> tuple[list[int], list[int], list[int]]:
+        """The stretches cut where files begin: the file, the start and the end of each."""
+        segment, pieces = self.segment, numbers(self.firsts, self.pasts)
+        owners = segment.owners[pieces]
+        begins = np.ones(len(pieces), bool)
+        np.logical_or(np.diff(owners) != 0, np.diff(pieces) != 1, out=begins[1:])
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], len(pieces)) - 1
+        starts, ends = segment.starts[pieces[firsts]], segment.ends[pieces[lasts]]
+        return owners[firsts].tolist(), starts.tolist(), ends.tolist()
+
     def portions(self, size: int) -> Iterator[Runs]:
         """The stretches in portions of about `size` bytes, in order."""
-        if not len(self.firsts):
+        if self.size <= size:
+            if self.size:
+                yield self
             return
         ends = np.cumsum(self.segment.ends[self.pasts - 1] - self.segment.starts[self.firsts])
         cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], size)))
@@ -55,17 +73,28 @@ def runs_of(segment: Segment, pieces: Numbers, longest: int = 32) -> Runs:
     return Runs(segment, pieces[firsts], pieces[lasts] + 1)
 
 
+def match_each(match: Any, runs: Runs) -> list[int]:
+    """The files in some stretches that match; for patterns that are in nearly every one."""
+    segment, buffer = runs.segment, runs.segment.buffer
+    segment.check_all(runs.firsts, runs.pasts)
+    return [
+        file
+        for file, start, end in zip(*runs.by_file, strict=True)
+        if -1 < match(UNANCHORED, buffer, start, end)[0][0] < end
+    ]
+
+
 def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int) -> None:
     """Add up the counts of the files in some stretches, until `wanted` if that is not 0."""
     if counter.plain is not None and counter.counting == "files":
         _match_plainly(counter.plain, runs, found)
         return
     segment = runs.segment
+    segment.check_all(runs.firsts, runs.pasts)
     find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
     buffer, starts, owners, ends = segment.buffer, *segment.lists
     total = 0
     for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
-        segment.check(first_piece, past)
         at, end = starts[first_piece], starts[past]
         while at < end:
             first = find(buffer, at, end)[0]
@@ -88,9 +117,9 @@ def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int)
 def _match_plainly(match: Any, runs: Runs, found: dict[int, int]) -> None:
     """As `match_runs`, for files alone: fewer calls, for patterns that half a tree holds."""
     segment = runs.segment
+    segment.check_all(runs.firsts, runs.pasts)
     buffer, starts, owners, ends = segment.buffer, *segment.lists
     for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
-        segment.check(first_piece, past)
         at, end = starts[first_piece], starts[past]
         while at < end:
             first = match(UNANCHORED, buffer, at, end)[0][0]

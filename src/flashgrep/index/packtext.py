@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flashgrep.index.candidates import Candidates
-from flashgrep.index.segment import Segment
+from flashgrep.index.segment import Numbers, Segment
 from flashgrep.search.haystack import Region
 
 
 class PackText:
     """The text of a file of a segment."""
 
-    def __init__(self, segment: Segment, file: int, candidates: Candidates) -> None:
+    def __init__(self, segment: Segment, file: int, candidates: Numbers) -> None:
+        """`candidates` are the pieces of the segment that could hold a match."""
         self._segment = segment
         self._file = file
         self._candidates = candidates
@@ -30,9 +30,8 @@ class PackText:
         return self._segment.text(self._file)
 
     def _candidate_pieces(self) -> list[int]:
-        pieces = self._candidates.pieces(self._segment)
-        start, end = np.searchsorted(pieces, self._pieces)
-        numbers: list[int] = pieces[start:end].tolist()
+        start, end = self._candidates.searchsorted(self._pieces)
+        numbers: list[int] = self._candidates[start:end].tolist()
         return numbers
 
     def _holding(self, wanted: list[tuple[int, int]]) -> list[int]:

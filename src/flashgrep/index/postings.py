@@ -106,29 +106,22 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
     """Which blocks stand in one of the postings between these places."""
     width = bitmap_bytes(blocks)
     mask = np.zeros(blocks, bool)
-    if len(starts) == 1 and ends[0] - starts[0] != width:
-        mask[_one(postings[starts[0] : ends[0]])] = True
-        return mask
     is_list = ends - starts != width
     for at in starts[~is_list].tolist():
-        bits = np.unpackbits(postings[at : at + width], count=blocks, bitorder="little")
-        np.logical_or(mask, bits.view(bool), out=mask)
+        np.logical_or(mask, bits(postings, at, blocks), out=mask)
     if is_list.any():
-        mask[_decoded(postings, starts[is_list], ends[is_list] - starts[is_list])] = True
+        mask[decoded(postings, starts[is_list], ends[is_list] - starts[is_list])] = True
     return mask
 
 
-def _one(posting: Any) -> Any:
-    """A single list, as most look-ups are: the same in fewer steps."""
-    first = int(posting[0]) | int(posting[1]) << 8
-    steps = posting[2:]
-    if not len(steps):
-        return first
-    blocks = np.cumsum(steps, dtype=np.int64)[steps != _STEP]
-    return np.append(blocks, 0) + first
+def bits(postings: Any, at: int, blocks: int) -> Any:
+    """Which blocks stand in the posting that is kept as bits at a place."""
+    posting = postings[at : at + bitmap_bytes(blocks)]
+    return np.unpackbits(posting, count=blocks, bitorder="little").view(bool)
 
 
-def _decoded(postings: Any, starts: Any, sizes: Any) -> Any:
+def decoded(postings: Any, starts: Any, sizes: Any, bases: Any = 0) -> Any:
+    """The blocks in some lists; each counted from a base of its own."""
     heads = np.cumsum(sizes) - sizes
     places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
     steps = postings[places].astype(np.int32)
@@ -137,6 +130,6 @@ def _decoded(postings: Any, starts: Any, sizes: Any) -> Any:
     shown[heads] = False
     shown[heads + 1] = True
     steps = np.cumsum(steps)
-    bases = np.zeros(len(sizes), np.int64)
-    bases[1:] = steps[heads[1:] - 1]
-    return (steps - np.repeat(bases, sizes))[shown]
+    before = np.zeros(len(sizes), np.int64)
+    before[1:] = steps[heads[1:] - 1]
+    return (steps - np.repeat(before - bases, sizes))[shown]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +25,7 @@ from flashgrep.index.ranked import (
     schema,
     verify,
 )
+from flashgrep.index.resting import Rest
 from flashgrep.index.scoring import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,
@@ -64,8 +64,7 @@ class Ranking:
         self._schema = schema()
         self._lock = threading.Lock()
         self._searcher: tantivy.Searcher | None = None
-        self._used = 0.0
-        self._closed = threading.Event()
+        self._rest = Rest(self._let_go, limits.RANKING_IDLE_SECONDS)
         self.documents = sum(manifest.documents for _, manifest in self._parts)
         self.text_bytes = sum(manifest.text_bytes for _, manifest in self._parts)
 
@@ -99,9 +98,8 @@ class Ranking:
 
     def close(self) -> None:
         """Let the files go."""
-        with self._lock:
-            self._searcher = None
-        self._closed.set()
+        self._rest.close()
+        self._let_go()
 
     # ── the query ───────────────────────────────────────────────────────────────────────────────
 
@@ -158,22 +156,15 @@ class Ranking:
     # ── opening and resting ─────────────────────────────────────────────────────────────────────
 
     def _open(self) -> tantivy.Searcher:
+        self._rest.used()
         with self._lock:
-            self._used = time.monotonic()
             if self._searcher is None:
                 self._searcher = open_as_one(self._root, self._parts)
-                threading.Thread(target=self._rest, name="ranking-rest", daemon=True).start()
             return self._searcher
 
-    def _rest(self) -> None:
-        """Wait until no search came for a while, then let the index go."""
-        left = limits.RANKING_IDLE_SECONDS
-        while not self._closed.wait(left):
-            with self._lock:
-                left = self._used + limits.RANKING_IDLE_SECONDS - time.monotonic()
-                if left <= 0:
-                    self._searcher = None
-                    return
+    def _let_go(self) -> None:
+        with self._lock:
+            self._searcher = None
 
 
 def _hits(

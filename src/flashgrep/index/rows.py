@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from functools import cached_property
+from typing import Any, Final, overload
 
 import numpy as np
 
 from flashgrep.index.snapshot import ROOM, Place, Snapshot
 from flashgrep.search.request import Found, walk_key
+
+_AT_ONCE: Final = 4096
 
 
 class Rows(Sequence[Found]):
@@ -31,7 +34,9 @@ class Rows(Sequence[Found]):
         return self._table.row(int(self._order[at]))
 
     def __iter__(self) -> Iterator[Found]:
-        return map(self._table.row, self._order.tolist())
+        order = self._order.tolist()
+        for at in range(0, len(order), _AT_ONCE):
+            yield from self._table.rows(order[at : at + _AT_ONCE])
 
 
 class Table:
@@ -44,8 +49,8 @@ class Table:
         self._files: list[Any] = []
         self._values: list[Any] = []
         self._others: list[Found] = []
-        self.places: dict[str, Place] = {}
-        """Where the rows that were looked at stand in the segments."""
+        self._seen: dict[str, int] = {}
+        """The rows of the segments that were looked at, by name."""
 
     def add(self, segment: int, found: dict[int, int]) -> None:
         """Take in what was found in a segment: file and value."""
@@ -94,12 +99,28 @@ class Table:
 
     def row(self, at: int) -> Found:
         """One found file."""
-        if at >= len(self.segment):
-            return self._others[at - len(self.segment)]
-        place = Place(int(self.segment[at]), int(self.file[at]))
-        shown = self._snapshot.segments[place.segment].name(place.file)[len(self._root) :]
-        self.places[shown] = place
-        return Found(shown, int(self.value[at]))
+        return self.rows([at])[0]
+
+    def rows(self, order: list[int]) -> list[Found]:
+        """Some found files."""
+        segments, files, values = self._lists
+        own = len(segments)
+        if max(order, default=-1) >= own:
+            known = iter(self.rows([at for at in order if at < own]))
+            return [next(known) if at < own else self._others[at - own] for at in order]
+        name, cut = [segment.name for segment in self._snapshot.segments], len(self._root)
+        shown = [name[segments[at]](files[at])[cut:] for at in order]
+        self._seen.update(zip(shown, order, strict=True))
+        return list(map(Found, shown, [values[at] for at in order]))
+
+    def place(self, shown: str) -> Place | None:
+        """Where a file that was looked at stands in the segments."""
+        at = self._seen.get(shown)
+        return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[int], list[int]]:
+        return self.segment.tolist(), self.file.tolist(), self.value.tolist()
 
     @property
     def in_walk_order(self) -> Rows:

@@ -7,17 +7,16 @@ but not wrong.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
-
-import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.listing import identity
-from flashgrep.index.matching import Runs, match_runs, match_texts, runs_of
+from flashgrep.index.matching import Runs, match_each, match_runs, match_texts, runs_of
 from flashgrep.index.overlay import Overlay
 from flashgrep.index.packtext import PackText
 from flashgrep.index.planner import plan
@@ -57,7 +56,7 @@ class IndexedScan:
         self._pool = pool
         self._damaged = damaged
         self._table = Table(view.snapshot, root)
-        self._candidates = Candidates(plan(request.pattern))
+        self._candidates = Candidates(plan(request.pattern), view.snapshot.segments)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
     def run(self, wanted: int, executor: Executor, cancelled: Flag, report: Report) -> None:
@@ -90,77 +89,100 @@ class IndexedScan:
     def _in_segments(self, wanted: int, executor: Executor, cancelled: Flag) -> None:
         snapshot = self._view.snapshot
         # What is not in the base first: it stands between the base's files, and is little.
-        later = range(snapshot.base, len(snapshot.segments))
-        for number in later:
-            self._in_segment(number, 0, executor, cancelled)
-        self._under_other_names(wanted)
-        counted = 0
-        for number in range(snapshot.base):
-            left = wanted - counted if wanted else 0
-            counted += self._in_segment(number, left, executor, cancelled)
-            if wanted and counted >= wanted:
-                return
-
-    def _in_segment(self, number: int, wanted: int, executor: Executor, cancelled: Flag) -> int:
-        """Search one segment; how much was counted."""
+        order = [*range(snapshot.base, len(snapshot.segments)), *range(snapshot.base)]
         if self.request.pattern.multiline:
-            found = self._texts(number, executor, cancelled)
+            for number in order:
+                self._add(number, self._texts(number, executor, cancelled))
+        elif wanted:
+            self._until(wanted, order, cancelled)
         else:
-            found = self._lines(number, wanted, executor, cancelled)
-        counted = sum(found.values())
-        if self.request.counting == "files":
+            self._everywhere(order, executor, cancelled)
+        self._under_other_names(wanted)
+
+    def _add(self, number: int, found: dict[int, int]) -> None:
+        if found and self.request.counting == "files":
             times = self._view.snapshot.segments[number].status[:, 1]
             found = dict(zip(found, times[list(found)].tolist(), strict=True))
         self._table.add(number, found)
-        return counted
 
-    def _lines(
-        self, number: int, wanted: int, executor: Executor, cancelled: Flag
-    ) -> dict[int, int]:
+    def _until(self, wanted: int, order: list[int], cancelled: Flag) -> None:
+        """Match lines in the order of the walk until enough are found."""
+        left = wanted
+        for number in order:
+            found: dict[int, int] = {}
+            is_base = number < self._view.snapshot.base
+            for portion in self._runs(number).portions(limits.INDEX_INLINE_BYTES):
+                _stop(cancelled)
+                match_runs(self.scanner.counter, portion, found, left if is_base else 0)
+                if is_base and sum(found.values()) >= left:
+                    break
+            self._add(number, found)
+            left -= sum(found.values()) if is_base else 0
+            if left <= 0:
+                return
+
+    def _everywhere(self, order: list[int], executor: Executor, cancelled: Flag) -> None:
+        """Match all candidates of all segments."""
+        runs = {number: self._runs(number) for number in order}
+        portions = [
+            (number, portion)
+            for number in order
+            for portion in runs[number].portions(limits.INDEX_PORTION_BYTES)
+        ]
+        by_segment: dict[int, list[dict[int, int]]] = {number: [] for number in order}
+        for number, found in self._matched(portions, executor, cancelled):
+            by_segment[number].append(found)
+        for number, parts in by_segment.items():
+            self._add(number, _together(parts))
+
+    def _runs(self, number: int) -> Runs:
+        """The candidates of a segment."""
         segment = self._view.snapshot.segments[number]
-        pieces = self._candidates.pieces(segment)
-        if not len(pieces):
-            return {}
-        pieces = pieces[self._overlay.in_scope(number)[segment.owners[pieces]]]
-        if self.request.filters:
+        pieces = self._candidates.pieces(number)
+        if len(pieces):
+            pieces = pieces[self._overlay.in_scope(number)[segment.owners[pieces]]]
+        if len(pieces) and self.request.filters:
             owners = segment.owners[pieces]
             pieces = pieces[self._overlay.kept(number, set(owners.tolist()))[owners]]
         runs = runs_of(segment, pieces)
         self.matched_bytes += runs.size
-        found: dict[int, int] = {}
-        if wanted:
-            for portion in runs.portions(limits.INDEX_INLINE_BYTES):
-                _stop(cancelled)
-                match_runs(self.scanner.counter, portion, found, wanted)
-                if sum(found.values()) >= wanted:
-                    return found
-            return found
-        return _together(self._match(runs, executor, cancelled))
+        return runs
 
-    def _match(self, runs: Runs, executor: Executor, cancelled: Flag) -> Iterator[dict[int, int]]:
+    def _matched(
+        self, portions: list[tuple[int, Runs]], executor: Executor, cancelled: Flag
+    ) -> Iterator[tuple[int, dict[int, int]]]:
         counter = self.scanner.counter
 
-        def match(portion: Runs) -> dict[int, int]:
+        def match(portion: tuple[int, Runs]) -> tuple[int, dict[int, int]]:
             _stop(cancelled)
             found: dict[int, int] = {}
-            match_runs(counter, portion, found, 0)
-            return found
+            match_runs(counter, portion[1], found, 0)
+            return portion[0], found
 
-        portions = runs.portions(limits.INDEX_PORTION_BYTES)
-        first = next(portions, None)
-        if first is None:
+        def match_densely(portion: tuple[int, Runs]) -> tuple[int, dict[int, int]]:
+            _stop(cancelled)
+            return portion[0], dict.fromkeys(match_each(counter.plain, portion[1]), 1)
+
+        if not portions:
             return
-        found = match(first)
-        yield found
-        # Threads help where RE2 is at work for long. Where it comes back every few kilobytes they
-        # only pass the interpreter to and fro; and a little is done before it is handed over.
-        is_short = runs.size <= limits.INDEX_INLINE_BYTES
-        is_dense = len(found) * limits.INDEX_DENSE_BYTES > first.size
-        yield from map(match, portions) if is_short or is_dense else executor.map(match, portions)
+        begun = time.perf_counter()
+        number, found = match(portions[0])
+        took = time.perf_counter() - begun
+        yield number, found
+        first = portions[0][1]
+        is_in_each = first.size < limits.INDEX_EACH_BYTES * len(found)
+        if is_in_each and counter.plain and counter.counting == "files":
+            yield from map(match_densely, portions[1:])
+        elif took > limits.INDEX_CALL_SECONDS * (len(first.firsts) + len(found)):
+            # Threads help where RE2 is at work for long. Where it comes back every few microseconds
+            # they only pass the interpreter to and fro: two took twice as long as one.
+            yield from executor.map(match, portions[1:])
+        else:
+            yield from map(match, portions[1:])
 
     def _texts(self, number: int, executor: Executor, cancelled: Flag) -> dict[int, int]:
         segment = self._view.snapshot.segments[number]
-        mask = self._candidates.files(segment) & self._overlay.in_scope(number)
+        mask = self._candidates.files(number) & self._overlay.in_scope(number)
         files = mask.nonzero()[0].tolist()
         if self.request.filters:
             kept = self._overlay.kept(number, set(files))
@@ -181,8 +203,8 @@ class IndexedScan:
             if self.request.pattern.multiline:
                 found = match_texts(counter, segment, [file])
             else:
-                pieces = self._candidates.pieces(segment)
-                start, end = np.searchsorted(pieces, segment.first[file : file + 2])
+                pieces = self._candidates.pieces(number)
+                start, end = pieces.searchsorted(segment.first[file : file + 2])
                 if start < end:
                     match_runs(counter, runs_of(segment, pieces[start:end]), found, wanted)
             if found and self.request.counting == "files":
@@ -202,17 +224,20 @@ class IndexedScan:
         except Damaged as error:
             self._damaged(error)
             return None
-        return PackText(segment, place.file, self._candidates)
+        return PackText(segment, place.file, self._candidates.pieces(place.segment))
 
     def confirm(self, shown: Sequence[str]) -> list[str]:
         """Those of some found files that are not on disk what they are in the index.
 
-        A write through a memory map raises no event; at least nothing of it is shown wrong.
+        A write through a memory map raises no event; at least nothing of it is shown wrong. Of a
+        list of tens of thousands the first are looked at: the rest would take longer than the
+        search, and has the bound that such writes have anyway.
         """
-        return [name for name in shown if not self._is_as_known(name)]
+        first = shown[: limits.CONFIRMED_FILES]
+        return [name for name in first if not self._is_as_known(name)]
 
     def _place(self, shown: str) -> Place | None:
-        return self._table.places.get(shown) or self._overlay.alias(shown)
+        return self._table.place(shown) or self._overlay.alias(shown)
 
     def _is_as_known(self, shown: str) -> bool:
         place = self._place(shown)
@@ -220,8 +245,7 @@ class IndexedScan:
             return True
         segment = self._view.snapshot.segments[place.segment]
         status = self._tracker.status(segment.name(place.file))
-        known = tuple(segment.status[place.file].tolist())
-        return status is not None and identity(status) == known
+        return status is not None and [*identity(status)] == segment.status[place.file].tolist()
 
 
 def _stop(cancelled: Flag) -> None:

@@ -34,13 +34,14 @@ import os
 import struct
 import zlib
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flashgrep.index.grams import Keys
-from flashgrep.index.postings import marked
+from flashgrep.index.postings import bitmap_bytes, marked
 from flashgrep.search.request import walk_key
 
 MAGIC: Final = b"flashsg1"
@@ -106,12 +107,14 @@ class Segment:
         self.groups = arrays["groups"]
         self.files, self.pieces = len(self.flags), len(self.starts)
         self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
+        self.bitmap_bytes = bitmap_bytes(self.blocks)
         self.text_bytes = self._sections["pack"][1]
         if bytes(self._bytes("pack")[:1]) != b"\n":
             raise Damaged(path, "the pack is damaged")
         self.marked: Numbers = np.flatnonzero(arrays["marks"])
         self._block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
         self._trusted = np.zeros(self.pieces, bool)
+        self._is_trusted = False
         self.release()  # checking has touched everything, and little of it is needed soon
 
     @cached_property
@@ -131,19 +134,28 @@ class Segment:
             return "\U0010ffff", ""
         return walk_key("", self.name(0)), walk_key("", self.name(self.files - 1))
 
+    @cached_property
+    def _paths(self) -> tuple[str, list[int]]:
+        """All paths in one text, and where each begins there: answers name files by the thousand.
+
+        Of these 40 bytes a file; a list of the paths themselves would be three times that.
+        """
+        text, ends = bytes(self.names), [0, *self.name_ends.tolist()]
+        if text.isascii():
+            return text.decode("ascii"), ends
+        # One by one: what a name ends with and the next begins with is no character together.
+        parts = [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
+        return "".join(parts), [0, *accumulate(map(len, parts))]
+
     def name(self, file: int) -> str:
         """A file's path, as names of the tree."""
-        start = int(self.name_ends[file - 1]) if file else 0
-        name = bytes(self.names[start : int(self.name_ends[file])])
-        return name.decode("utf-8", "surrogateescape")
+        paths, starts = self._paths
+        return paths[starts[file] : starts[file + 1]]
 
     def all_names(self) -> list[str]:
         """Every file's path."""
-        text, ends = bytes(self.names), self.name_ends.tolist()
-        starts = [0, *ends][:-1]
-        return [
-            text[a:b].decode("utf-8", "surrogateescape") for a, b in zip(starts, ends, strict=True)
-        ]
+        paths, starts = self._paths
+        return [paths[a:b] for a, b in pairwise(starts)]
 
     def span(self, file: int) -> tuple[int, int]:
         """Where a file's text stands in `buffer`; its pieces are neighbours."""
@@ -158,22 +170,26 @@ class Segment:
 
     # ── postings ────────────────────────────────────────────────────────────────────────────────
 
-    def places(self, lows: Keys, highs: Keys) -> tuple[Any, Any]:
-        """For ranges of keys, ends included, the first number among ours and one past the last."""
-        # Both of the keys' own type: numpy would copy all keys to compare them with another.
-        return np.searchsorted(self.keys, lows), np.searchsorted(self.keys, highs, "right")
+    def places(self, lows: Keys, highs: Keys | None) -> tuple[Any, Any]:
+        """For ranges of keys, ends included, the first number among ours and one past the last.
 
-    def sizes(self, first: Any, past: Any) -> Any:
-        """How many bytes of postings ranges of key numbers have."""
-        return self.offsets[past].astype(np.int64) - self.offsets[first]
+        Without `highs` each range is one key.
+        """
+        # All of the keys' own type: numpy would copy all keys to compare them with another.
+        first = self.keys.searchsorted(lows)
+        if highs is not None:
+            return first, self.keys.searchsorted(highs, "right")
+        if not len(self.keys):
+            return first, first
+        return first, first + (self.keys[np.minimum(first, len(self.keys) - 1)] == lows)
 
     def pieces_in(self, blocks: Numbers) -> Numbers:
         """The pieces of some blocks."""
-        return _numbers(self._block_firsts[blocks], self._block_firsts[blocks + 1])
+        return numbers(self._block_firsts[blocks], self._block_firsts[blocks + 1])
 
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""
-        keys = np.arange(first[0], past[0]) if len(first) == 1 else _numbers(first, past)
+        keys = numbers(first, past)
         starts, ends = self.offsets[keys].astype(np.int64), self.offsets[keys + 1].astype(np.int64)
         found: Mask = marked(self.postings, starts, ends, self.blocks)
         return found
@@ -183,6 +199,13 @@ class Segment:
         self.buffer.madvise(mmap.MADV_DONTNEED)
 
     # ── trust ───────────────────────────────────────────────────────────────────────────────────
+
+    def check_all(self, firsts: Any, pasts: Any) -> None:
+        """Make sure of several stretches of pieces."""
+        if not self._is_trusted:
+            for first, past in zip(firsts.tolist(), pasts.tolist(), strict=True):
+                self.check(first, past)
+            self._is_trusted = bool(self._trusted.all())
 
     def check(self, piece: int, past: int) -> None:
         """Make sure that pieces of the pack are what was written; each is checked once."""
@@ -221,9 +244,9 @@ class Segment:
         return np.frombuffer(self._bytes(name), TYPES[name])
 
 
-def _numbers(first: Any, past: Any) -> Numbers:
+def numbers(first: Any, past: Any) -> Numbers:
     """All whole numbers of some ranges."""
     counts = past - first
     ends = np.cumsum(counts)
-    numbers: Numbers = np.arange(int(counts.sum())) + np.repeat(first - (ends - counts), counts)
-    return numbers
+    found: Numbers = np.arange(int(counts.sum())) + np.repeat(first - (ends - counts), counts)
+    return found

@@ -67,6 +67,7 @@ class Tracker:
     def __init__(self, scope: Scope, root: bytes) -> None:
         self.scope = scope
         self.root = root
+        self._prefix = os.fsdecode(root.rstrip(b"/")) + "/"
         self._inotify: Inotify | None = None
         self._watched: dict[int, str] = {}
         self._listing = False
@@ -102,7 +103,7 @@ class Tracker:
     def status(self, shown: str) -> os.stat_result | None:
         """What a path is, links not followed; None where nothing is there."""
         try:
-            return os.lstat(self.real(shown))
+            return os.lstat(self._prefix + shown)
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
                 return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.search.haystack import Region, text_of, windows
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.matcher import LineMatcher, line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Counting
@@ -24,7 +24,7 @@ class Counter:
     def __init__(self, spec: PatternSpec, counting: Counting) -> None:
         self.counting = counting
         self.multiline = spec.multiline
-        self._lines = LineMatcher(spec)
+        self._lines = line_matcher(spec)
         self._text = TextMatcher(spec) if spec.multiline else None
         self.find = self._lines.find
         self.plain = self._lines.plain

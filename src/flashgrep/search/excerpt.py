@@ -17,7 +17,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.search.counting import TooLargeForMultiline, matching_lines, whole_text
 from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Excerpts:
         self._scope = scanner.scope
         self._root = scanner.request.root
         self._spec = scanner.request.pattern
-        self._matcher = LineMatcher(self._spec)
+        self._matcher = line_matcher(self._spec)
         self._source = source
 
     def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
+from flashgrep import limits
 from flashgrep.search.literals import is_literal, literal_prefix, required_literals
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
@@ -32,8 +34,14 @@ _COMMON: Final = 'EA2/"1w>=kx.y-bvg;()h,0fm*pu_cldsnrioate\t '
 _SHORTEST_TAIL: Final = 4
 
 
+@lru_cache(limits.REMEMBERED_PATTERNS)
+def line_matcher(spec: PatternSpec) -> LineMatcher:
+    """The matcher of a pattern; remembered, because agents page."""
+    return LineMatcher(spec)
+
+
 class LineMatcher:
-    """Finds lines that match a pattern; one per search and worker."""
+    """Finds lines that match a pattern; it holds no state of a search."""
 
     def __init__(self, spec: PatternSpec) -> None:
         self.spec = spec

@@ -26,6 +26,13 @@ class Budget:
         self._left -= len(line) + 1
         return True
 
+    def take_first(self, lines: list[str]) -> int:
+        """Take the first lines, as many as fit; how many that are."""
+        if self.is_bounded:
+            return next((at for at, line in enumerate(lines) if not self.take(line)), len(lines))
+        self.lines += lines
+        return len(lines)
+
     def fits(self, chars: int) -> bool:
         """Whether a line of so many characters fits."""
         return not self.is_bounded or chars + 1 <= self._left

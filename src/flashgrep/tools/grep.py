@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 EMPTY = "No matches found"
 _SKIPS_SHOWN = 3
+_AT_ONCE = 4096  # files named before it is known how many of them fit
 _ATTEMPTS = 3  # files that change without telling, while they are looked at
 
 DESCRIPTION = """\
@@ -179,11 +180,16 @@ class _Query:
         page = found[self.offset :]
         if self.limit:
             page = page[: self.limit]
-        for at, file in enumerate(page):
-            label = self._label(file.shown)
-            if not budget.take(label if self.mode != "count" else f"{label}:{file.value}"):
-                return budget.text(_cut(len(page) - at, "files", self.offset + at))
-            self.named.append(file.shown)
+        is_count, label = self.mode == "count", self._label
+        for at in range(0, len(page), _AT_ONCE):
+            files = list(page[at : at + _AT_ONCE])
+            labels = [label(file.shown) for file in files]
+            if is_count:
+                labels = [f"{name}:{file.value}" for name, file in zip(labels, files, strict=True)]
+            taken = budget.take_first(labels)
+            self.named += [file.shown for file in files[:taken]]
+            if taken < len(files):
+                return budget.text(_cut(len(page) - at - taken, "files", self.offset + at + taken))
         return budget.text()
 
     def _content(self, scan: Search, found: Sequence[Found]) -> str:
@@ -260,7 +266,7 @@ def _filters(include: Any, kind: str | None) -> tuple[tuple[str, ...] | str, ...
 
 def printable(shown: str) -> str:
     """A path of the tree as an answer prints it."""
-    return names.shown(shown.encode("utf-8", "surrogateescape"))
+    return names.shown_path(shown)
 
 
 def _cut(missing: int, kind: str, offset: int) -> str:

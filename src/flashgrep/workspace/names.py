@@ -41,6 +41,13 @@ def shown(name: bytes) -> str:
     return "".join(pieces)
 
 
+def shown_path(path: str) -> str:
+    """The printable form of a path that was read from a directory."""
+    if path.isascii() and path.isprintable() and "\\" not in path:
+        return path  # by far the most, and lists of files are long
+    return shown(path.encode("utf-8", "surrogateescape"))
+
+
 def _escaped(character: str) -> str:
     short = _SHORT.get(character)
     return short or "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8"))

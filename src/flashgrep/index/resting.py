@@ -1,0 +1,42 @@
+"""Lets something go when it has not been used for a while, and sleeps soundly otherwise."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class Rest:
+    """Calls `release` once, `seconds` after the last use; there is a thread only until then."""
+
+    def __init__(self, release: Callable[[], None], seconds: float) -> None:
+        self._release = release
+        self._seconds = seconds
+        self._used = 0.0
+        self._is_waiting = False
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    def used(self) -> None:
+        """Begin to count anew."""
+        with self._lock:
+            self._used = time.monotonic()
+            if self._is_waiting or self._closed.is_set():
+                return
+            self._is_waiting = True
+        threading.Thread(target=self._wait, name="flashgrep-rest", daemon=True).start()
+
+    def close(self) -> None:
+        """Count no more."""
+        self._closed.set()
+
+    def _wait(self) -> None:
+        left = self._seconds
+        while not self._closed.wait(left):
+            with self._lock:
+                left = self._used + self._seconds - time.monotonic()
+                self._is_waiting = left > 0
+            if left <= 0:
+                self._release()
+                return
