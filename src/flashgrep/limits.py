@@ -195,8 +195,8 @@ PROGRESS_SECONDS: Final = 1.0
 INDEXED_FILE_BYTES: Final = 64 * MIB
 """A larger file is not copied into the index; every search reads it from disk instead."""
 
-SEGMENT_BYTES: Final = 128 * MIB
-"""Text of one segment: building one takes about two and a half times as much memory."""
+SEGMENT_BYTES: Final = 96 * MIB
+"""Text of one segment: building one takes about four times as much memory."""
 
 SEGMENT_FILES: Final = 32_000
 """Files of one segment: blocks are numbered in 16 bits, and a file may begin one."""
@@ -207,17 +207,17 @@ SMALL_SEGMENT_BYTES: Final = 8 * MIB
 BUILDERS: Final = 4
 """Processes that build at once: each takes some 300 MB, whatever the number of cores."""
 
-INDEX_PORTION_BYTES: Final = 2 * MIB
-"""Candidate text one thread matches before it takes the next portion."""
+INDEX_PORTION_BYTES: Final = 4 * MIB
+"""Candidate text that is matched before a cancel is looked for."""
 
-INDEX_CALL_SECONDS: Final = 50e-6
-"""Calls into RE2 that take longer than this are worth a thread of their own."""
+INDEX_SHARED_SECONDS: Final = 5e-3
+"""What is matched in less than this is not shared out: handing it over takes half a millisecond."""
 
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
 
-CONFIRMED_FILES: Final = 1_000
-"""Files of an answer that are compared with the disk once more: 5 µs each."""
+CONFIRMED_FILES: Final = 250
+"""Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""
 
 INDEX_INLINE_BYTES: Final = 1 * MIB
 """Less than this is matched by the thread that asks: handing it over costs more."""

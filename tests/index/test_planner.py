@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.candidates import Candidates
+from flashgrep.index.ground import ground
 from flashgrep.index.planner import plan
 from flashgrep.index.segment import Segment
 from flashgrep.search.haystack import decoded, text_of
@@ -50,7 +51,7 @@ def test_the_piece_of_every_matching_line_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = set(Candidates(plan(spec), [segment]).pieces(0).tolist())
+    candidates = set(Candidates(plan(spec), ground([segment])).pieces.tolist())
     for at, data in enumerate(contents):
         if not is_text(data[:512]):
             continue
@@ -72,7 +73,7 @@ def test_every_file_whose_whole_text_matches_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = Candidates(plan(spec), [segment]).files(0)
+    candidates = Candidates(plan(spec), ground([segment])).files
     for at, data in enumerate(contents):
         text = text_of(data)
         if is_text(data[:512]) and TextMatcher(spec).matches(text, len(text)):
@@ -151,6 +152,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Segment:
     ],
 )
 def test_what_a_pattern_leaves_to_be_matched(lines: Segment, pattern: str, expected: str) -> None:
-    pieces = Candidates(plan(PatternSpec(pattern)), [lines]).pieces(0)
+    pieces = Candidates(plan(PatternSpec(pattern)), ground([lines])).pieces
     found = {owner(lines, piece) for piece in pieces.tolist()}
     assert found == set(expected.split())

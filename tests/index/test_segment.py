@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.candidates import Candidates
+from flashgrep.index.ground import ground
 from flashgrep.index.listing import identity
 from flashgrep.index.planner import plan
 from flashgrep.index.segment import BINARY, Damaged, Segment
@@ -64,7 +65,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
     segment = made(tmp_path, {})
     assert segment.files == segment.pieces == segment.blocks == 0
     assert segment.all_names() == []
-    assert not len(Candidates(plan(PatternSpec("needle")), [segment]).pieces(0))
+    assert not len(Candidates(plan(PatternSpec("needle")), ground([segment])).pieces)
 
 
 # ── damage ──────────────────────────────────────────────────────────────────────────────────────
@@ -72,7 +73,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 def answers(segment: Segment) -> object:
     """Everything a query can learn from a segment."""
-    needle = Candidates(plan(PatternSpec("needle")), [segment]).pieces(0).tolist()
+    needle = Candidates(plan(PatternSpec("needle")), ground([segment])).pieces.tolist()
     texts = [segment.text(file) for file in range(segment.files)]
     return segment.all_names(), segment.status.tolist(), segment.flags.tolist(), needle, texts
 

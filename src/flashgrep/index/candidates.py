@@ -8,28 +8,31 @@ than they cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from flashgrep.index import planner
+from flashgrep.index.ground import Ground
 from flashgrep.index.planner import KeyRange, Need, Plan
-from flashgrep.index.postings import bits, decoded
-from flashgrep.index.segment import Mask, Numbers, Segment
+from flashgrep.index.postings import decoded
+from flashgrep.index.segment import Mask, Numbers
 
 _WORTH: Final = 400
-"""Bytes of postings worth reading where each candidate block may go: a block takes RE2 10 to 60 µs,
-a hundred bytes of postings take a tenth of one."""
-
+_RANGES_WORTH: Final = 10
+_RANGES: Final = 20_000
+"""Bytes of postings worth reading for each block that may go: a block takes RE2 10 µs, a hundred
+bytes of a posting a tenth of one. Those of many keys at once are gathered first, at ten times the
+price, and of each segment by itself, which takes as long as so many bytes."""
 _FEW: Final = 2
 _IN_VAIN: Final = 3
-_MANY: Final = 40
-"""A look at one posting costs as much as RE2 on a few blocks. After some in a row that save less,
-the grams left, all more common, are taken to save no more; with many blocks left, later."""
+_MANY: Final = 200
+"""A look at one posting costs as much as RE2 on a few blocks. After some in a row that saved less,
+the grams left, all more common, are taken to save no more; where many blocks are left, later."""
+_APART: Final = 4
+"""Grams so near to each other share bytes: where one stands, mostly the other does too."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,12 @@ class _Node:
 class Candidates:
     """A plan asked of segments: their pieces, or their files, that could hold a match."""
 
-    def __init__(self, plan: Plan, segments: Sequence[Segment]) -> None:
-        self._segments = segments
+    def __init__(self, plan: Plan, ground: Ground) -> None:
+        self._ground = ground
         self._folded = plan.folded
         self._ranges: list[KeyRange] = []
         self._firsts: list[int] = []
         self._root = None if plan.need is None else self._prepared(plan.need)
-        self._pieces: dict[int, Numbers] = {}
 
     def _prepared(self, need: Need) -> _Node:
         is_all = not isinstance(need, planner.Any)
@@ -75,65 +77,45 @@ class Candidates:
         self._ranges.extend(ranges)
         return _Leaf(len(self._firsts) - 1, slice(first, first + len(ranges)))
 
-    def pieces(self, number: int) -> Numbers:
-        """The pieces of a segment to look at when lines are matched, in order."""
-        if number not in self._pieces:
-            self._pieces[number] = self._pieces_of(number)
-        return self._pieces[number]
+    @cached_property
+    def pieces(self) -> Numbers:
+        """The pieces of all segments to look at when lines are matched, in order."""
+        ground = self._ground
+        if self._root is None or not ground.segments:
+            return np.arange(len(ground.owners))
+        found = ground.pieces_in(self._look(by_file=False).held(self._root))
+        return np.union1d(found, ground.marked) if self._folded else found
 
-    def _pieces_of(self, number: int) -> Numbers:
-        segment = self._segments[number]
-        if self._root is None:
-            return np.arange(segment.pieces)
-        first, past = self._blocks[number]
-        found = segment.pieces_in(self._held[first:past].nonzero()[0])
-        return np.union1d(found, segment.marked) if self._folded else found
+    def pieces_of(self, number: int) -> Numbers:
+        """Those of one segment, by their numbers there."""
+        base, past = self._ground.pieces[number]
+        start, end = self.pieces.searchsorted([base, past])
+        return self.pieces[start:end] - base
 
-    def files(self, number: int) -> Mask:
+    @cached_property
+    def files(self) -> Mask:
         """The files to look at when whole texts are matched: grams may stand in several blocks."""
-        segment = self._segments[number]
-        if self._root is None:
-            return np.ones(segment.files, bool)
-        first, past = self._files[number]
-        found = self._held_by_files[first:past].copy()
+        ground = self._ground
+        if self._root is None or not ground.segments:
+            return np.ones(ground.file_count, bool)
+        found = self._look(by_file=True).held(self._root)
         if self._folded:
-            found[segment.owners[segment.marked]] = True
+            found[ground.owners[ground.marked]] = True
         return found
 
-    @cached_property
-    def _blocks(self) -> list[tuple[int, int]]:
-        return _stretches([segment.blocks for segment in self._segments])
-
-    @cached_property
-    def _files(self) -> list[tuple[int, int]]:
-        return _stretches([segment.files for segment in self._segments])
-
-    @cached_property
-    def _held(self) -> Mask:
-        assert self._root is not None  # noqa: S101 - asked only where there is a need
-        return _Look(self._segments, self._blocks, self._ranges, self._firsts).held(self._root)
-
-    @cached_property
-    def _held_by_files(self) -> Mask:
-        assert self._root is not None  # noqa: S101 - asked only where there is a need
-        look = _Look(self._segments, self._blocks, self._ranges, self._firsts, self._files)
-        return look.held(self._root)
+    def _look(self, by_file: bool) -> _Look:
+        return _Look(self._ground, self._ranges, self._firsts, by_file)
 
 
 class _Look:
     """The grams of a plan among the keys of segments."""
 
     def __init__(
-        self,
-        segments: Sequence[Segment],
-        blocks: list[tuple[int, int]],
-        ranges: list[KeyRange],
-        firsts: list[int],
-        files: list[tuple[int, int]] | None = None,
+        self, ground: Ground, ranges: list[KeyRange], firsts: list[int], by_file: bool
     ) -> None:
-        self._segments = segments
-        self._blocks = blocks
-        self._by_file = files
+        self._ground = ground
+        self._by_file = by_file
+        segments = ground.segments
         lows = np.array([low for low, _ in ranges], np.uint32)
         highs = None
         if any(past - low > 1 for low, past in ranges):
@@ -144,8 +126,11 @@ class _Look:
             for segment, (first, past) in zip(segments, self._places, strict=True)
         ]
         self._spans = [(starts.tolist(), ends.tolist()) for starts, ends in spans]
-        lengths: Any = sum(ends.astype(np.int64) - starts for starts, ends in spans)
-        self._sizes = np.add.reduceat(lengths, firsts).tolist() if segments else []
+        lengths = np.sum([ends - starts for starts, ends in spans], axis=0, dtype=np.int64)
+        self._sizes = np.add.reduceat(lengths, firsts).tolist()
+        most: Any = np.max([past - first for first, past in self._places], axis=0)
+        self._most_keys = np.maximum.reduceat(most, firsts).tolist()
+        """The most keys that a range of a leaf has in one segment."""
 
     def held(self, node: _Node) -> Mask:
         """The blocks, or files, that a node holds for."""
@@ -168,63 +153,85 @@ class _Look:
         if not node.leaves:
             return None
         sizes = self._sizes
-        leaves = sorted(node.leaves, key=lambda leaf: sizes[leaf.number])
+        leaves = _apart_first(sorted(node.leaves, key=lambda leaf: sizes[leaf.number]))
         mask = self._leaf(leaves[0])
         left, in_vain = int(np.count_nonzero(mask)), 0
         for leaf in leaves[1:]:
-            if left < _FEW or sizes[leaf.number] > _WORTH * left:
+            if left < _FEW or in_vain >= _IN_VAIN + left // _MANY:
                 break
-            if in_vain >= _IN_VAIN + left // _MANY:
-                break
+            if not self._is_worth_it(leaf, left):
+                continue
             mask &= self._leaf(leaf)
             before, left = left, int(np.count_nonzero(mask))
-            in_vain = in_vain + 1 if before - left < _FEW else 0
+            in_vain = in_vain + 1 if before - left < max(_FEW, before // _MANY) else 0
         return mask
 
+    def _is_worth_it(self, leaf: _Leaf, left: int) -> bool:
+        size = self._sizes[leaf.number]
+        if self._most_keys[leaf.number] <= 1:
+            return bool(size < _WORTH * left)
+        return bool(size + _RANGES < _RANGES_WORTH * left)
+
     def _leaf(self, leaf: _Leaf) -> Mask:
-        mask = np.zeros(self._blocks[-1][1], bool)
+        mask = np.zeros(self._ground.block_count, bool)
         if self._sizes[leaf.number]:
-            is_one = leaf.ranges.stop - leaf.ranges.start == 1
-            few = self._mark_one if is_one and self._is_one_key(leaf) else self._mark_many
-            few(leaf, mask)
-        return mask if self._by_file is None else self._owning(mask, self._by_file)
+            mark = self._mark_lists if self._most_keys[leaf.number] <= 1 else self._mark_many
+            mark(leaf, mask)
+        return self._owning(mask) if self._by_file else mask
 
-    def _is_one_key(self, leaf: _Leaf) -> bool:
-        at = leaf.ranges.start
-        return all(past[at] - first[at] <= 1 for first, past in self._places)
-
-    def _mark_one(self, leaf: _Leaf, mask: Mask) -> None:
-        """Mark the blocks of a single key: the lists of all segments are read as one."""
-        at = leaf.ranges.start
-        lists, bases = [], []
-        places = zip(self._segments, self._spans, self._blocks, strict=True)
-        for segment, (starts, ends), (base, past) in places:
-            start, end = starts[at], ends[at]
-            if end - start == segment.bitmap_bytes:
-                mask[base:past] = bits(segment.postings, start, segment.blocks)
-            elif start < end:
-                lists.append(segment.postings[start:end].tobytes())
-                bases.append(base)
+    def _mark_lists(self, leaf: _Leaf, mask: Mask) -> None:
+        """Mark the blocks of single keys: the postings of all segments are read as one."""
+        lists: list[bytes] = []
+        bases: list[int] = []
+        for at in range(leaf.ranges.start, leaf.ranges.stop):
+            bitmaps = []
+            places = zip(self._ground.segments, self._spans, self._ground.blocks, strict=True)
+            for number, (segment, (starts, ends), (base, _)) in enumerate(places):
+                start, end = starts[at], ends[at]
+                if start == end:
+                    continue
+                posting = segment.postings[start:end].tobytes()
+                if end - start == segment.bitmap_bytes:
+                    bitmaps.append((number, posting))
+                else:
+                    lists.append(posting)
+                    bases.append(base)
+            if bitmaps:
+                mask |= self._unpacked(dict(bitmaps))
         if lists:
             sizes = np.array([len(part) for part in lists])
             joined = np.frombuffer(b"".join(lists), np.uint8)
-            mask[decoded(joined, np.cumsum(sizes) - sizes, sizes, np.array(bases))] = True
+            mask[decoded(joined, sizes, np.array(bases))] = True
+
+    def _unpacked(self, bitmaps: dict[int, bytes]) -> Mask:
+        """The bitmaps of some segments as one; a segment begins at a whole byte of it."""
+        parts = [
+            bitmaps.get(number) or bytes(segment.bitmap_bytes)
+            for number, segment in enumerate(self._ground.segments)
+        ]
+        whole = np.frombuffer(b"".join(parts), np.uint8)
+        return np.unpackbits(whole, bitorder="little").view(bool)
 
     def _mark_many(self, leaf: _Leaf, mask: Mask) -> None:
         """Mark the blocks of all keys of some ranges."""
-        places = zip(self._segments, self._places, self._blocks, strict=True)
-        for segment, (first, pasts), (base, past) in places:
-            mask[base:past] = segment.holding(first[leaf.ranges], pasts[leaf.ranges])
+        places = zip(self._ground.segments, self._places, self._ground.blocks, strict=True)
+        for segment, (first, pasts), (base, _) in places:
+            found = segment.holding(first[leaf.ranges], pasts[leaf.ranges])
+            mask[base : base + segment.blocks] = found
 
-    def _owning(self, blocks: Mask, by_file: list[tuple[int, int]]) -> Mask:
+    def _owning(self, blocks: Mask) -> Mask:
         """The files that have one of some blocks."""
-        found = np.zeros(by_file[-1][1], bool)
-        places = zip(self._segments, self._blocks, by_file, strict=True)
-        for segment, (base, past), (first, _) in places:
-            found[first + segment.owners[blocks[base:past][segment.groups]]] = True
+        ground = self._ground
+        found = np.zeros(ground.file_count, bool)
+        found[ground.owners[ground.pieces_in(blocks)]] = True
         return found
 
 
-def _stretches(counts: list[int]) -> list[tuple[int, int]]:
-    """Where each of some counted things stands when all are numbered through."""
-    return list(pairwise(accumulate(counts, initial=0)))
+def _apart_first(leaves: list[_Leaf]) -> list[_Leaf]:
+    """The same leaves; those behind the others that stand next to one before them."""
+    first: list[_Leaf] = []
+    near: list[_Leaf] = []
+    for leaf in leaves:
+        is_near = any(abs(leaf.number - other.number) < _APART for other in first)
+        (near if is_near else first).append(leaf)
+    return first + near

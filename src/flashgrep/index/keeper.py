@@ -19,7 +19,6 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from flashgrep.index.builder import Builders, BuildFailed
 from flashgrep.index.folding import Folder
 from flashgrep.index.inotify import WatchLimit
 from flashgrep.index.listing import Rules, identity
+from flashgrep.index.matchers import Matchers
 from flashgrep.index.mounts import remote_mount
 from flashgrep.index.rank_keeper import RankKeeper
 from flashgrep.index.resting import Rest
@@ -84,9 +84,7 @@ class Keeper:
         self._closed = False
         self._tracker = Tracker(scope, scope.workdir)
         self._watches = False
-        self._executor = ThreadPoolExecutor(
-            min(len(os.sched_getaffinity(0)), limits.BUILDERS), "flashgrep-match"
-        )
+        self._matchers = Matchers()
         self._swept = time.monotonic()
         self._touched = 0
         self._rest = Rest(self._release, limits.RELEASE_SECONDS)
@@ -106,7 +104,7 @@ class Keeper:
         self._ranks.close()
         self._rest.close()
         self._closed = True
-        self._executor.shutdown(cancel_futures=True)
+        self._matchers.close()
         self._tracker.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -134,7 +132,7 @@ class Keeper:
             return None
         scan = IndexedScan(request, view, self._tracker, root, self._pool, self._set_aside)
         try:
-            scan.run(wanted, self._executor, cancelled, report)
+            scan.run(wanted, self._matchers, cancelled, report)
         except Damaged as error:
             self._set_aside(error)
             return None
@@ -326,6 +324,7 @@ class Keeper:
         self._touched = 0
         for segment in (self._view or View()).snapshot.segments:
             segment.release()
+        self._matchers.release()
 
     def _wake(self) -> None:
         if threading.current_thread() is not self._thread and not self._closed:
@@ -472,6 +471,7 @@ class Keeper:
             self._take(missed)
             self._changed.notify_all()
         if view is not None:
+            self._matchers.start()
             self._ranks.follow(view.snapshot.segments, folder.writes)
             self._tell_ranked()
 

@@ -1,6 +1,7 @@
 """Matches stretches of a pack: one call into RE2 for many files, and on to the next file.
 
-Where nearly every file matches it is the other way round: a call for each, and nothing else.
+Where nearly every file matches it is the other way round: a call for each, and nothing else. What
+is to be matched is plain data, so that another process that maps the same segment can do it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from flashgrep.index.segment import Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import UNANCHORED
 
+Hits = tuple[Numbers, Numbers]
+"""Files of a segment, and the count of each."""
+
 
 @dataclass(frozen=True)
 class Runs:
     """Stretches of neighbouring pieces: first piece and one past the last of each."""
 
     segment: Segment
-    firsts: Any
-    pasts: Any
+    firsts: Numbers
+    pasts: Numbers
 
     @cached_property
     def size(self) -> int:
@@ -58,19 +62,50 @@ class Runs:
             yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
 
 
-def runs_of(segment: Segment, pieces: Numbers, longest: int = 32) -> Runs:
-    """The stretches of some pieces; cut where one is too long for a cancel to be heard."""
-    if not len(pieces):
-        return Runs(segment, pieces, pieces)
-    number = np.arange(len(pieces))
-    begins = np.ones(len(pieces), bool)
-    begins[1:] = np.diff(pieces) != 1
-    # Counted from the stretch's begin, every so many pieces another one begins.
-    begin = np.maximum.accumulate(np.where(begins, number, 0))
-    begins |= (number - begin) % longest == 0
-    firsts = np.flatnonzero(begins)
-    lasts = np.append(firsts[1:], len(pieces)) - 1
-    return Runs(segment, pieces[firsts], pieces[lasts] + 1)
+@dataclass(frozen=True)
+class Texts:
+    """Whole files, for multiline."""
+
+    segment: Segment
+    files: Numbers
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(end - start for start, end in map(self.segment.span, self.files.tolist()))
+
+    def portions(self, size: int) -> Iterator[Texts]:
+        """The files in portions of at least `size` bytes, in order."""
+        begin = held = 0
+        for at, (start, end) in enumerate(map(self.segment.span, self.files.tolist())):
+            held += end - start
+            if held >= size:
+                yield Texts(self.segment, self.files[begin : at + 1])
+                begin, held = at + 1, 0
+        if begin < len(self.files):
+            yield Texts(self.segment, self.files[begin:])
+
+
+Work = Runs | Texts
+
+
+def matched(counter: Counter, work: Work, in_each: bool) -> Hits:
+    """What of some work matches; `in_each` says that nearly every file will."""
+    if isinstance(work, Runs) and in_each and counter.plain and counter.counting == "files":
+        files = np.unique(np.array(match_each(counter.plain, work), np.int64))
+        return files, np.ones(len(files), np.int64)
+    found: dict[int, int] = {}
+    if isinstance(work, Texts):
+        found = match_texts(counter, work.segment, work.files.tolist())
+    else:
+        match_runs(counter, work, found, 0)
+    return as_hits(found)
+
+
+def as_hits(found: dict[int, int]) -> Hits:
+    """Counts by file, as columns."""
+    count = len(found)
+    return np.fromiter(found.keys(), np.int64, count), np.fromiter(found.values(), np.int64, count)
 
 
 def match_each(match: Any, runs: Runs) -> list[int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
 from flashgrep.index.listing import joined
-from flashgrep.index.segment import Mask
+from flashgrep.index.segment import Mask, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker, is_below
 from flashgrep.index.view import View, topmost
@@ -34,24 +35,24 @@ class Overlay:
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
-    def in_scope(self, number: int) -> Mask:
-        """The files of a segment that stand for the disk and lie below the root."""
+    @cached_property
+    def in_scope(self) -> Mask:
+        """Of all files of the segments, those that stand for the disk and lie below the root."""
         snapshot = self._view.snapshot
-        alive = snapshot.alive[number]
         if not self._root:
-            return alive
-        first, past = snapshot.stretch(number, self._root)
-        scope = np.zeros(len(alive), bool)
-        scope[first:past] = alive[first:past]
+            return snapshot.all_alive
+        scope = np.zeros(len(snapshot.all_alive), bool)
+        for number, (base, _) in enumerate(snapshot.ground.files):
+            first, past = snapshot.stretch(number, self._root)
+            scope[base + first : base + past] = snapshot.alive[number][first:past]
         return scope
 
-    def kept(self, number: int, files: set[int]) -> Mask:
-        """Those of some files that pass the name filters."""
-        segment = self._view.snapshot.segments[number]
-        mask = np.zeros(segment.files, bool)
-        keeps, relative = self._scanner.keeps, self.relative
-        mask[[file for file in files if keeps(relative(segment.name(file)))]] = True
-        return mask
+    def kept(self, files: Numbers) -> Mask:
+        """Which of some files pass the name filters."""
+        segments, keeps = self._view.snapshot.segments, self._scanner.keeps
+        places = self._view.snapshot.ground.places(files)
+        names = (self.relative(segments[number].name(file)) for number, file in places)
+        return np.fromiter(map(keeps, names), bool, len(files))
 
     def aliases(self) -> Iterator[tuple[str, Place]]:
         """Links below the root to files of the segments, by the names they are shown under."""

@@ -108,28 +108,24 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
     mask = np.zeros(blocks, bool)
     is_list = ends - starts != width
     for at in starts[~is_list].tolist():
-        np.logical_or(mask, bits(postings, at, blocks), out=mask)
+        bits = np.unpackbits(postings[at : at + width], count=blocks, bitorder="little")
+        np.logical_or(mask, bits.view(bool), out=mask)
     if is_list.any():
-        mask[decoded(postings, starts[is_list], ends[is_list] - starts[is_list])] = True
+        starts, sizes = starts[is_list], (ends - starts)[is_list]
+        heads = np.cumsum(sizes) - sizes
+        places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
+        mask[decoded(postings[places], sizes)] = True
     return mask
 
 
-def bits(postings: Any, at: int, blocks: int) -> Any:
-    """Which blocks stand in the posting that is kept as bits at a place."""
-    posting = postings[at : at + bitmap_bytes(blocks)]
-    return np.unpackbits(posting, count=blocks, bitorder="little").view(bool)
-
-
-def decoded(postings: Any, starts: Any, sizes: Any, bases: Any = 0) -> Any:
-    """The blocks in some lists; each counted from a base of its own."""
+def decoded(lists: Any, sizes: Any, bases: Any = 0) -> Any:
+    """The blocks in lists that stand one behind the other; each counted from a base of its own."""
     heads = np.cumsum(sizes) - sizes
-    places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
-    steps = postings[places].astype(np.int32)
+    steps = lists.astype(np.int32)
     shown = steps != _STEP
     steps[heads + 1] <<= 8
     shown[heads] = False
     shown[heads + 1] = True
-    steps = np.cumsum(steps)
-    before = np.zeros(len(sizes), np.int64)
-    before[1:] = steps[heads[1:] - 1]
-    return (steps - np.repeat(before - bases, sizes))[shown]
+    places = np.cumsum(steps)
+    before = places[heads] - steps[heads]
+    return (places - np.repeat(before - bases, sizes))[shown]

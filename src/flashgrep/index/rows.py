@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, Final, overload
 
 import numpy as np
 
+from flashgrep.index.segment import Numbers
 from flashgrep.index.snapshot import ROOM, Place, Snapshot
 from flashgrep.search.request import Found, walk_key
 
@@ -34,9 +34,8 @@ class Rows(Sequence[Found]):
         return self._table.row(int(self._order[at]))
 
     def __iter__(self) -> Iterator[Found]:
-        order = self._order.tolist()
-        for at in range(0, len(order), _AT_ONCE):
-            yield from self._table.rows(order[at : at + _AT_ONCE])
+        for at in range(0, len(self._order), _AT_ONCE):
+            yield from self._table.rows(self._order[at : at + _AT_ONCE])
 
 
 class Table:
@@ -52,12 +51,11 @@ class Table:
         self._seen: dict[str, int] = {}
         """The rows of the segments that were looked at, by name."""
 
-    def add(self, segment: int, found: dict[int, int]) -> None:
-        """Take in what was found in a segment: file and value."""
-        if found:
-            self._segments.append(np.full(len(found), segment))
-            self._files.append(np.fromiter(found.keys(), np.int64, len(found)))
-            self._values.append(np.fromiter(found.values(), np.int64, len(found)))
+    def add(self, segment: int, files: Numbers, values: Numbers) -> None:
+        """Take in what was found in a segment."""
+        self._segments.append(np.full(len(files), segment))
+        self._files.append(files)
+        self._values.append(values)
 
     def add_others(self, found: Sequence[Found]) -> None:
         """Take in what was found on disk, or under another name."""
@@ -99,28 +97,28 @@ class Table:
 
     def row(self, at: int) -> Found:
         """One found file."""
-        return self.rows([at])[0]
+        return self.rows(np.array([at]))[0]
 
-    def rows(self, order: list[int]) -> list[Found]:
+    def rows(self, order: Any) -> list[Found]:
         """Some found files."""
-        segments, files, values = self._lists
-        own = len(segments)
-        if max(order, default=-1) >= own:
-            known = iter(self.rows([at for at in order if at < own]))
-            return [next(known) if at < own else self._others[at - own] for at in order]
-        name, cut = [segment.name for segment in self._snapshot.segments], len(self._root)
-        shown = [name[segments[at]](files[at])[cut:] for at in order]
-        self._seen.update(zip(shown, order, strict=True))
-        return list(map(Found, shown, [values[at] for at in order]))
+        own = len(self.segment)
+        if len(order) and order.max() >= own:
+            known = iter(self.rows(order[order < own]))
+            return [next(known) if at < own else self._others[at - own] for at in order.tolist()]
+        paths = [segment.paths for segment in self._snapshot.segments]
+        in_segments = map(paths.__getitem__, self.segment[order].tolist())
+        cut, files = len(self._root), self.file[order].tolist()
+        shown = [
+            text[starts[file] + cut : starts[file + 1]]
+            for (text, starts), file in zip(in_segments, files, strict=True)
+        ]
+        self._seen.update(zip(shown, order.tolist(), strict=True))
+        return list(map(Found, shown, self.value[order].tolist()))
 
     def place(self, shown: str) -> Place | None:
         """Where a file that was looked at stands in the segments."""
         at = self._seen.get(shown)
         return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
-
-    @cached_property
-    def _lists(self) -> tuple[list[int], list[int], list[int]]:
-        return self.segment.tolist(), self.file.tolist(), self.value.tolist()
 
     @property
     def in_walk_order(self) -> Rows:

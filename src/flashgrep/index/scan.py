@@ -8,15 +8,26 @@ but not wrong.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.listing import identity
-from flashgrep.index.matching import Runs, match_each, match_runs, match_texts, runs_of
+from flashgrep.index.matchers import Matchers
+from flashgrep.index.matching import (
+    Hits,
+    Runs,
+    Texts,
+    Work,
+    as_hits,
+    match_runs,
+    match_texts,
+    matched,
+)
 from flashgrep.index.overlay import Overlay
 from flashgrep.index.packtext import PackText
 from flashgrep.index.planner import plan
@@ -56,13 +67,13 @@ class IndexedScan:
         self._pool = pool
         self._damaged = damaged
         self._table = Table(view.snapshot, root)
-        self._candidates = Candidates(plan(request.pattern), view.snapshot.segments)
+        self._candidates = Candidates(plan(request.pattern), view.snapshot.ground)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
-    def run(self, wanted: int, executor: Executor, cancelled: Flag, report: Report) -> None:
+    def run(self, wanted: int, matchers: Matchers, cancelled: Flag, report: Report) -> None:
         """Search; with `wanted`, the rest may be left out once so many lines are found."""
         self._on_disk(cancelled, report)
-        self._in_segments(wanted, executor, cancelled)
+        self._in_segments(wanted, matchers, cancelled)
         self._table.close()
 
     def in_walk_order(self) -> Rows:
@@ -86,130 +97,145 @@ class IndexedScan:
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
-    def _in_segments(self, wanted: int, executor: Executor, cancelled: Flag) -> None:
+    def _in_segments(self, wanted: int, matchers: Matchers, cancelled: Flag) -> None:
         snapshot = self._view.snapshot
         # What is not in the base first: it stands between the base's files, and is little.
         order = [*range(snapshot.base, len(snapshot.segments)), *range(snapshot.base)]
-        if self.request.pattern.multiline:
-            for number in order:
-                self._add(number, self._texts(number, executor, cancelled))
-        elif wanted:
+        if wanted and not self.request.pattern.multiline:
             self._until(wanted, order, cancelled)
         else:
-            self._everywhere(order, executor, cancelled)
+            self._everywhere(order, matchers, cancelled)
         self._under_other_names(wanted)
-
-    def _add(self, number: int, found: dict[int, int]) -> None:
-        if found and self.request.counting == "files":
-            times = self._view.snapshot.segments[number].status[:, 1]
-            found = dict(zip(found, times[list(found)].tolist(), strict=True))
-        self._table.add(number, found)
 
     def _until(self, wanted: int, order: list[int], cancelled: Flag) -> None:
         """Match lines in the order of the walk until enough are found."""
-        left = wanted
+        left, runs = wanted, self._runs()
         for number in order:
+            if number not in runs:
+                continue
             found: dict[int, int] = {}
             is_base = number < self._view.snapshot.base
-            for portion in self._runs(number).portions(limits.INDEX_INLINE_BYTES):
+            for portion in runs[number].portions(limits.INDEX_INLINE_BYTES):
                 _stop(cancelled)
+                self.matched_bytes += portion.size
                 match_runs(self.scanner.counter, portion, found, left if is_base else 0)
                 if is_base and sum(found.values()) >= left:
                     break
-            self._add(number, found)
+            self._add(number, [as_hits(found)])
             left -= sum(found.values()) if is_base else 0
             if left <= 0:
                 return
 
-    def _everywhere(self, order: list[int], executor: Executor, cancelled: Flag) -> None:
+    def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
         """Match all candidates of all segments."""
-        runs = {number: self._runs(number) for number in order}
-        portions = [
-            (number, portion)
-            for number in order
-            for portion in runs[number].portions(limits.INDEX_PORTION_BYTES)
-        ]
-        by_segment: dict[int, list[dict[int, int]]] = {number: [] for number in order}
-        for number, found in self._matched(portions, executor, cancelled):
-            by_segment[number].append(found)
-        for number, parts in by_segment.items():
-            self._add(number, _together(parts))
+        work: list[Work] = []
+        numbers: list[int] = []
+        is_text = self.request.pattern.multiline
+        candidates: Mapping[int, Work] = self._texts() if is_text else self._runs()
+        for number in order:
+            if number in candidates:
+                portions: list[Work] = [*candidates[number].portions(limits.INDEX_PORTION_BYTES)]
+                work += portions
+                numbers += [number] * len(portions)
+        hits: dict[int, list[Hits]] = {}
+        for number, part in zip(numbers, self._matched(work, matchers, cancelled), strict=True):
+            hits.setdefault(number, []).append(part)
+        for number, parts in hits.items():
+            self._add(number, parts)
 
-    def _runs(self, number: int) -> Runs:
-        """The candidates of a segment."""
-        segment = self._view.snapshot.segments[number]
-        pieces = self._candidates.pieces(number)
-        if len(pieces):
-            pieces = pieces[self._overlay.in_scope(number)[segment.owners[pieces]]]
-        if len(pieces) and self.request.filters:
-            owners = segment.owners[pieces]
-            pieces = pieces[self._overlay.kept(number, set(owners.tolist()))[owners]]
-        runs = runs_of(segment, pieces)
-        self.matched_bytes += runs.size
-        return runs
-
-    def _matched(
-        self, portions: list[tuple[int, Runs]], executor: Executor, cancelled: Flag
-    ) -> Iterator[tuple[int, dict[int, int]]]:
-        counter = self.scanner.counter
-
-        def match(portion: tuple[int, Runs]) -> tuple[int, dict[int, int]]:
-            _stop(cancelled)
-            found: dict[int, int] = {}
-            match_runs(counter, portion[1], found, 0)
-            return portion[0], found
-
-        def match_densely(portion: tuple[int, Runs]) -> tuple[int, dict[int, int]]:
-            _stop(cancelled)
-            return portion[0], dict.fromkeys(match_each(counter.plain, portion[1]), 1)
-
-        if not portions:
-            return
+    def _matched(self, work: list[Work], matchers: Matchers, cancelled: Flag) -> list[Hits]:
+        """What each portion found: a first one shows how fast it goes and how much matches."""
+        if not work:
+            return []
+        counter, first = self.scanner.counter, work[0]
         begun = time.perf_counter()
-        number, found = match(portions[0])
+        files, counts = matched(counter, first, in_each=False)
         took = time.perf_counter() - begun
-        yield number, found
-        first = portions[0][1]
-        is_in_each = first.size < limits.INDEX_EACH_BYTES * len(found)
-        if is_in_each and counter.plain and counter.counting == "files":
-            yield from map(match_densely, portions[1:])
-        elif took > limits.INDEX_CALL_SECONDS * (len(first.firsts) + len(found)):
-            # Threads help where RE2 is at work for long. Where it comes back every few microseconds
-            # they only pass the interpreter to and fro: two took twice as long as one.
-            yield from executor.map(match, portions[1:])
+        in_each = first.size < limits.INDEX_EACH_BYTES * len(files)
+        left = sum(portion.size for portion in work[1:])
+        self.matched_bytes += first.size + left
+        if took * left < limits.INDEX_SHARED_SECONDS * first.size:
+            rest = []
+            for portion in work[1:]:
+                _stop(cancelled)
+                rest.append(matched(counter, portion, in_each))
         else:
-            yield from map(match, portions[1:])
+            pattern = self.request.pattern
+            rest = matchers.match(pattern, counter, in_each, work[1:], cancelled)
+        return [(files, counts), *rest]
 
-    def _texts(self, number: int, executor: Executor, cancelled: Flag) -> dict[int, int]:
-        segment = self._view.snapshot.segments[number]
-        mask = self._candidates.files(number) & self._overlay.in_scope(number)
-        files = mask.nonzero()[0].tolist()
+    def _add(self, number: int, parts: list[Hits]) -> None:
+        """Take in what was found in a segment; a large file may be in two portions."""
+        files = np.concatenate([files for files, _ in parts])
+        counts = np.concatenate([counts for _, counts in parts])
+        if len(parts) > 1:
+            files, places = np.unique(files, return_inverse=True)
+            counts = np.bincount(places, counts, len(files)).astype(np.int64)
+        if self.request.counting == "files":
+            counts = self._view.snapshot.segments[number].status[files, 1]
+        self._table.add(number, files, counts)
+
+    def _runs(self) -> Mapping[int, Runs]:
+        """The candidates by segment, where lines are matched."""
+        ground, pieces = self._view.snapshot.ground, self._candidates.pieces
+        owners = ground.owners[pieces]
+        kept = self._overlay.in_scope[owners]
         if self.request.filters:
-            kept = self._overlay.kept(number, set(files))
-            files = [file for file in files if kept[file]]
+            files = np.unique(owners[kept])
+            passed = np.zeros(ground.file_count, bool)
+            passed[files[self._overlay.kept(files)]] = True
+            kept = passed[owners]
+        return ground.runs(pieces[kept])
 
-        def match(portion: list[int]) -> dict[int, int]:
-            _stop(cancelled)
-            return match_texts(self.scanner.counter, segment, portion)
-
-        portions = [files[at : at + 64] for at in range(0, len(files), 64)]
-        return _together(executor.map(match, portions))
+    def _texts(self) -> Mapping[int, Texts]:
+        """The candidates by segment, where whole texts are matched."""
+        ground = self._view.snapshot.ground
+        files = np.flatnonzero(self._candidates.files & self._overlay.in_scope)
+        if self.request.filters:
+            files = files[self._overlay.kept(files)]
+        cuts = [*files.searchsorted([first for first, _ in ground.files]).tolist(), len(files)]
+        return {
+            number: Texts(segment, files[at:past] - ground.files[number][0])
+            for number, (segment, (at, past)) in enumerate(
+                zip(ground.segments, pairwise(cuts), strict=True)
+            )
+            if at < past
+        }
 
     def _under_other_names(self, wanted: int) -> None:
         """Links to files of the segments: the same text, shown under the link's name."""
-        for shown, (number, file) in self._overlay.aliases():
+        for shown, (number, file) in self._candidate_aliases():
             segment = self._view.snapshot.segments[number]
-            counter, found = self.scanner.counter, {}
+            found: dict[int, int] = {}
             if self.request.pattern.multiline:
-                found = match_texts(counter, segment, [file])
+                found = match_texts(self.scanner.counter, segment, [file])
             else:
-                pieces = self._candidates.pieces(number)
-                start, end = pieces.searchsorted(segment.first[file : file + 2])
-                if start < end:
-                    match_runs(counter, runs_of(segment, pieces[start:end]), found, wanted)
+                for runs in self._runs_of(number, file):
+                    match_runs(self.scanner.counter, runs, found, wanted)
             if found and self.request.counting == "files":
                 found = {file: int(segment.status[file, 1])}
             self._table.add_others([Found(shown, value) for value in found.values()])
+
+    def _candidate_aliases(self) -> list[tuple[str, Place]]:
+        """Links to files that could hold a match; asked together, for a tree may have many."""
+        aliases = list(self._overlay.aliases())
+        if self.request.pattern.multiline or not aliases:
+            return aliases
+        spans = np.array([self._span(*place) for _, place in aliases]).T
+        first, past = (self._candidates.pieces.searchsorted(ends) for ends in spans)
+        return [aliases[at] for at in np.flatnonzero(first < past).tolist()]
+
+    def _span(self, number: int, file: int) -> tuple[int, int]:
+        """The pieces of a file, among those of all segments."""
+        ground = self._view.snapshot.ground
+        first, base = ground.segments[number].first, ground.pieces[number][0]
+        return base + int(first[file]), base + int(first[file + 1])
+
+    def _runs_of(self, number: int, file: int) -> Iterable[Runs]:
+        """The candidates of one file."""
+        pieces = self._candidates.pieces
+        start, end = pieces.searchsorted(self._span(number, file))
+        return self._view.snapshot.ground.runs(pieces[start:end]).values()
 
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -224,7 +250,7 @@ class IndexedScan:
         except Damaged as error:
             self._damaged(error)
             return None
-        return PackText(segment, place.file, self._candidates.pieces(place.segment))
+        return PackText(segment, place.file, self._candidates.pieces_of(place.segment))
 
     def confirm(self, shown: Sequence[str]) -> list[str]:
         """Those of some found files that are not on disk what they are in the index.
@@ -233,8 +259,7 @@ class IndexedScan:
         list of tens of thousands the first are looked at: the rest would take longer than the
         search, and has the bound that such writes have anyway.
         """
-        first = shown[: limits.CONFIRMED_FILES]
-        return [name for name in first if not self._is_as_known(name)]
+        return [name for name in shown[: limits.CONFIRMED_FILES] if not self._is_as_known(name)]
 
     def _place(self, shown: str) -> Place | None:
         return self._table.place(shown) or self._overlay.alias(shown)
@@ -251,15 +276,3 @@ class IndexedScan:
 def _stop(cancelled: Flag) -> None:
     if cancelled:
         raise Cancelled("The search was cancelled")
-
-
-def _together(parts: Any) -> dict[int, int]:
-    """Counts of files joined; a large file may be in two portions."""
-    found: dict[int, int] = {}
-    for part in parts:
-        if not found.keys() & part.keys():
-            found.update(part)
-            continue
-        for file, value in part.items():
-            found[file] = found.get(file, 0) + value
-    return found

@@ -19,8 +19,8 @@
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
 A pack holds what `search.haystack.lines_of` gives, so a search in it is a search in the file.
-A file is cut into pieces of at most 32 KB at `\\n` (a longer line is a piece of its own), so a
-line is always decided inside one piece. Neighbouring small pieces share a block, also of 32 KB,
+A file is cut into pieces of at most 16 KB at `\\n` (a longer line is a piece of its own), so a
+line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
 matched. One that is never a candidate need not be: its grams were.
@@ -45,7 +45,7 @@ from flashgrep.index.postings import bitmap_bytes, marked
 from flashgrep.search.request import walk_key
 
 MAGIC: Final = b"flashsg1"
-BLOCK_BYTES: Final = 32 * 1024
+BLOCK_BYTES: Final = 16 * 1024
 MOST_BLOCKS: Final = 65_535
 BINARY: Final = 1
 UNENDED: Final = 2
@@ -76,12 +76,14 @@ class Damaged(Exception):
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path}: {what}")
         self.path = path
+        self.what = what
 
 
 class Segment:
     """An open segment, mapped."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, is_checked: bool = False) -> None:
+        """`is_checked` says that another process has, a moment ago, all but the pack."""
         self.path = path
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -93,6 +95,8 @@ class Segment:
         self.size = status.st_size
         self._view = memoryview(self.buffer)
         self._sections = self._header()
+        if not is_checked:
+            self._check_sections()
         arrays = {name: self._array(name) for name in TYPES}
         self.names = self._bytes("names")
         self.name_ends = arrays["name_ends"]
@@ -112,7 +116,7 @@ class Segment:
         if bytes(self._bytes("pack")[:1]) != b"\n":
             raise Damaged(path, "the pack is damaged")
         self.marked: Numbers = np.flatnonzero(arrays["marks"])
-        self._block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
+        self.block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
         self._trusted = np.zeros(self.pieces, bool)
         self._is_trusted = False
         self.release()  # checking has touched everything, and little of it is needed soon
@@ -135,10 +139,10 @@ class Segment:
         return walk_key("", self.name(0)), walk_key("", self.name(self.files - 1))
 
     @cached_property
-    def _paths(self) -> tuple[str, list[int]]:
-        """All paths in one text, and where each begins there: answers name files by the thousand.
+    def paths(self) -> tuple[str, list[int]]:
+        """All files' paths in one text, and where each begins there.
 
-        Of these 40 bytes a file; a list of the paths themselves would be three times that.
+        Answers name files by the thousand, and a list of the paths would take three times as much.
         """
         text, ends = bytes(self.names), [0, *self.name_ends.tolist()]
         if text.isascii():
@@ -149,12 +153,12 @@ class Segment:
 
     def name(self, file: int) -> str:
         """A file's path, as names of the tree."""
-        paths, starts = self._paths
+        paths, starts = self.paths
         return paths[starts[file] : starts[file + 1]]
 
     def all_names(self) -> list[str]:
         """Every file's path."""
-        paths, starts = self._paths
+        paths, starts = self.paths
         return [paths[a:b] for a, b in pairwise(starts)]
 
     def span(self, file: int) -> tuple[int, int]:
@@ -182,10 +186,6 @@ class Segment:
         if not len(self.keys):
             return first, first
         return first, first + (self.keys[np.minimum(first, len(self.keys) - 1)] == lows)
-
-    def pieces_in(self, blocks: Numbers) -> Numbers:
-        """The pieces of some blocks."""
-        return numbers(self._block_firsts[blocks], self._block_firsts[blocks + 1])
 
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""
@@ -229,12 +229,14 @@ class Segment:
         if len(head) != length or checksum != LENGTH.pack(zlib.crc32(head)):
             raise Damaged(self.path, "the header is damaged")
         sections: dict[str, list[int]] = json.loads(head)["sections"]
-        for name, (offset, size, crc) in sections.items():
-            if offset + size > self.size:
-                raise Damaged(self.path, "cut short")
-            if name != "pack" and zlib.crc32(view[offset : offset + size]) != crc:
-                raise Damaged(self.path, f"{name} is damaged")
+        if any(offset + size > self.size for offset, size, _ in sections.values()):
+            raise Damaged(self.path, "cut short")
         return sections
+
+    def _check_sections(self) -> None:
+        for name, (_, _, crc) in self._sections.items():
+            if name != "pack" and zlib.crc32(self._bytes(name)) != crc:
+                raise Damaged(self.path, f"{name} is damaged")
 
     def _bytes(self, name: str) -> memoryview:
         offset, size, _ = self._sections[name]

@@ -11,14 +11,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from flashgrep.index.ground import Ground, ground
 from flashgrep.index.segment import Mask, Segment
 from flashgrep.search.request import walk_key
 from flashgrep.workspace.finding import Entry
 
+NO_GROUND: Final = ground(())
 ROOM: Final = 1 << 20
 """Files of later segments that fit between two files of the base."""
 
@@ -53,6 +56,12 @@ class Snapshot:
     alive: tuple[Mask, ...]
     ranks: tuple[Any, ...]
     """Per segment and file, a number that sorts all files in walk order."""
+    ground: Ground = NO_GROUND
+
+    @cached_property
+    def all_alive(self) -> Mask:
+        """Which of all files, numbered through, stand for the disk."""
+        return np.concatenate([np.zeros(0, bool), *self.alive])
 
     def find(self, name: str) -> Iterable[Place]:
         """Every place a name has in the segments, dead ones included."""
@@ -126,7 +135,7 @@ EMPTY: Final = Snapshot((), 0, (), ())
 
 def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> Snapshot:
     """Put segments together; files are ranked once, here."""
-    draft = Snapshot(tuple(segments), base, tuple(alive), ())
+    draft = Snapshot(tuple(segments), base, tuple(alive), (), ground(segments))
     ranks: list[Any] = []
     before = 0
     for segment in segments[:base]:

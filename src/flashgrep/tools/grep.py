@@ -175,16 +175,18 @@ class _Query:
         """A file as the answer names it: relative to the root, or as the caller named it."""
         return self.path if self.is_file else printable(shown)
 
+    def _labels(self, files: list[Found]) -> list[str]:
+        return [self.path] if self.is_file else names.shown_paths([file.shown for file in files])
+
     def _files(self, found: Sequence[Found]) -> str:
         budget = self._budget()
         page = found[self.offset :]
         if self.limit:
             page = page[: self.limit]
-        is_count, label = self.mode == "count", self._label
         for at in range(0, len(page), _AT_ONCE):
             files = list(page[at : at + _AT_ONCE])
-            labels = [label(file.shown) for file in files]
-            if is_count:
+            labels = self._labels(files)
+            if self.mode == "count":
                 labels = [f"{name}:{file.value}" for name, file in zip(labels, files, strict=True)]
             taken = budget.take_first(labels)
             self.named += [file.shown for file in files[:taken]]

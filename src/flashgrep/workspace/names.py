@@ -43,9 +43,16 @@ def shown(name: bytes) -> str:
 
 def shown_path(path: str) -> str:
     """The printable form of a path that was read from a directory."""
-    if path.isascii() and path.isprintable() and "\\" not in path:
-        return path  # by far the most, and lists of files are long
-    return shown(path.encode("utf-8", "surrogateescape"))
+    return path if _is_plain(path) else shown(path.encode("utf-8", "surrogateescape"))
+
+
+def shown_paths(paths: list[str]) -> list[str]:
+    """The printable forms of many: most lists have nothing to escape, and are long."""
+    return paths if _is_plain("".join(paths)) else list(map(shown_path, paths))
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and "\\" not in text
 
 
 def _escaped(character: str) -> str:

@@ -1,0 +1,118 @@
+"""The segments of a snapshot numbered through: blocks, pieces and files as if there were but one.
+
+What a query of the index costs is calls into numpy, and there are as many for ten segments as for
+one, if they are asked together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from flashgrep.index.matching import Runs
+from flashgrep.index.segment import Mask, Numbers, Segment, numbers
+
+Stretch = tuple[int, int]
+
+_LONGEST: Final = 64
+"""Pieces that are matched in one call: RE2 cannot be cancelled."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where the parts of each segment stand among those of all."""
+
+    segments: tuple[Segment, ...]
+    blocks: list[Stretch]
+    """Each from a multiple of eight on, so that bitmaps of all segments can be read as one."""
+    pieces: list[Stretch]
+    files: list[Stretch]
+    block_firsts: Any
+    """Per block its first piece, and one past the last."""
+    owners: Any
+    """Per piece its file."""
+    marked: Numbers
+    """Pieces that hold a character that folds to an ASCII letter."""
+
+    @property
+    def block_count(self) -> int:
+        return len(self.block_firsts) - 1
+
+    @property
+    def file_count(self) -> int:
+        return self.files[-1][1] if self.files else 0
+
+    def pieces_in(self, blocks: Mask) -> Numbers:
+        """The pieces of some blocks."""
+        held = blocks.nonzero()[0]
+        return numbers(self.block_firsts[held], self.block_firsts[held + 1])
+
+    def runs(self, pieces: Numbers) -> dict[int, Runs]:
+        """The stretches of some pieces, by segment."""
+        if not len(pieces):
+            return {}
+        bounds = pieces.searchsorted([first for first, _ in self.pieces])
+        firsts, pasts = _stretches_of(pieces, bounds[bounds < len(pieces)])
+        cuts = [*firsts.searchsorted([first for first, _ in self.pieces]).tolist(), len(firsts)]
+        return {
+            number: Runs(self.segments[number], firsts[at:past] - base, pasts[at:past] - base)
+            for number, ((at, past), (base, _)) in enumerate(
+                zip(pairwise(cuts), self.pieces, strict=True)
+            )
+            if at < past
+        }
+
+    def places(self, files: Numbers) -> Iterator[tuple[int, int]]:
+        """The segment of each of some files, and its number there."""
+        firsts = [first for first, _ in self.files]
+        segments = np.searchsorted(firsts, files, "right") - 1
+        for number, file in zip(segments.tolist(), files.tolist(), strict=True):
+            yield number, file - firsts[number]
+
+
+def _stretches_of(pieces: Numbers, bounds: Any) -> tuple[Numbers, Numbers]:
+    """Neighbouring pieces joined, but not over a bound, and not too many."""
+    place = np.arange(len(pieces))
+    begins = np.ones(len(pieces), bool)
+    np.not_equal(pieces[1:], pieces[:-1] + 1, out=begins[1:])
+    begins[bounds] = True
+    # Counted from the stretch's begin, every so many pieces another one begins.
+    begin = np.maximum.accumulate(np.where(begins, place, 0))
+    begins |= (place - begin) % _LONGEST == 0
+    firsts = begins.nonzero()[0]
+    lasts = np.append(firsts[1:], len(pieces)) - 1
+    return pieces[firsts], pieces[lasts] + 1
+
+
+def ground(segments: Sequence[Segment]) -> Ground:
+    """Number segments through."""
+    blocks = _numbered([8 * segment.bitmap_bytes for segment in segments])
+    pieces = _numbered([segment.pieces for segment in segments])
+    files = _numbered([segment.files for segment in segments])
+    firsts = [np.zeros(0, np.int64)]
+    for segment, (base, past), (first, last) in zip(segments, blocks, pieces, strict=True):
+        part = np.full(past - base, last, np.int64)
+        part[: segment.blocks] = first + segment.block_firsts[:-1]
+        firsts.append(part)
+    places = list(zip(segments, pieces, files, strict=True))
+    return Ground(
+        tuple(segments),
+        blocks,
+        pieces,
+        files,
+        np.append(np.concatenate(firsts), pieces[-1][1] if pieces else 0),
+        _joined([segment.owners.astype(np.int64) + file for segment, _, (file, _) in places]),
+        _joined([segment.marked + piece for segment, (piece, _), _ in places]),
+    )
+
+
+def _numbered(counts: list[int]) -> list[Stretch]:
+    return list(pairwise(accumulate(counts, initial=0)))
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate([np.zeros(0, np.int64), *parts])

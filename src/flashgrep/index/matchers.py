@@ -1,0 +1,168 @@
+"""The processes that help a search match: one for every core but the server's own.
+
+They are there from the moment the index is ready, and sleep. A search takes those that are idle,
+gives each a share, and does one itself; where none is idle it does everything. One that does not
+come back after a cancel is killed, and another takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from typing import Final
+
+import numpy as np
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled, IOFailure
+from flashgrep.index.matching import Hits, Work, matched
+from flashgrep.index.matching_worker import packed
+from flashgrep.index.segment import Damaged
+from flashgrep.search.counting import Counter
+from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pool import Worker, WorkerDied
+from flashgrep.search.scan import Flag
+
+_MODULE: Final = "flashgrep.index.matching_worker"
+
+
+class Matchers:
+    """Matching processes, handed out to one search at a time."""
+
+    def __init__(self, count: int | None = None) -> None:
+        cores = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+        self._count = cores - 1 if count is None else count
+        self._lock = threading.Lock()
+        self._starting: list[Worker] = []
+        self._idle: list[Worker] = []
+        self._closed = False
+
+    def start(self) -> None:
+        """Start the processes; they are used once they have said that they are there."""
+        with self._lock:
+            while not self._closed and self._count > 0:
+                self._count -= 1
+                self._begin()
+
+    def close(self) -> None:
+        """End those that are idle; one at work ends when it comes back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle, self._starting = self._idle + self._starting, [], []
+        for worker in idle:
+            worker.stop()
+
+    def release(self) -> None:
+        """Let idle ones give their mapped pages back."""
+        with self.some() as workers:
+            for worker in list(workers):
+                try:
+                    worker.send(("release",))
+                except WorkerDied:
+                    self._replace(workers, worker)
+
+    def match(
+        self,
+        pattern: PatternSpec,
+        counter: Counter,
+        in_each: bool,
+        work: Sequence[Work],
+        cancelled: Flag,
+    ) -> list[Hits]:
+        """Match everything, in shares; what each of `work` found, in order."""
+        with self.some() as workers:
+            shares = _shares(work, len(workers) + 1)
+            asked: list[tuple[Worker, Sequence[Work]]] = []
+            try:
+                for worker, share in zip(list(workers), shares[1:], strict=True):
+                    order = [packed(each) for each in share]
+                    worker.send(("match", astuple(pattern), counter.counting, in_each, order))
+                    asked.append((worker, share))
+                hits = list(_here(counter, in_each, shares[0], cancelled))
+                while asked:
+                    worker, share = asked[0]
+                    hits += _received(worker, lambda: bool(cancelled))
+                    asked.pop(0)
+            except WorkerDied:
+                hits = list(_here(counter, in_each, work, cancelled))
+            finally:
+                for worker, _ in asked:
+                    self._replace(workers, worker)
+        return hits
+
+    @contextmanager
+    def some(self) -> Iterator[list[Worker]]:
+        """The processes that are idle; those left in the list are idle again afterwards."""
+        with self._lock:
+            self._welcome()
+            taken, self._idle = self._idle, []
+        try:
+            yield taken
+        finally:
+            with self._lock:
+                self._idle += [] if self._closed else taken
+            if self._closed:
+                for worker in taken:
+                    worker.stop()
+
+    def _replace(self, workers: list[Worker], worker: Worker) -> None:
+        workers.remove(worker)
+        worker.stop(kill=True)
+        with self._lock:
+            if not self._closed:
+                self._begin()
+
+    def _begin(self) -> None:
+        worker = Worker(_MODULE)
+        worker.send(("hello",))
+        self._starting.append(worker)
+
+    def _welcome(self) -> None:
+        """Take in the processes that have started meanwhile."""
+        for worker in [each for each in self._starting if _is_readable(each)]:
+            self._starting.remove(worker)
+            try:
+                worker.receive()
+                self._idle.append(worker)
+            except WorkerDied:
+                worker.stop(kill=True)
+
+
+def _is_readable(worker: Worker) -> bool:
+    poll = select.poll()
+    poll.register(worker.out, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
+    """The work cut into so many stretches of about the same size."""
+    sizes = np.cumsum([each.size for each in work]) if len(work) else np.zeros(0, np.int64)
+    total = int(sizes[-1]) if len(sizes) else 0
+    cuts = [int(np.searchsorted(sizes, total * part / count, "right")) for part in range(1, count)]
+    return [work[first:past] for first, past in zip([0, *cuts], [*cuts, len(work)], strict=True)]
+
+
+def _here(counter: Counter, in_each: bool, work: Sequence[Work], cancelled: Flag) -> Iterator[Hits]:
+    for each in work:
+        if cancelled:
+            raise Cancelled("The search was cancelled")
+        yield matched(counter, each, in_each)
+
+
+def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits]:
+    answer = worker.receive_unless(stopped)
+    if answer is None:
+        raise Cancelled("The search was cancelled")
+    kind, *rest = answer
+    if kind == "damaged":
+        raise Damaged(*rest)
+    if kind == "failed":
+        raise IOFailure(f"A part of the index could not be searched: {rest[0]}")
+    return [
+        (np.frombuffer(files, np.int64), np.frombuffer(counts, np.int64))
+        for files, counts in rest[0]
+    ]
