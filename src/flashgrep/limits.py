@@ -210,8 +210,10 @@ BUILDERS: Final = 4
 INDEX_PORTION_BYTES: Final = 4 * MIB
 """Candidate text that is matched before a cancel is looked for."""
 
-INDEX_SHARED_SECONDS: Final = 5e-3
-"""What is matched in less than this is not shared out: handing it over takes half a millisecond."""
+INDEX_SHARED_BYTES: Final = 2 * MIB
+INDEX_SHARED_SECONDS: Final = 4e-3
+"""Candidate text is shared out among processes if it is more than this and takes longer than that:
+handing it over takes a millisecond."""
 
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""

@@ -12,7 +12,7 @@ from flashgrep.index.words import (
     LONGEST_PART,
     compounds,
     parts,
-    split_text,
+    spaced,
     tokens,
 )
 
@@ -46,28 +46,24 @@ def test_a_text_has_these_words(text: str, expected: str, whole: str) -> None:
     assert compounds(text.encode()) == whole.split()
 
 
-@given(TEXT | st.text(max_size=40))
-def test_splitting_at_once_gives_the_same_words(text: str) -> None:
-    data = text.encode("utf-8", "replace")
-    spaced, whole = split_text(data)
-    assert tokens(spaced) == parts(data)
-    kept = [word for word in whole.split(b" ") if word and len(word) <= LONGEST_COMPOUND]
-    assert [word.decode("utf-8", "replace").lower() for word in kept] == compounds(data)
+@given(TEXT | st.text(max_size=40), st.booleans())
+def test_splitting_at_once_gives_the_same_words(text: str, is_long: bool) -> None:
+    data = text.encode("utf-8", "replace") + b" aB" * (400 * is_long)
+    assert tokens(spaced(data)) == parts(data)
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_can_be_split(data: bytes) -> None:
-    spaced, whole = split_text(data)
-    assert tokens(spaced) == parts(data)
-    assert isinstance(whole, bytes)
+@given(st.binary(max_size=60), st.booleans())
+def test_any_bytes_can_be_split(data: bytes, is_long: bool) -> None:
+    data += b" aB" * (400 * is_long)
+    assert tokens(spaced(data)) == parts(data)
 
 
-@given(TEXT)
-def test_the_index_counts_the_same_words(text: str) -> None:
+@given(TEXT, st.booleans())
+def test_the_index_counts_the_same_words(text: str, is_long: bool) -> None:
     by_parts, by_whole = analyzers()
-    spaced, whole = (piece.decode("utf-8", "replace") for piece in split_text(text.encode()))
-    assert by_parts.analyze(spaced) == parts(text.encode())
-    assert by_whole.analyze(whole) == compounds(text.encode())
+    data = text.encode() + b" aB" * (400 * is_long)
+    assert by_parts.analyze(spaced(data).decode("utf-8", "replace")) == parts(data)
+    assert by_whole.analyze(" ".join(compounds(data))) == compounds(data)
 
 
 def test_what_is_too_long_is_no_word() -> None:

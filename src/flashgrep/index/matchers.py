@@ -82,13 +82,13 @@ class Matchers:
                     order = [packed(each) for each in share]
                     worker.send(("match", astuple(pattern), counter.counting, in_each, order))
                     asked.append((worker, share))
-                hits = list(_here(counter, in_each, shares[0], cancelled))
+                hits = list(matched_here(counter, in_each, shares[0], cancelled))
                 while asked:
                     worker, share = asked[0]
                     hits += _received(worker, lambda: bool(cancelled))
                     asked.pop(0)
             except WorkerDied:
-                hits = list(_here(counter, in_each, work, cancelled))
+                hits = list(matched_here(counter, in_each, work, cancelled))
             finally:
                 for worker, _ in asked:
                     self._replace(workers, worker)
@@ -146,7 +146,10 @@ def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
     return [work[first:past] for first, past in zip([0, *cuts], [*cuts, len(work)], strict=True)]
 
 
-def _here(counter: Counter, in_each: bool, work: Sequence[Work], cancelled: Flag) -> Iterator[Hits]:
+def matched_here(
+    counter: Counter, in_each: bool, work: Sequence[Work], cancelled: Flag
+) -> Iterator[Hits]:
+    """Match everything in this thread."""
     for each in work:
         if cancelled:
             raise Cancelled("The search was cancelled")

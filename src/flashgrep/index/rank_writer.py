@@ -12,6 +12,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from flashgrep.index.ranked import (
     write_manifest,
 )
 from flashgrep.index.segment import BINARY, Damaged, Segment
-from flashgrep.index.words import split_text
+from flashgrep.index.words import compounds, spaced
 from flashgrep.search.worker import read_message, write_message
 
 if TYPE_CHECKING:
@@ -85,19 +86,20 @@ def _cut(text: bytes) -> Iterator[bytes]:
 
 def text_fields(path: str, text: bytes) -> dict[str, str]:
     """The text fields of a document."""
-    body, whole = split_text(text)
     defined = b"\n".join(name for _, name in landmarks(text, 0, len(text)))
-    place = PurePosixPath(path)
-    names = (str(place.stem), str(place.parent))
-    name, directories = (split_text(os.fsencode(part))[0] for part in names)
-    found = {
-        "body": body,
-        "whole": whole,
-        "defs": split_text(defined)[0],
-        "name": name,
-        "path": directories,
+    directories, name = os.path.split(path)
+    return {
+        "body": spaced(text).decode("utf-8", "replace"),
+        "whole": " ".join(compounds(defined)),
+        "defs": spaced(defined).decode("utf-8", "replace"),
+        "name": _parts_of(PurePosixPath(name).stem),
+        "path": _parts_of(directories),
     }
-    return {field: value.decode("utf-8", "replace") for field, value in found.items()}
+
+
+@lru_cache(1024)
+def _parts_of(path: str) -> str:
+    return spaced(os.fsencode(path)).decode("utf-8", "replace")
 
 
 def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> tantivy.Document:

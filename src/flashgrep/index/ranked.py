@@ -11,8 +11,8 @@ that are shown are found in their text, which is then as fresh as the disk. Docu
 were measured too: half as much again on disk, and worse answers (docs/design.md).
 
     body     parts of words (see `words`), with frequencies
-    whole    words of several parts, as a whole, without
     defs     names that look defined here (see `landmarks`), as parts
+    whole    those names that have several parts, as a whole, without frequencies
     name     the file's own name, without extension     path    its directories
     segment, file, piece     which segment and file it is of, and which piece of that
 
@@ -43,7 +43,7 @@ from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART
 if TYPE_CHECKING:
     import tantivy
 
-VERSION: Final = 1
+VERSION: Final = 2
 MANIFEST: Final = "manifest.json"
 META: Final = "meta.json"
 VIEW_PREFIX: Final = "view-"

@@ -17,7 +17,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.listing import identity
-from flashgrep.index.matchers import Matchers
+from flashgrep.index.matchers import Matchers, matched_here
 from flashgrep.index.matching import (
     Hits,
     Runs,
@@ -154,14 +154,12 @@ class IndexedScan:
         in_each = first.size < limits.INDEX_EACH_BYTES * len(files)
         left = sum(portion.size for portion in work[1:])
         self.matched_bytes += first.size + left
-        if took * left < limits.INDEX_SHARED_SECONDS * first.size:
-            rest = []
-            for portion in work[1:]:
-                _stop(cancelled)
-                rest.append(matched(counter, portion, in_each))
-        else:
+        is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
+        if left > limits.INDEX_SHARED_BYTES and is_slow:
             pattern = self.request.pattern
             rest = matchers.match(pattern, counter, in_each, work[1:], cancelled)
+        else:
+            rest = list(matched_here(counter, in_each, work[1:], cancelled))
         return [(files, counts), *rest]
 
     def _add(self, number: int, parts: list[Hits]) -> None:
