@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import example, given, settings
 
-from flashgrep.search.counting import Counter, matching_lines
+from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import lines_of
 from flashgrep.search.literals import needs_newline, required_literals
 from flashgrep.search.matcher import LineMatcher
@@ -21,7 +21,7 @@ CASES = 50_000 if os.environ.get("FLASHGREP_HEAVY") else 1_000
 def fast_lines(spec: PatternSpec, text: bytes) -> list[int]:
     """Line numbers as the matcher finds them in the prepared buffer."""
     buffer = lines_of(text)
-    found = matching_lines(LineMatcher(spec), (buffer, 0, len(buffer)))
+    found = LineMatcher(spec).lines(buffer, 0, len(buffer))
     return [buffer.count(b"\n", 0, start) for start, _ in found]
 
 

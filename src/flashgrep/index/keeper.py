@@ -335,13 +335,16 @@ class Keeper:
 
     def _work(self) -> None:
         try:
+            store = Store(self._directory)
+            self._begin_to_watch()
+            if store.is_large():
+                self._tracker.expect_listing()  # they start while the segments are looked through
             builders = Builders(self._tracker, lambda: self._stopping)
-            folder = Folder(Store(self._directory), self._tracker, builders, self._told)
+            folder = Folder(store, self._tracker, builders, self._told)
         except (OSError, Damaged) as error:
             self._give_up(f"the index cannot be kept: {error}")
             return
         try:
-            self._begin_to_watch()
             self._keep(folder)
         except Cancelled:
             log.debug("the index stops")

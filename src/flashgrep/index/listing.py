@@ -174,50 +174,76 @@ def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
 # ── in processes ────────────────────────────────────────────────────────────────────────────────
 
 
-def list_tree(lister: Lister, waiting: list[Waiting], stopped: Callable[[], bool]) -> Tree:
-    """List directories and everything below them, here or on every core."""
+def start_workers(inotify: Inotify | None) -> list[Worker]:
+    """The processes of a listing: one for every core but our own."""
+    inherited = (inotify.fd,) if inotify is not None else ()
+    count = min(len(os.sched_getaffinity(0)), limits.BUILDERS) - 1
+    return [Worker(MODULE, inherited) for _ in range(count)]
+
+
+def list_tree(
+    lister: Lister,
+    waiting: list[Waiting],
+    stopped: Callable[[], bool],
+    started: list[Worker] | None = None,
+) -> Tree:
+    """List directories and everything below them, here or on every core.
+
+    `started` are processes for it, where somebody knew before that it would take long.
+    """
     deadline = time.monotonic() + limits.LIST_INLINE_SECONDS
-    tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
-    if stopped():
-        raise Cancelled("stopped")
-    if rest:
-        _Shared(lister, stopped).run(rest, tree)
+    try:
+        tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
+        if stopped():
+            raise Cancelled("stopped")
+        if rest:
+            workers = start_workers(lister.inotify) if started is None else started
+            started = workers
+            _Shared(lister, stopped, workers).run(rest, tree)
+    finally:
+        for worker in started or ():
+            worker.stop(kill=True)
     return tree
 
 
 class _Shared:
-    """One listing shared out to processes."""
+    """One listing shared out to processes; what they leave is done here."""
 
-    def __init__(self, lister: Lister, stopped: Callable[[], bool]) -> None:
+    def __init__(self, lister: Lister, stopped: Callable[[], bool], workers: list[Worker]) -> None:
         scope = lister.scope
         reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
-        self._fd = -1 if lister.inotify is None else lister.inotify.fd
-        self._place = (astuple(reach), lister.root, self._fd, lister.above)
+        fd = -1 if lister.inotify is None else lister.inotify.fd
+        self._place = (astuple(reach), lister.root, fd, lister.above)
+        self._lister = lister
         self._stopped = stopped
+        self._workers = workers
         self._waiting: list[Waiting] = []
-        self._count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
 
     def run(self, waiting: list[Waiting], tree: Tree) -> None:
         self._waiting = waiting
-        inherited = (self._fd,) if self._fd >= 0 else ()
-        workers = [Worker(MODULE, inherited) for _ in range(self._count)]
         busy: dict[int, Worker] = {}
         try:
             while self._waiting or busy:
                 if self._stopped():
                     raise Cancelled("stopped")
-                self._hand_out(workers, busy)
+                self._hand_out(self._workers, busy)
+                self._list_here(tree)
                 self._take_in(busy, tree)
         except WorkerDied:
             raise OSError("a listing process died; is there enough memory?") from None
-        finally:
-            for worker in workers:
-                worker.stop(kill=True)
+
+    def _list_here(self, tree: Tree) -> None:
+        share, self._waiting = self._waiting[-_SHARE:], self._waiting[:-_SHARE]
+        if share:
+            deadline = time.monotonic() + limits.SLICE_SECONDS
+            part, rest = self._lister.run(share, lambda: time.monotonic() > deadline)
+            tree.take(part)
+            self._waiting += rest
 
     def _hand_out(self, workers: list[Worker], busy: dict[int, Worker]) -> None:
         for worker in workers:
             if self._waiting and worker.out not in busy:
-                count = max(1, min(_SHARE, len(self._waiting) // (2 * self._count)))
+                count = max(1, min(_SHARE, len(self._waiting) // 2))
                 share, self._waiting = self._waiting[-count:], self._waiting[:-count]
                 worker.send((self._place, [tuple(place) for place in share]))
                 busy[worker.out] = worker
@@ -226,7 +252,7 @@ class _Shared:
         poll = select.poll()
         for out in busy:
             poll.register(out, select.POLLIN)
-        for out, _ in poll.poll(100):
+        for out, _ in poll.poll(0 if self._waiting else 100):
             answered = busy.pop(out).receive()
             if answered[0] == "failed":
                 raise OSError(answered[1])

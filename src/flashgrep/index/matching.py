@@ -16,6 +16,7 @@ import numpy as np
 
 from flashgrep.index.segment import Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
+from flashgrep.search.matcher import Span
 from flashgrep.search.pattern import UNANCHORED
 
 Hits = tuple[Numbers, Numbers]
@@ -117,6 +118,21 @@ def match_each(match: Any, runs: Runs) -> list[int]:
         for file, start, end in zip(*runs.by_file, strict=True)
         if -1 < match(UNANCHORED, buffer, start, end)[0][0] < end
     ]
+
+
+def match_lines(counter: Counter, runs: Runs, found: dict[int, list[Span]], wanted: int) -> None:
+    """Find the matching lines of the files in some stretches, until `wanted` if that is not 0."""
+    segment = runs.segment
+    segment.check_all(runs.firsts, runs.pasts)
+    buffer, (starts, owners, _) = segment.buffer, segment.lists
+    left = wanted or -1
+    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        for line in counter.lines(buffer, starts[first], starts[past]):
+            file = owners[bisect_right(starts, line[0], first, past) - 1]
+            found.setdefault(file, []).append(line)
+            left -= 1
+            if left == 0:
+                return
 
 
 def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int) -> None:

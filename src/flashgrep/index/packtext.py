@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 
 from flashgrep.index.segment import Numbers, Segment
 from flashgrep.search.haystack import Region
+from flashgrep.search.matcher import Span
 
 
 class PackText:
     """The text of a file of a segment."""
 
-    def __init__(self, segment: Segment, file: int, candidates: Numbers) -> None:
-        """`candidates` are the pieces of the segment that could hold a match."""
+    def __init__(
+        self, segment: Segment, file: int, candidates: Numbers, lines: list[Span] | None
+    ) -> None:
+        """`candidates` are the pieces of the segment that could hold a match.
+
+        `lines` are the places in the segment of the lines that match, where they are known.
+        """
         self._segment = segment
         self._file = file
         self._candidates = candidates
+        self._lines = lines
 
-    def regions(self, wanted: list[tuple[int, int]] | None) -> Iterator[tuple[int, Region]]:
+    def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
+        if self._lines is None:
+            for piece in self._candidate_pieces():
+                yield *self._region(piece), None
+            return
+        starts, _, _ = self._segment.lists
+        first, past = self._pieces
+        at = lambda line: bisect_right(starts, line[0], first, past) - 1  # noqa: E731
+        for piece, lines in groupby(self._lines, at):
+            start = starts[piece]
+            own = [(begin - start, end - start) for begin, end in lines]
+            yield *self._region(piece), own
+
+    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
+        for piece in self._holding(wanted):
+            yield self._region(piece)
+
+    def _region(self, piece: int) -> tuple[int, Region]:
         segment = self._segment
-        for piece in self._candidate_pieces() if wanted is None else self._holding(wanted):
-            segment.check(piece, piece + 1)
-            data = segment.buffer[int(segment.starts[piece]) : int(segment.ends[piece])]
-            yield int(segment.lines[piece]), (data, 0, len(data))
+        segment.check(piece, piece + 1)
+        data = segment.buffer[int(segment.starts[piece]) : int(segment.ends[piece])]
+        return int(segment.lines[piece]), (data, 0, len(data))
 
     def whole(self) -> bytes:
         return self._segment.text(self._file)

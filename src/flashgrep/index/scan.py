@@ -8,6 +8,7 @@ but not wrong.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
@@ -24,6 +25,7 @@ from flashgrep.index.matching import (
     Texts,
     Work,
     as_hits,
+    match_lines,
     match_runs,
     match_texts,
     matched,
@@ -37,6 +39,7 @@ from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
 from flashgrep.search.excerpt import Text
+from flashgrep.search.matcher import Span
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
 from flashgrep.search.scan import Flag, Report, Scan
@@ -61,6 +64,8 @@ class IndexedScan:
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
         self.matched_bytes = 0
+        self._lines: dict[Place, list[Span]] = {}
+        """Where matching lines were found, as far as anybody asked for lines."""
         self._view = view
         self._tracker = tracker
         self._root = root
@@ -108,23 +113,35 @@ class IndexedScan:
         self._under_other_names(wanted)
 
     def _until(self, wanted: int, order: list[int], cancelled: Flag) -> None:
-        """Match lines in the order of the walk until enough are found."""
+        """Match in the order of the walk until enough is found."""
         left, runs = wanted, self._runs()
         for number in order:
             if number not in runs:
                 continue
-            found: dict[int, int] = {}
             is_base = number < self._view.snapshot.base
+            counts: Counter[int] = Counter()
             for portion in runs[number].portions(limits.INDEX_INLINE_BYTES):
                 _stop(cancelled)
                 self.matched_bytes += portion.size
-                match_runs(self.scanner.counter, portion, found, left if is_base else 0)
-                if is_base and sum(found.values()) >= left:
+                counts.update(self._counted(number, portion, left if is_base else 0))
+                if is_base and counts.total() >= left:
                     break
-            self._add(number, [as_hits(found)])
-            left -= sum(found.values()) if is_base else 0
+            self._add(number, [as_hits(counts)])
+            left -= counts.total() if is_base else 0
             if left <= 0:
                 return
+
+    def _counted(self, number: int, portion: Runs, wanted: int) -> dict[int, int]:
+        """Counts by file, of about `wanted` at least; the places of lines are kept to be shown."""
+        if self.request.counting == "lines":
+            lines: dict[int, list[Span]] = {}
+            match_lines(self.scanner.counter, portion, lines, wanted)
+            for file, spans in lines.items():
+                self._lines.setdefault(Place(number, file), []).extend(spans)
+            return {file: len(spans) for file, spans in lines.items()}
+        found: dict[int, int] = {}
+        match_runs(self.scanner.counter, portion, found, wanted)
+        return found
 
     def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
         """Match all candidates of all segments."""
@@ -248,7 +265,8 @@ class IndexedScan:
         except Damaged as error:
             self._damaged(error)
             return None
-        return PackText(segment, place.file, self._candidates.pieces_of(place.segment))
+        pieces, lines = self._candidates.pieces_of(place.segment), self._lines.get(place)
+        return PackText(segment, place.file, pieces, lines)
 
     def confirm(self, shown: Sequence[str]) -> list[str]:
         """Those of some found files that are not on disk what they are in the index.

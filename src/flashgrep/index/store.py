@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest"
+_LARGE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")
 
 
@@ -156,6 +157,10 @@ class Store:
             if ".seg" in entry.name and entry.name not in names:
                 with suppress(OSError):
                     os.unlink(entry.path)
+
+    def is_large(self) -> bool:
+        """Whether the tree in it takes processes to list."""
+        return self.size() > _LARGE_BYTES
 
     def size(self) -> int:
         """Bytes on disk."""

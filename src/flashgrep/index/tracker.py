@@ -24,7 +24,16 @@ from flashgrep.index.inotify import (
     Event,
     Inotify,
 )
-from flashgrep.index.listing import Lister, Rules, Tree, Waiting, joined, list_tree
+from flashgrep.index.listing import (
+    Lister,
+    Rules,
+    Tree,
+    Waiting,
+    joined,
+    list_tree,
+    start_workers,
+)
+from flashgrep.search.pool import Worker
 from flashgrep.workspace.opening import DIRECTORY, O_PATH
 from flashgrep.workspace.rulechain import RuleChains, Ruled
 from flashgrep.workspace.scope import Scope
@@ -71,14 +80,22 @@ class Tracker:
         self._inotify: Inotify | None = None
         self._watched: dict[int, str] = {}
         self._listing = False
+        self._listers: list[Worker] | None = None
         self._unclaimed: list[Event] = []
 
     def watch(self) -> None:
         """Watch every directory that is listed from now on; OSError where that cannot be."""
         self._inotify = Inotify()
 
+    def expect_listing(self) -> None:
+        """Start the processes for a long listing, ahead of it."""
+        self._listers = start_workers(self._inotify)
+
     def close(self) -> None:
         """Stop watching."""
+        listers, self._listers = self._listers, None
+        for worker in listers or ():
+            worker.stop(kill=True)
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.close()
@@ -133,7 +150,8 @@ class Tracker:
         self._listing = True
         try:
             lister = Lister(self.scope, self.root, self._inotify, above)
-            tree = list_tree(lister, [Waiting(shown, ruled)], stopped)
+            started, self._listers = self._listers, None
+            tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started)
             self._watched.update(tree.watched)
         finally:
             self._listing = False

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 from flashgrep import limits
-from flashgrep.search.haystack import Region, text_of, windows
-from flashgrep.search.matcher import LineMatcher, line_matcher
+from flashgrep.search.haystack import text_of, windows
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Counting
@@ -28,6 +27,7 @@ class Counter:
         self._text = TextMatcher(spec) if spec.multiline else None
         self.find = self._lines.find
         self.plain = self._lines.plain
+        self.lines = self._lines.lines
         self._scratch = bytearray()
 
     def in_lines(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
@@ -37,7 +37,7 @@ class Counter:
         if self.counting == "lines":
             return self._lines.count(buffer, start, end, most)
         total = 0
-        for line_start, line_end in matching_lines(self._lines, (buffer, start, end)):
+        for line_start, line_end in self._lines.lines(buffer, start, end):
             total += sum(1 for _ in self._lines.spans_in_line(buffer, line_start, line_end))
             if most and total >= most:
                 break
@@ -65,19 +65,6 @@ class Counter:
             if total and self.counting == "files":
                 break
         return total
-
-
-def matching_lines(matcher: LineMatcher, region: Region) -> Iterator[tuple[int, int]]:
-    """Start and end of each matching line of a region of whole lines."""
-    buffer, start, end = region
-    find = matcher.find
-    while start < end:
-        first, last = find(buffer, start, end)
-        if first < 0:
-            return
-        line_end = buffer.find(b"\n", last, end)
-        yield buffer.rfind(b"\n", start, first) + 1 or start, line_end
-        start = line_end + 1
 
 
 def whole_text(fd: int) -> bytes:

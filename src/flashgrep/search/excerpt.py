@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.search.counting import TooLargeForMultiline, matching_lines, whole_text
+from flashgrep.search.counting import TooLargeForMultiline, whole_text
 from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
-from flashgrep.search.matcher import line_matcher
+from flashgrep.search.matcher import Span, line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ class NeedsWorker(Exception):
 
 
 class Text(Protocol):
-    """A file's text as excerpts are taken from it."""
+    """A file's text as excerpts are taken from it: whole lines in order, region by region, each
+    with the 0-based number of its first line."""
 
-    def regions(self, wanted: list[tuple[int, int]] | None) -> Iterator[tuple[int, Region]]:
-        """Whole lines in order, each region with the 0-based number of its first line.
+    def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
+        """All that could match; with the places of its matching lines where they are known."""
+        ...
 
-        All that could match; or, where lines are `wanted` by their numbers, all that hold those.
-        """
+    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
+        """All that holds lines which are wanted by their numbers."""
         ...
 
     def whole(self) -> bytes:
@@ -65,10 +67,11 @@ class FileText:
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
-    def regions(
-        self,
-        wanted: list[tuple[int, int]] | None,
-    ) -> Iterator[tuple[int, Region]]:
+    def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
+        for number, region in self.holding([]):
+            yield number, region, None
+
+    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         number = 0
         for region in windows(self._fd):
             yield number, region
@@ -136,9 +139,9 @@ class Excerpts:
 
     def _walk(self, text: Text) -> Iterator[tuple[int, Region, tuple[int, int]]]:
         """Each matching line: its 0-based number, the region it is in, its place there."""
-        for number, region in text.regions(None):
+        for number, region, lines in text.candidates():
             buffer, counted, _ = region
-            for start, stop in matching_lines(self._matcher, region):
+            for start, stop in self._matcher.lines(*region) if lines is None else lines:
                 number += _newlines(buffer, counted, start)
                 counted = start
                 yield number, region, (start, stop)
@@ -167,7 +170,7 @@ class Excerpts:
         self, text: Text, matching: set[int], wanted: list[tuple[int, int]], budget: int
     ) -> Iterator[Line]:
         queue, left = list(reversed(wanted)), budget
-        for number, (buffer, start, end) in text.regions(wanted):
+        for number, (buffer, start, end) in text.holding(wanted):
             while start < end and queue:
                 low, high = queue[-1]
                 stop = buffer.find(b"\n", start, end)

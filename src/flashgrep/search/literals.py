@@ -73,6 +73,23 @@ def literal_prefix(pattern: str) -> str:
     return prefix
 
 
+def literal_alternatives(pattern: str) -> list[str]:
+    """The alternatives of a pattern that is nothing but literals; none of any other pattern."""
+    try:
+        tree = parse(pattern)
+    except NotUnderstood:
+        return []
+    texts = [_literal(part) for part in (tree.parts if isinstance(tree, Alt) else (tree,))]
+    return [text for text in texts if text] if all(texts) else []
+
+
+def _literal(node: Node) -> str:
+    parts = node.parts if isinstance(node, Cat) else (node,)
+    if all(isinstance(part, Char) and not part.folded for part in parts):
+        return "".join(map(_text, parts))
+    return ""
+
+
 def needs_newline(pattern: str) -> bool:
     """Whether every match of `pattern` holds a newline, so that no single line can match."""
     try:

@@ -15,10 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.search.literals import is_literal, literal_prefix, required_literals
+from flashgrep.search.literals import (
+    is_literal,
+    literal_alternatives,
+    literal_prefix,
+    required_literals,
+)
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
 Span = tuple[int, int]
@@ -48,13 +54,13 @@ class LineMatcher:
         self._by_line = compiled(spec.flagged)
         self._whole = None
         self._literals: list[Any] = []
-        self._exact: tuple[bytes, int] | None = None
-        """The pattern, where it is nothing but a literal, and what of it comes before its tail."""
+        self._exact: list[_Literal] = []
+        """The pattern's alternatives, where each is nothing but a literal."""
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
             if not spec.case_insensitive:
                 self._literals = _literal_regexes(spec.source)
-                self._exact = _exact_literal(spec.source) if self._literals else None
+                self._exact = _exact_literals(spec.source) if self._literals else []
         self.plain = None if self._whole is None or self._literals else self._whole.Match
         """RE2's own search, where it is all there is to `find`: for loops that run a million times.
 
@@ -83,30 +89,48 @@ class LineMatcher:
         """How many of whole lines match; it may end at `most`, if that is not 0."""
         if self.plain is not None and not most:
             return _count_plainly(self.plain, buffer, start, end)
-        total, find, newline = 0, self.find, buffer.find
-        while start < end and (not most or total < most):
+        lines = self.lines(buffer, start, end)
+        return sum(1 for _ in (islice(lines, most) if most else lines))
+
+    def lines(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
+        """Start and end of each matching line of a region of whole lines."""
+        if len(self._exact) > 1:
+            yield from self._lines_by_literals(buffer, start, end)
+            return
+        find, newline = self.find, buffer.find
+        while start < end:
             first, last = find(buffer, start, end)
             if first < 0:
-                break
-            total += 1
-            start = newline(b"\n", last, end) + 1
-        return total
+                return
+            line_end = newline(b"\n", last, end)
+            yield buffer.rfind(b"\n", start, first) + 1 or start, line_end
+            start = line_end + 1
+
+    def _lines_by_literals(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
+        """As `lines`, where each literal is a match: none is looked for twice in the same place."""
+        hits = [-1] * len(self._exact)
+        while start < end:
+            for number, literal in enumerate(self._exact):
+                if hits[number] < start:
+                    hit = literal.find(buffer, start, end)
+                    hits[number] = end if hit < 0 else hit
+            first = min(hits)
+            if first >= end:
+                return
+            line_end = buffer.find(b"\n", first, end)
+            yield buffer.rfind(b"\n", start, first) + 1 or start, line_end
+            start = line_end + 1
 
     def _find_exact(self, buffer: Any, start: int, end: int) -> Span:
-        """Find a literal by its tail from the rarest character on."""
-        assert self._exact is not None  # noqa: S101 - find() chose this way
-        (literal, offset), tail = self._exact, self._literals[0].Match
-        for _ in range(_LITERAL_MISSES):
-            if start + offset >= end:
-                return NOTHING
-            hit = tail(UNANCHORED, buffer, start + offset, end)[0][0]
-            if hit < 0:
-                return NOTHING
-            start = hit - offset
-            if buffer[start : start + len(literal)] == literal:
-                return start, start + len(literal)
-            start += 1
-        return self._find_whole(buffer, start, end)
+        """Find the first of the literals; of several at one place, the first of the pattern."""
+        best = NOTHING
+        for literal in self._exact:
+            hit = literal.find(buffer, start, end)
+            if hit >= 0 and (best == NOTHING or hit < best[0]):
+                best = hit, hit + len(literal.text)
+                # A later one is of interest only where it begins before this.
+                end = buffer.find(b"\n", hit, end) + 1
+        return best
 
     def _find_by_literal(self, buffer: Any, start: int, end: int) -> Span:
         misses = 0
@@ -185,12 +209,36 @@ def _literal_regexes(source: str) -> list[Any]:
     return [compiled(_quoted(tail)) for tail in tails]
 
 
-def _exact_literal(source: str) -> tuple[bytes, int] | None:
-    """A pattern that is nothing but a literal, and how much of it stands before its rare tail."""
-    if not is_literal(source):
-        return None
-    literal = literal_prefix(source)
-    return literal.encode("utf-8"), len(literal[: -len(_rare_tail(literal))].encode("utf-8"))
+def _exact_literals(source: str) -> list[_Literal]:
+    """The alternatives of a pattern that is literals and nothing else, in its order."""
+    return [_Literal(text) for text in literal_alternatives(source)]
+
+
+class _Literal:
+    """Finds a literal by its tail from the rarest character on."""
+
+    def __init__(self, text: str) -> None:
+        tail = _rare_tail(text)
+        self.text = text.encode("utf-8")
+        self._offset = len(self.text) - len(tail.encode("utf-8"))
+        self._tail = compiled(_quoted(tail)).Match
+        self._whole = compiled(_quoted(text)).Match
+
+    def find(self, buffer: Any, start: int, end: int) -> int:
+        """Where it stands first between two places, or -1."""
+        text, offset, tail = self.text, self._offset, self._tail
+        for _ in range(_LITERAL_MISSES):
+            if start + offset >= end:
+                return -1
+            hit: int = tail(UNANCHORED, buffer, start + offset, end)[0][0]
+            if hit < 0 or not offset:
+                return hit
+            start = hit - offset
+            if buffer[start:hit] == text[:offset]:
+                return start
+            start += 1
+        found: int = self._whole(UNANCHORED, buffer, start, end)[0][0]
+        return found
 
 
 def _rare_tail(text: str) -> str:

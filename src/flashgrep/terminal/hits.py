@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from flashgrep import limits
-from flashgrep.search.counting import matching_lines, whole_text
+from flashgrep.search.counting import whole_text
 from flashgrep.search.excerpt import intervals
 from flashgrep.search.haystack import windows
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
 
@@ -42,7 +42,7 @@ class Looking:
     def __init__(self, spec: PatternSpec, before: int = 0, after: int = 0, most: int = 0) -> None:
         self.spec = spec
         self._before, self._after, self._most = before, after, most
-        self._lines = LineMatcher(spec)
+        self._lines = line_matcher(spec)
         self._text = TextMatcher(spec) if spec.multiline else None
         # One file at a time: fresh memory for each would cost more than reading it.
         self._scratch = bytearray(2 * limits.WINDOW_BYTES)
@@ -65,7 +65,7 @@ class Looking:
         number, offset, left = 1, 0, self._most or -1
         for buffer, begin, end in windows(fd, self._scratch):
             counted = begin
-            for start, stop in matching_lines(self._lines, (buffer, begin, end)):
+            for start, stop in self._lines.lines(buffer, begin, end):
                 number += _newlines(buffer, counted, start)
                 counted = start
                 yield Hit(number, offset + start - begin, bytes(buffer[start:stop]), True)
@@ -78,7 +78,7 @@ class Looking:
     def _every_line(self, fd: int) -> Iterator[Hit]:
         number, offset = 1, 0
         for buffer, begin, end in windows(fd, self._scratch):
-            matching = matching_lines(self._lines, (buffer, begin, end))
+            matching = self._lines.lines(buffer, begin, end)
             following = next(matching, None)
             start = begin
             while start < end:

@@ -19,7 +19,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.index.landmarks import landmarks
 from flashgrep.index.question import RankedQuestion, any_form
 from flashgrep.search.haystack import lines_of
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher
 from flashgrep.search.pattern import NO_MATCH, UNANCHORED, PatternSpec, compiled
 from flashgrep.workspace.sniffing import is_text
@@ -95,7 +95,7 @@ def pattern_finder(pattern: PatternSpec) -> Finder:
         return lambda text: [
             (start, 0) for start, _ in islice(text_matcher.spans(text, len(text)), _MOST_MARKS)
         ]
-    matcher = LineMatcher(pattern)
+    matcher = line_matcher(pattern)
 
     def find(text: bytes) -> list[Mark]:
         marks: list[Mark] = []
