@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import numpy as np
@@ -17,9 +17,13 @@ class PackText:
     """The text of a file of a segment."""
 
     def __init__(
-        self, segment: Segment, file: int, candidates: Numbers, lines: list[Span] | None
+        self,
+        segment: Segment,
+        file: int,
+        candidates: Callable[[], Numbers],
+        lines: list[Span] | None,
     ) -> None:
-        """`candidates` are the pieces of the segment that could hold a match.
+        """`candidates` gives the pieces of the segment that could hold a match.
 
         `lines` are the places in the segment of the lines that match, where they are known.
         """
@@ -55,8 +59,9 @@ class PackText:
         return self._segment.text(self._file)
 
     def _candidate_pieces(self) -> list[int]:
-        start, end = self._candidates.searchsorted(self._pieces)
-        numbers: list[int] = self._candidates[start:end].tolist()
+        candidates = self._candidates()
+        start, end = candidates.searchsorted(self._pieces)
+        numbers: list[int] = candidates[start:end].tolist()
         return numbers
 
     def _holding(self, wanted: list[tuple[int, int]]) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -259,13 +260,13 @@ class IndexedScan:
         place = self._place(shown)
         if place is None:
             return None
-        segment = self._view.snapshot.segments[place.segment]
+        segment, lines = self._view.snapshot.segments[place.segment], self._lines.get(place)
         try:
             segment.check(int(segment.first[place.file]), int(segment.first[place.file + 1]))
         except Damaged as error:
             self._damaged(error)
             return None
-        pieces, lines = self._candidates.pieces_of(place.segment), self._lines.get(place)
+        pieces = partial(self._candidates.pieces_of, place.segment)
         return PackText(segment, place.file, pieces, lines)
 
     def confirm(self, shown: Sequence[str]) -> list[str]:
