@@ -8,6 +8,7 @@ is built anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -17,11 +18,12 @@ from flashgrep.index.builder import Builders, BuildFailed, portions
 from flashgrep.index.listing import Identity, identity
 from flashgrep.index.segment import RACY, Mask, Segment
 from flashgrep.index.snapshot import Place, Snapshot, snapshot
-from flashgrep.index.store import Store
+from flashgrep.index.store import Loaded, Store
 from flashgrep.index.survey import Survey, survey_all, survey_changes
 from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 
+_MANY: Final = 1_000
 _MOST_LATER: Final = 8
 _MARGIN_BYTES: Final = 64 * limits.MIB
 
@@ -37,7 +39,13 @@ class Folder:
         self._builders = builders
         self._told = told
         self._seen = store.identity()
-        self.segments, self.base, self.updated = store.load()
+        self.segments: list[Segment] = []
+        self.base = 0
+        self.updated: float | None = None
+        # Looking through the segments is one core's work; the tree is listed meanwhile.
+        loader = ThreadPoolExecutor(1, "flashgrep-load")
+        self._loaded: Future[Loaded] | None = loader.submit(store.load)
+        loader.shutdown(wait=False)
         self.size = store.size()
         self.writes = False
         """Whether this process is the one that writes."""
@@ -51,7 +59,13 @@ class Folder:
 
     def close(self) -> None:
         """Let another process write."""
+        self._finish_loading()
         self._store.close()
+
+    def _finish_loading(self) -> None:
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            self.segments, self.base, self.updated = loaded.result()
 
     @property
     def blocks(self) -> int:
@@ -63,10 +77,12 @@ class Folder:
         writes = self.writes = self._store.lock()
         if self._store.identity() != self._seen:
             self._seen = self._store.identity()
+            self._finish_loading()
             self.segments, self.base, self.updated = self._store.load()
             view = None
         if view is None or changes.lost or "" in changes.subtrees:
             survey = survey_all(self._tracker, self._builders.stopped)
+            self._finish_loading()
             alive = [_no_file(segment) for segment in self.segments]
             passed_over = set()
         else:
@@ -132,18 +148,17 @@ class Folder:
         places: list[tuple[int, str]],
         missing: dict[str, Identity],
     ) -> None:
-        mask = alive[number].copy()
-        rows, flags = segment.status, segment.flags
-        known = rows.tolist() if len(places) > 1000 else None
+        is_many = len(places) > _MANY
+        rows = segment.status.tolist() if is_many else segment.status
+        is_racy = ((segment.flags & RACY) != 0).tolist()
+        found = []
         for file, name in places:
             status = missing.get(name)
-            if status is None:
-                continue
-            row = known[file] if known is not None else rows[file].tolist()
-            if tuple(row) == status and not flags[file] & RACY:
-                mask[file] = True
+            if status is not None and (*rows[file],) == status and not is_racy[file]:
+                found.append(file)
                 del missing[name]
-        alive[number] = mask
+        alive[number] = alive[number].copy()
+        alive[number][found] = True
 
     # ── building ────────────────────────────────────────────────────────────────────────────────
 

@@ -474,7 +474,6 @@ class Keeper:
             self._take(missed)
             self._changed.notify_all()
         if view is not None:
-            self._matchers.start()
             self._ranks.follow(view.snapshot.segments, folder.writes)
             self._tell_ranked()
 

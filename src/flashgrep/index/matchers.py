@@ -1,8 +1,8 @@
 """The processes that help a search match: one for every core but the server's own.
 
-They are there from the moment the index is ready, and sleep. A search takes those that are idle,
-gives each a share, and does one itself; where none is idle it does everything. One that does not
-come back after a cancel is killed, and another takes its place.
+They are started by the first search that could use them, and sleep between searches. A search takes
+those that are idle, gives each a share, and does one itself; where none is idle it does everything.
+One that does not come back after a cancel is killed, and another takes its place.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Matchers:
         cancelled: Flag,
     ) -> list[Hits]:
         """Match everything, in shares; what each of `work` found, in order."""
+        self.start()
         with self.some() as workers:
             shares = _shares(work, len(workers) + 1)
             asked: list[tuple[Worker, Sequence[Work]]] = []

@@ -127,7 +127,7 @@ class Segment:
 
         As lists: a loop over files asks for single numbers, which arrays are slow at.
         """
-        starts = [*self.starts.tolist(), *self.ends[-1:].tolist()]
+        starts = [*self.starts.tolist(), *self.ends[-1:].tolist()] or [0]
         past = self.first[1:].astype(np.int64)
         return starts, self.owners.tolist(), [starts[piece] for piece in past.tolist()]
 

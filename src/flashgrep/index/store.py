@@ -39,6 +39,10 @@ _LARGE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")
 
 
+Loaded = tuple[list[Segment], int, float | None]
+"""Segments, how many of them are the base, and when they were put together."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """The segments that count, and when they were put together."""
@@ -109,7 +113,7 @@ class Store:
             log.warning("the index's manifest is not understood; building anew")
             return Generation()
 
-    def load(self) -> tuple[list[Segment], int, float | None]:
+    def load(self) -> Loaded:
         """The segments in force that can be trusted, and how many of them are the base."""
         generation = self.generation()
         segments: list[Segment] = []
