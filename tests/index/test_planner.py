@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.index import candidates
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.ground import ground
 from flashgrep.index.planner import plan
@@ -106,7 +107,14 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Segment:
         return made(tmp_path_factory.mktemp("lines"), files)
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def thorough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every gram is looked at, whether it is worth its while or not."""
+    monkeypatch.setattr(candidates, "_FEW", 1)
+    monkeypatch.setattr(candidates, "_IN_VAIN", 1_000)
+
+
+NARROWED = pytest.mark.parametrize(
     ("pattern", "expected"),
     [
         # literals: case counts
@@ -151,7 +159,118 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Segment:
         ("interface{}", EVERY),
     ],
 )
+
+
+@NARROWED
+@pytest.mark.usefixtures("thorough")
 def test_what_a_pattern_leaves_to_be_matched(lines: Segment, pattern: str, expected: str) -> None:
     pieces = Candidates(plan(PatternSpec(pattern)), ground([lines])).pieces
     found = {owner(lines, piece) for piece in pieces.tolist()}
     assert found == set(expected.split())
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> list[Segment]:
+    """The same lines, each in a segment of its own, and segments without any between them."""
+    segments = []
+    for name, text in LINES.items():
+        directory = tmp_path_factory.mktemp("apart")
+        segments.append(made(directory, {name.replace(" ", "-"): (text + "\n").encode()}))
+        segments.append(made(directory, {"nothing": b""}, "none.seg"))
+    return segments
+
+
+@NARROWED
+@pytest.mark.usefixtures("thorough")
+def test_segments_asked_together_leave_as_little(
+    apart: list[Segment], pattern: str, expected: str
+) -> None:
+    candidates = Candidates(plan(PatternSpec(pattern)), ground(apart))
+    found = {
+        owner(segment, piece)
+        for number, segment in enumerate(apart)
+        for piece in candidates.pieces_of(number).tolist()
+    }
+    assert found == set(expected.split())
+
+
+# ── several segments ────────────────────────────────────────────────────────────────────────────
+
+
+def segments_of(directory: Path, shares: list[list[bytes]], blocks: list[int]) -> list[Segment]:
+    segments = []
+    for number, (share, block) in enumerate(zip(shares, blocks, strict=False)):
+        place = directory / str(number)
+        place.mkdir(exist_ok=True)
+        segments.append(segment_of(place, share, block))
+    return segments
+
+
+def matching_pieces(spec: PatternSpec, segment: Segment) -> set[int]:
+    """The pieces that hold a match."""
+    return {
+        piece for piece in range(segment.pieces) if matching_lines(spec, piece_text(segment, piece))
+    }
+
+
+SHARES = st.lists(st.integers(0, 4), min_size=10, max_size=10)
+
+
+@RELAXED
+@given(searches(False), searches(False), SHARES, st.lists(BLOCKS, min_size=5, max_size=5))
+def test_segments_asked_together_miss_no_more_than_each_alone(
+    quick: Path,
+    search: tuple[PatternSpec, list[bytes]],
+    other: tuple[PatternSpec, list[bytes]],
+    shares: list[int],
+    blocks: list[int],
+) -> None:
+    spec, contents = search
+    shared: list[list[bytes]] = [[] for _ in range(max(shares) + 1)]
+    for share, data in zip(shares, contents + other[1], strict=False):
+        shared[share].append(data)
+    segments = segments_of(quick, shared, blocks)
+    together = Candidates(plan(spec), ground(segments))
+    for number, segment in enumerate(segments):
+        expected = matching_pieces(spec, segment)
+        alone = Candidates(plan(spec), ground([segment]))
+        assert expected <= set(alone.pieces.tolist()), spec
+        assert expected <= set(together.pieces_of(number).tolist()), spec
+        assert together.pieces_of(number).tolist() == sorted(together.pieces_of(number).tolist())
+
+
+@RELAXED
+@given(searches(True), SHARES, st.lists(BLOCKS, min_size=5, max_size=5))
+def test_whole_texts_of_segments_asked_together_are_not_missed(
+    quick: Path, search: tuple[PatternSpec, list[bytes]], shares: list[int], blocks: list[int]
+) -> None:
+    spec, contents = search
+    shared: list[list[bytes]] = [[] for _ in range(max(shares) + 1)]
+    for share, data in zip(shares, contents, strict=False):
+        shared[share].append(data)
+    whole = ground(segments_of(quick, shared, blocks))
+    candidates = Candidates(plan(spec), whole).files
+    assert len(candidates) == len(contents)
+    for number, (segment, (base, _)) in enumerate(zip(whole.segments, whole.files, strict=True)):
+        for file in range(segment.files):
+            text = segment.text(file)
+            if text and TextMatcher(spec).matches(text, len(text)):
+                assert candidates[base + file], (spec, number, text)
+
+
+@pytest.mark.parametrize("pattern", ["needle", "needle|thread", "nee[dt]le", "eed"])
+def test_what_stands_in_few_of_many_blocks_is_found_in_every_segment(
+    tmp_path: Path, pattern: str
+) -> None:
+    """The postings are lists there, not bitmaps: a list is numbered from its segment's begin."""
+    places = [[3], [0, 70], [], [99, 41, 42]]
+    shares = [
+        [b"needle %d\n" % at if at in held else b"hay %d\n" % at for at in range(100)]
+        for held in places
+    ]
+    segments = segments_of(tmp_path, shares, [1] * len(shares))
+    together = Candidates(plan(PatternSpec(pattern)), ground(segments))
+    for number, segment in enumerate(segments):
+        expected = matching_pieces(PatternSpec(pattern), segment)
+        assert len(expected) == len(places[number])
+        assert set(together.pieces_of(number).tolist()) == expected

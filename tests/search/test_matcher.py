@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import lines_of
-from flashgrep.search.literals import needs_newline, required_literals
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.literals import literal_alternatives, needs_newline, required_literals
+from flashgrep.search.matcher import NOTHING, LineMatcher
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled, split_lines
 from flashgrep.search.pattern import matching_lines as defined_lines
 from tests.search.strategies import patterns, texts
@@ -71,6 +73,99 @@ def test_a_common_literal_with_a_rare_pattern_is_still_found_in_every_line() -> 
     )
     spec = PatternSpec(r"[a-z]+ \w+_ops \w+_ops = \{")
     assert set(fast_lines(spec, text)) == rare
+
+
+# ── alternatives that are literals ──────────────────────────────────────────────────────────────
+
+ALPHABET = "zq_e té.("
+"""Rare in source code, and common: a literal is looked for from its rarest character on."""
+
+
+@st.composite
+def alternations(draw: Any) -> tuple[list[str], bytes]:
+    """Literals that share beginnings, tails and insides, and a text made of them."""
+    whole = draw(st.text(ALPHABET, min_size=6, max_size=12))
+    places = st.tuples(st.integers(0, len(whole) - 2), st.integers(2, len(whole)))
+    inside = places.map(lambda place: whole[place[0] : place[0] + place[1]])
+    mixed = st.tuples(inside, inside).map("".join)
+    literals = draw(st.lists(st.one_of(inside, mixed), min_size=2, max_size=6))
+    piece = st.one_of(st.sampled_from(literals), inside, st.sampled_from([*ALPHABET, "\n", "\n"]))
+    repeated = st.tuples(piece, st.sampled_from([1, 1, 1, 1, 2, 60])).map(lambda p: p[0] * p[1])
+    return literals, "".join(draw(st.lists(repeated, max_size=12))).encode()
+
+
+def alternation(literals: list[str]) -> PatternSpec:
+    quoted = ["".join(f"\\{c}" if c in ".(" else c for c in literal) for literal in literals]
+    return PatternSpec("|".join(quoted))
+
+
+def same_tails(count: int) -> bytes:
+    return b"ezqzq\n" * count + b"_zqzq\nt zqzq\n"
+
+
+@settings(max_examples=CASES, deadline=None)
+@given(alternations())
+@example((["_zqzq", "t zqzq"], same_tails(60)))
+@example((["tee", "te"], b"tee\n"))
+@example((["te", "tee"], b"xtee\nx\nxte"))
+@example((["eezqzq", "zqz"], b"zqeezqzq"))
+def test_literals_are_found_in_the_lines_of_the_definition(
+    made: tuple[list[str], bytes],
+) -> None:
+    literals, text = made
+    spec = alternation(literals)
+    matcher = LineMatcher(spec)
+    assert literal_alternatives(spec.source) == literals
+    # More lines around, which hold every literal: they are none of the region's.
+    around = "".join(literal + "\n" for literal in literals).encode()
+    lines = lines_of(text)
+    buffer, start, end = around + lines + around, len(around), len(around) + len(lines)
+    spans = list(matcher.lines(buffer, start, end))
+    expected = defined_lines(spec, text)
+    assert [buffer.count(b"\n", start, first) for first, _ in spans] == expected
+    assert all(
+        buffer[first:last] == split_lines(lines)[number]
+        for (first, last), number in zip(spans, expected, strict=True)
+    )
+    found = matcher.find(buffer, start, end)
+    if not expected:
+        assert found == NOTHING
+        return
+    first, line = spans[0][0], split_lines(lines)[expected[0]]
+    begin, past = compiled(spec.flagged).Match(UNANCHORED, line, 0, len(line))[0]
+    assert found == (first + begin, first + past)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("ab|cd", ["ab", "cd"]),
+        ("cd|ab|cd", ["cd", "ab", "cd"]),
+        ("abc", ["abc"]),
+        ("TODO|FIXME|é", ["TODO", "FIXME", "é"]),
+        (r"a\.b|\x41B|\Qc*\E", ["a.b", "AB", "c*"]),
+        (r"a\nb|cd", ["a\nb", "cd"]),
+        # one alternative that is more than a literal, or nothing
+        ("ab|c.", []),
+        ("ab|c+", []),
+        ("ab|", []),
+        ("|ab", []),
+        ("ab||cd", []),
+        ("ab|[cd]", []),
+        (r"ab|\bcd", []),
+        ("^ab|cd", []),
+        ("ab|cd$", []),
+        ("", []),
+        # case does not count
+        ("(?i)ab|cd", []),
+        ("ab|(?i:c)d", []),
+        # not understood
+        ("ab|interface{}", []),
+        ("(", []),
+    ],
+)
+def test_the_alternatives_of_a_pattern_of_literals(pattern: str, expected: list[str]) -> None:
+    assert literal_alternatives(pattern) == expected
 
 
 @pytest.mark.parametrize(

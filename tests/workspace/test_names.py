@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.workspace.names import has_control, parse, shown
+from flashgrep.workspace.names import has_control, parse, shown, shown_path, shown_paths
 
 TABLE = [
     (b"plain.txt", "plain.txt"),
@@ -48,6 +49,28 @@ def test_any_bytes_come_back_from_one_printable_line(name: bytes) -> None:
     assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
     assert not [c for c in text if unicodedata.bidirectional(c) in _TURNING]
     text.encode("utf-8")
+
+
+PLAIN = st.text("ab/. ~_", max_size=8).map(os.fsencode)
+NAMES = st.one_of(
+    PLAIN, PLAIN, st.binary(max_size=12), st.text(max_size=8).map(lambda t: t.encode("utf-8"))
+)
+
+
+@given(st.lists(st.one_of(NAMES, st.sampled_from([name for name, _ in TABLE])), max_size=6))
+def test_paths_as_a_directory_gives_them_are_shown_as_their_bytes_are(names: list[bytes]) -> None:
+    paths = [name.decode("utf-8", "surrogateescape") for name in names]
+    expected = [shown(name) for name in names]
+    assert [shown_path(path) for path in paths] == expected
+    assert shown_paths(paths) == expected
+
+
+@pytest.mark.parametrize("byte", range(256))
+def test_every_byte_of_a_path_is_shown_as_it_is_alone(byte: int) -> None:
+    name = b"a" + bytes([byte])
+    path = name.decode("utf-8", "surrogateescape")
+    assert shown_path(path) == shown(name)
+    assert shown_paths(["plain", path]) == ["plain", shown(name)]
 
 
 _TURNING = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}

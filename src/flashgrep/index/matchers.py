@@ -7,6 +7,7 @@ One that does not come back after a cancel is killed, and another takes its plac
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import threading
@@ -26,6 +27,8 @@ from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.scan import Flag
+
+log = logging.getLogger(__name__)
 
 _MODULE: Final = "flashgrep.index.matching_worker"
 
@@ -81,8 +84,8 @@ class Matchers:
             try:
                 for worker, share in zip(list(workers), shares[1:], strict=True):
                     order = [packed(each) for each in share]
-                    worker.send(("match", astuple(pattern), counter.counting, in_each, order))
                     asked.append((worker, share))
+                    worker.send(("match", astuple(pattern), counter.counting, in_each, order))
                 hits = list(matched_here(counter, in_each, shares[0], cancelled))
                 while asked:
                     worker, share = asked[0]
@@ -118,9 +121,16 @@ class Matchers:
                 self._begin()
 
     def _begin(self) -> None:
-        worker = Worker(_MODULE)
-        worker.send(("hello",))
-        self._starting.append(worker)
+        try:
+            worker = Worker(_MODULE)
+        except OSError as error:  # no more processes, no memory: a search does without
+            log.warning("no process to match with: %s", error)
+            return
+        try:
+            worker.send(("hello",))
+            self._starting.append(worker)
+        except WorkerDied:
+            worker.stop(kill=True)
 
     def _welcome(self) -> None:
         """Take in the processes that have started meanwhile."""
