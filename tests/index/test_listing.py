@@ -89,17 +89,6 @@ def test_a_shared_listing_is_the_one_done_here(root: Path, watches: bool, expect
 
 
 @pytest.mark.usefixtures("sharing")
-def test_what_a_process_has_no_time_for_is_listed_by_another(tmp_path: Path) -> None:
-    for above in range(8):
-        for below in range(600):
-            (tmp_path / str(above) / str(below)).mkdir(parents=True)
-    with tracking(tmp_path, watches=False) as tracker:
-        tree = listed(tracker)
-    assert told(tree) == listed_here(tmp_path, watches=False)
-    assert len(tree.directories) == 1 + 8 + 8 * 600
-
-
-@pytest.mark.usefixtures("sharing")
 def test_a_change_of_a_directory_that_a_process_listed_is_told(root: Path) -> None:
     with tracking(root) as tracker:
         tracker.expect_listing()
