@@ -45,7 +45,17 @@ Ask = Callable[[str], list[tuple[str, int]]]
 
 def truth(root: Path, pattern: str) -> list[tuple[str, int]]:
     found = counts(root, PatternSpec(pattern))
-    return [(names.shown(os.fsencode(shown)), count) for shown, count in found]
+    return [
+        (names.shown(os.fsencode(shown)), count)
+        for shown, count in found
+        if not _is_state(root, shown)
+    ]
+
+
+def _is_state(root: Path, shown: str) -> bool:
+    """Whether a link has led into the server's own state, which it never shows."""
+    state = os.path.realpath(root.parent / "state")
+    return os.path.realpath(root / shown).startswith(state + "/")
 
 
 def compare(ask: Ask, root: Path, pattern: str, told: object) -> None:
