@@ -355,3 +355,19 @@ def test_a_process_at_work_ends_when_it_comes_back() -> None:
             matchers.close()
             assert not has_ended(worker)
         assert has_ended(worker)
+
+
+def test_a_process_that_died_before_its_first_word_is_replaced_by_the_next_search(
+    segments: list[Segment],
+) -> None:
+    matchers = Matchers(1)
+    matchers.start()
+    try:
+        (unborn,) = matchers._starting
+        kill(unborn)
+        assert welcomed(matchers) == []
+        found_by(matchers, [runs_of(segments[0])])
+        (another,) = welcomed(matchers)
+        assert pid(another) != pid(unborn)
+    finally:
+        matchers.close()

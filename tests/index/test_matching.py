@@ -255,3 +255,10 @@ def test_a_damaged_piece_is_never_matched(tmp_path: Path, way: Callable[[Runs], 
     with pytest.raises(Damaged) as refusal:
         way(Runs(segment, np.array([0]), np.array([3])))
     assert refusal.value.path == segment.path
+
+
+def test_no_stretches_are_of_no_files(tmp_path: Path) -> None:
+    with block_bytes(4):
+        segment = made(tmp_path, {"a": b"one\n"})
+    nothing = np.zeros(0, np.int64)
+    assert Runs(segment, nothing, nothing).by_file == ([], [], [])

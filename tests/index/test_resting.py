@@ -105,3 +105,16 @@ def test_a_use_while_it_is_let_go_counts_anew() -> None:
     join_all()
     assert releases.count == 2
     rest.close()
+
+
+def test_nothing_is_let_go_after_it_was_closed() -> None:
+    """Whoever closes it takes away what would be let go."""
+    for _ in range(200):
+        releases = Releases()
+        rest = Rest(releases, 0.0005)
+        rest.used()
+        time.sleep(0.0004)  # about when it would happen
+        rest.close()
+        before = releases.count
+        join_all()
+        assert releases.count == before

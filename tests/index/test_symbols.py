@@ -237,10 +237,10 @@ def test_a_process_that_dies_is_replaced() -> None:
     try:
         text = SOURCES["a.py"].encode()
         assert parser.definitions("a.py", text, "feed", [7], False)
-        process = parser._process
-        assert process is not None
-        process.kill()
-        process.wait()
+        worker = parser._worker
+        assert worker is not None
+        worker._process.kill()
+        worker._process.wait()
         with pytest.raises(symbol_parser.NotParsed):
             parser.definitions("a.py", text, "feed", [7], False)
         assert parser.definitions("a.py", text, "feed", [7], False)

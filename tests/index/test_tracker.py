@@ -87,6 +87,28 @@ def test_a_moved_directory_is_told_under_its_new_name_once_it_is_listed(
     assert tracker.changes().entries == {"m/e/c"}
 
 
+def test_what_happens_in_a_moved_directory_while_it_is_listed_is_told_under_its_new_name(
+    root: Path, tracker: Tracker
+) -> None:
+    (root / "d").rename(root / "m")
+    tracker.changes()
+    asked: list[Changes] = []
+
+    def another_asks() -> bool:
+        """Called after each directory: something is changed there, and a search wants to know."""
+        (root / "m" / "b").write_text("y\n")
+        (root / "m" / "e" / "c").write_text("y\n")
+        asked.append(tracker.changes())
+        return False
+
+    tracker.list_tree("m", (), (), another_asks)
+    assert asked
+    told = Changes()
+    for changes in (*asked, tracker.changes()):
+        told.add(changes)
+    assert {"m/b", "m/e/c"} <= told.entries
+
+
 def test_a_directory_that_has_left_tells_nothing_once_it_is_forgotten(
     root: Path, tracker: Tracker
 ) -> None:

@@ -59,7 +59,10 @@ class Oracle:
             self.files.append((shown, path))
 
     def _link(self, shown: str, path: Path, rules: list[tuple[str, Rules]]) -> None:
-        target = Path(os.path.realpath(path))
+        try:  # strictly: otherwise `gone/../there` would lead there, which the kernel denies
+            target = Path(os.path.realpath(path, strict=True))
+        except OSError:
+            return
         if target.is_file():
             self.files.append((shown, target))
         elif path.name in (".git", "node_modules"):

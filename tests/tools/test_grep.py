@@ -204,6 +204,14 @@ def test_every_text_encoding_is_searched_and_shown_alike(
     ]
 
 
+@pytest.mark.parametrize("mark", [b"\xfe\xff", b"\xff\xfe"])
+def test_a_mark_with_an_odd_byte_announces_nothing(shop: Workshop, mark: bytes) -> None:
+    """The sniffing standard wants four bytes to see UTF-16, and takes these three for data."""
+    shop.file("odd.txt", mark + b"\x00")
+    shop.file("whole.txt", mark + b"\x00a" if mark == b"\xfe\xff" else mark + b"a\x00")
+    assert shop.text("grep", pattern="^", output_mode="count", path=".") == "whole.txt:1"
+
+
 def test_a_carriage_return_alone_ends_no_line(shop: Workshop) -> None:
     shop.file("f.txt", "one\rtwo\nthree\n")
     assert content(shop, "two") == ["f.txt:1:one\rtwo"]

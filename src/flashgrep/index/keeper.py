@@ -14,43 +14,40 @@ from __future__ import annotations
 
 import logging
 import os
-import select
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from flashgrep import limits
 from flashgrep.errors import Cancelled
+from flashgrep.index import inventory, siblings
 from flashgrep.index.builder import Builders, BuildFailed
 from flashgrep.index.folding import Folder
 from flashgrep.index.inotify import WatchLimit
-from flashgrep.index.listing import Rules, identity
+from flashgrep.index.inventory import has_same_rules_above, is_own_repository
+from flashgrep.index.listing import Rules
 from flashgrep.index.matchers import Matchers
 from flashgrep.index.mounts import remote_mount
+from flashgrep.index.pacing import Bell, Pace
 from flashgrep.index.rank_keeper import RankKeeper
 from flashgrep.index.resting import Rest
 from flashgrep.index.scan import IndexedScan
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Damaged
-from flashgrep.index.snapshot import EMPTY
 from flashgrep.index.status import Status
 from flashgrep.index.store import Store
 from flashgrep.index.sweeping import sweep
-from flashgrep.index.tracker import Changes, Tracker, is_below, parents
+from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import ScanRequest, walk_key
+from flashgrep.search.request import ScanRequest
 from flashgrep.search.scan import Flag, Report
 from flashgrep.workspace.finding import Entry
 from flashgrep.workspace.scope import Scope, is_within
-from flashgrep.workspace.walking import RULE_FILE, parent_rules
+from flashgrep.workspace.walking import parent_rules
 
 log = logging.getLogger(__name__)
 
@@ -73,19 +70,15 @@ class Keeper:
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
         self._damaged: set[str] = set()
-        self._noted = self._folded = self._retry_at = 0.0
-        self._failures = 0
+        self._pace = Pace()
         self._status = Status(state="building")
         self._loading = True
         """The segments of an earlier server are being looked through: an answer is near."""
         self._stopping = False
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_write, False)
-        self._closed = False
+        self._bell = Bell()
         self._tracker = Tracker(scope, scope.workdir)
         self._watches = False
         self._matchers = Matchers()
-        self._swept = time.monotonic()
         self._touched = 0
         self._rest = Rest(self._release, limits.RELEASE_SECONDS)
         self._ranks = RankKeeper(str(directory / "ranked"), self._tell_ranked)
@@ -103,11 +96,9 @@ class Keeper:
             self._thread.join()
         self._ranks.close()
         self._rest.close()
-        self._closed = True
+        self._bell.close()
         self._matchers.close()
         self._tracker.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
 
     def status(self) -> Status:
         """How far it is."""
@@ -154,18 +145,7 @@ class Keeper:
         view = self._current("", None)
         if view is None or view.changed_below(""):
             return None
-        names = [
-            name
-            for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
-            for name, is_alive in zip(segment.all_names(), alive.tolist(), strict=True)
-            if is_alive
-        ]
-        for link, target in view.links.items():
-            if link in view.aliases:
-                names.append(link)
-            elif target not in view.directories:
-                return None  # it leads elsewhere
-        return sorted(names, key=lambda name: walk_key("", name))
+        return inventory.names(view)
 
     def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
         """The files and links below a directory; None where something there is not certain."""
@@ -174,9 +154,7 @@ class Keeper:
         view = None if shown is None else self._current(shown, rules)
         if shown is None or view is None or view.changed_below(shown):
             return None
-        cut = len(shown) + 1 if shown else 0
-        links = [link[cut:] for link in view.links if is_below(link, shown)]
-        return view.snapshot.entries(shown), links
+        return view.snapshot.entries(shown), inventory.links(view, shown)
 
     def ranked(
         self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
@@ -203,14 +181,14 @@ class Keeper:
             if self._view is None:
                 return None
             self._take(self._tracker.changes())
-            self._take(self._shared_changes(root))
+            self._take(siblings.changed(self._tracker, self._view or View(), root))
             view = self._view
-        if view is None or not view.covers(root) or self._is_own_repository(root):
+        if view is None or not view.covers(root) or is_own_repository(self._tracker, root):
             return None
         if view.root != self._tracker.root_identity():
             self._lose("another directory stands in the workspace's place")
             return None
-        if rules is not None and not self._has_same_rules_above(rules, view):
+        if rules is not None and not has_same_rules_above(self._tracker, rules, view):
             self._lose("the ignore rules above the workspace changed")
             return None
         return view
@@ -225,53 +203,17 @@ class Keeper:
                     return
                 view = self._view  # folded meanwhile: what was seen is of another view
 
-    def _shared_changes(self, root: str) -> Changes:
-        """Files with several names that were changed, perhaps through another one."""
-        changes = Changes()
-        view = self._view or View()
-        for name, known in view.shared.items():
-            if (is_below(name, root) or name.endswith(RULE_FILE)) and view.is_certain(name):
-                status = self._tracker.status(name)
-                if status is None or identity(status) != known:
-                    changes.entries.add(name)
-        for subtree in view.subtrees:
-            changes.entries.update(self._other_names_below(subtree))
-        return changes
-
-    def _other_names_below(self, subtree: str) -> Iterator[str]:
-        """Files that have got a further name in a directory that is not watched yet."""
-        for directory, _, names in os.walk(self._tracker.real(subtree)):
-            for name in names:
-                with suppress(OSError):
-                    status = os.lstat(os.path.join(directory, name))
-                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                        yield from self._names_of(status.st_ino)
-
-    def _is_own_repository(self, root: str) -> bool:
-        """Whether a repository begins between the workspace and this directory: the rules above
-        it do not count for a search that starts in it."""
-        return any(
-            directory and self._tracker.status(f"{directory}/.git") is not None
-            for directory in parents(root)
-        )
-
-    def _has_same_rules_above(self, rules: Rules, view: View) -> bool:
-        top = self._tracker.root
-        return view.above == tuple(
-            pair for pair in rules if pair[0] != top and is_within(top, pair[0])
-        )
-
     # ── changes ─────────────────────────────────────────────────────────────────────────────────
 
     def _take(self, changes: Changes) -> None:
         """Make changes part of the view; called with the lock held."""
         if not changes:
             return
-        self._widen(changes)
+        siblings.widen(self._tracker, self._view or View(), changes)
         self._since.add(changes)
         is_news = not self._is_waiting()
         self._stuck -= changes.entries
-        self._noted = time.monotonic()
+        self._pace.changed()
         if changes.lost:
             self._view, self._lost = None, changes.lost
             self._status = replace(self._status, state="building", grep_ready=False)
@@ -286,23 +228,6 @@ class Keeper:
         if is_news:
             self._wake()
 
-    def _widen(self, changes: Changes) -> None:
-        """Add what a change means for others: all that rules rule, all names of a file."""
-        for path in list(changes.entries):
-            directory, _, name = path.rpartition("/")
-            if name == RULE_FILE:
-                changes.subtrees.add(directory)
-            status = self._tracker.status(path)
-            if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                changes.entries.update(self._names_of(status.st_ino))
-
-    def _names_of(self, inode: int) -> Iterator[str]:
-        """The names that the segments have for a file."""
-        snapshot = EMPTY if self._view is None else self._view.snapshot
-        for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-            for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
-                yield segment.name(file)
-
     def _lose(self, reason: str) -> None:
         log.info("the index looks at the whole workspace again: %s", reason)
         with self._changed:
@@ -316,7 +241,7 @@ class Keeper:
 
     def _sweep_some_day(self) -> None:
         """Look at everything again now and then: a write through a memory map tells nobody."""
-        if self._is_time_to_sweep():
+        if self._watches and self._pace.is_time_to_sweep():
             self._wake()
 
     def _release(self) -> None:
@@ -327,9 +252,8 @@ class Keeper:
         self._matchers.release()
 
     def _wake(self) -> None:
-        if threading.current_thread() is not self._thread and not self._closed:
-            with suppress(BlockingIOError):  # a full pipe wakes as well as one byte
-                os.write(self._wake_write, b"!")
+        if threading.current_thread() is not self._thread:
+            self._bell.ring()
 
     # ── in the background ───────────────────────────────────────────────────────────────────────
 
@@ -374,19 +298,16 @@ class Keeper:
 
     def _keep(self, folder: Folder) -> None:
         while not self._stopping:
-            if self._is_due():
+            if self._is_waiting() and self._pace.is_due():
                 self._attempt(folder)
             self._sleep()
             with self._changed:
                 self._take(self._tracker.changes())
-            if self._is_time_to_sweep():
+            if self._watches and self._pace.is_time_to_sweep():
                 self._sweep()
 
-    def _is_time_to_sweep(self) -> bool:
-        return self._watches and time.monotonic() - self._swept > limits.SWEEP_SECONDS
-
     def _sweep(self) -> None:
-        self._swept = time.monotonic()
+        self._pace.swept()
         view = self._view
         if view is None:
             return
@@ -400,32 +321,16 @@ class Keeper:
 
     def _sleep(self) -> None:
         """Until something happens; while something waits to be folded in, not for long."""
-        poll = select.poll()
-        poll.register(self._wake_read, select.POLLIN)
-        timeout = None
         if self._is_waiting():
-            # Not woken by each single change: they are taken in together.
-            pause = max(limits.FOLD_TURN_SECONDS, self._retry_at - time.monotonic())
-            timeout = 1000 * pause
-        elif self._tracker.fd is not None:
-            poll.register(self._tracker.fd, select.POLLIN)
-        if any(fd == self._wake_read for fd, _ in poll.poll(timeout)):
-            os.read(self._wake_read, 4096)
+            self._bell.wait(self._pace.pause())  # not for each single change: they go together
+        else:
+            self._bell.wait(None, self._tracker.fd)
 
     def _is_waiting(self) -> bool:
         view = self._view
         if self._stopping:
             return False
         return view is None or bool(view.subtrees) or not view.entries <= self._stuck
-
-    def _is_due(self) -> bool:
-        now = time.monotonic()
-        if not self._is_waiting() or now < self._retry_at:
-            return False
-        return (
-            now - self._noted > limits.FOLD_QUIET_SECONDS
-            or now > self._folded + limits.FOLD_LATEST_SECONDS
-        )
 
     def _attempt(self, folder: Folder) -> None:
         """Fold changes in; where that fails, what was known stays, and so do the changes."""
@@ -442,24 +347,23 @@ class Keeper:
             self._stop_watching(str(error))
         except (BuildFailed, OSError, MemoryError, Damaged) as error:
             log.warning("the index does not grow for now: %s", error)
-            self._failures += 1
-            pause = min(2.0**self._failures, limits.FOLD_RETRY_SECONDS)
-            self._retry_at = time.monotonic() + pause
+            self._pace.failed()
             with self._changed:
                 self._loading = False
                 self._status = replace(self._status, reason=str(error))
                 self._changed.notify_all()
-        self._folded = time.monotonic()
+        self._pace.attempted()
 
     def _publish(self, view: View | None, folder: Folder) -> None:
         with self._changed:
             missed, self._since = self._since, Changes()
             missed.add(self._tracker.changes())
-            self._loading, self._lost, self._failures = False, "", 0
+            self._loading, self._lost = False, ""
+            self._pace.succeeded()
             self._view = view
             self._stuck = set(view.entries) if view is not None else set()
             if view is None:
-                self._retry_at = time.monotonic() + limits.FOLD_LATEST_SECONDS
+                self._pace.put_off(limits.FOLD_LATEST_SECONDS)
             self._status = replace(
                 self._status,
                 state="building" if view is None else "ready",

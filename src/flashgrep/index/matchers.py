@@ -123,7 +123,7 @@ class Matchers:
     def _begin(self) -> None:
         try:
             worker = Worker(_MODULE)
-        except OSError as error:  # no more processes, no memory: a search does without
+        except OSError as error:  # no more processes, no memory: this search does without
             log.warning("no process to match with: %s", error)
             return
         try:
@@ -141,6 +141,7 @@ class Matchers:
                 self._idle.append(worker)
             except WorkerDied:
                 worker.stop(kill=True)
+                self._count += 1  # the next search that could use one starts another
 
 
 def _is_readable(worker: Worker) -> bool:

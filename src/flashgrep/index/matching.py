@@ -47,7 +47,7 @@ class Runs:
         begins = np.ones(len(pieces), bool)
         np.logical_or(np.diff(owners) != 0, np.diff(pieces) != 1, out=begins[1:])
         firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts[1:], len(pieces)) - 1
+        lasts = np.append(firsts, len(pieces))[1:] - 1
         starts, ends = segment.starts[pieces[firsts]], segment.ends[pieces[lasts]]
         return owners[firsts].tolist(), starts.tolist(), ends.tolist()
 

@@ -7,10 +7,7 @@ interpreter's lock while it commits.
 from __future__ import annotations
 
 import os
-import queue
 import shutil
-import sys
-import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -26,7 +23,7 @@ from flashgrep.index.ranked import (
 )
 from flashgrep.index.segment import BINARY, Damaged, Segment
 from flashgrep.index.words import compounds, spaced
-from flashgrep.search.worker import read_message, write_message
+from flashgrep.search.worker import serve
 
 if TYPE_CHECKING:
     import tantivy
@@ -113,26 +110,16 @@ def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> ta
     return document
 
 
+def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
+    try:
+        return "written", write_ranked(*message)
+    except (ValueError, Damaged) as error:  # tantivy tells its failures as ValueError
+        return "failed", f"{type(error).__name__}: {error}"
+
+
 def main() -> None:
-    """Serve the pipe until it closes."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # a stray print must not reach the pipe
-    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-    while True:
-        segment_path, root, key = inbox.get()
-        try:
-            answer: tuple[str, Any] = ("written", write_ranked(segment_path, root, key))
-        except (OSError, ValueError, MemoryError, Damaged) as error:
-            answer = ("failed", f"{type(error).__name__}: {error}")
-        write_message(out, answer)
-
-
-def _listen(inbox: queue.SimpleQueue[Any]) -> None:
-    while (message := read_message(0)) is not None:
-        inbox.put(message)
-    sys.stderr.flush()
-    os._exit(0)
+    """Write for the server until it is gone."""
+    serve(_written)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import logging
 import os
 import select
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -23,10 +21,11 @@ from flashgrep.index.question import RankedQuestion
 from flashgrep.index.ranked import DamagedRanking, read_manifest, verify
 from flashgrep.index.ranking import NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
-from flashgrep.search.worker import read_message, write_message
+from flashgrep.search.pool import Worker, WorkerDied
 
 log = logging.getLogger(__name__)
 
+_MODULE: Final = "flashgrep.index.rank_writer"
 _TURN_MILLISECONDS: Final = 200
 _ATTEMPTS: Final = 2
 _MOST: Final = 2
@@ -152,31 +151,31 @@ class RankedTree:
 def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Report) -> bool:
     """Write the ranked indexes of these segments in processes, one a core."""
     waiting = [(key, path, 1) for key, path in segments.items()]
-    busy: dict[int, tuple[_Writer, tuple[str, str, int]]] = {}
-    idle: list[_Writer] = []
+    busy: dict[int, tuple[Worker, tuple[str, str, int]]] = {}
+    idle: list[Worker] = []
     done, failed = 0, False
     try:
         while (waiting or busy) and not failed:
             while waiting and len(busy) < min(len(os.sched_getaffinity(0)), _MOST):
-                writer = idle.pop() if idle else _Writer()
+                writer = idle.pop() if idle else Worker(_MODULE)
                 job = waiting.pop(0)
                 busy[writer.out] = (writer, job)
-                writer.begin(job[1], root, job[0])
+                _begin(writer, job[1], root, job[0])
             for out in _readable(busy):
                 writer, job = busy.pop(out)
-                if writer.is_done():
+                if _is_done(writer):
                     done += 1
                     idle.append(writer)
                     report(done, len(segments))
                     continue
-                writer.stop()
+                writer.stop(kill=True)  # a draft it leaves is begun anew
                 failed = job[2] >= _ATTEMPTS
                 waiting.append((job[0], job[1], job[2] + 1))
             if stopped():
                 return False
     finally:
         for writer in (*idle, *(writer for writer, _ in busy.values())):
-            writer.stop()
+            writer.stop(kill=True)
     return not failed
 
 
@@ -187,40 +186,18 @@ def _readable(outs: Iterable[int]) -> list[int]:
     return [out for out, _ in poll.poll(_TURN_MILLISECONDS)]
 
 
-class _Writer:
-    """One `rank_writer` process."""
+def _begin(writer: Worker, segment_path: str, root: str, key: str) -> None:
+    """Ask for one segment; a process that died is noticed when its answer is read."""
+    with suppress(WorkerDied):
+        writer.send((segment_path, root, key))
 
-    def __init__(self) -> None:
-        # -P: the current directory is the user's workspace and must not shadow our modules.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep.index.rank_writer"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            close_fds=True,
-            cwd="/",
-        )
-        assert self._process.stdin is not None  # noqa: S101
-        assert self._process.stdout is not None  # noqa: S101
-        self._in = self._process.stdin.fileno()
-        self.out = self._process.stdout.fileno()
 
-    def begin(self, segment_path: str, root: str, key: str) -> None:
-        """Ask for one segment; a process that died is noticed when its answer is read."""
-        with suppress(OSError):
-            write_message(self._in, (segment_path, root, key))
-
-    def is_done(self) -> bool:
-        """Take the answer: whether the segment was written."""
-        answer = read_message(self.out)
-        if answer is None or answer[0] != "written":
-            log.warning("ranking a segment failed: %s", answer[1] if answer else "the process died")
-            return False
-        return True
-
-    def stop(self) -> None:
-        """End the process, whatever it is at: a draft it leaves is begun anew next time."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
+def _is_done(writer: Worker) -> bool:
+    """Take the answer: whether the segment was written."""
+    try:
+        kind, told = writer.receive()
+    except WorkerDied:
+        kind, told = "failed", "the process died"
+    if kind != "written":
+        log.warning("ranking a segment failed: %s", told)
+    return bool(kind == "written")

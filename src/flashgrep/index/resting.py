@@ -16,6 +16,7 @@ class Rest:
         self._used = 0.0
         self._is_waiting = False
         self._lock = threading.Lock()
+        self._releasing = threading.Lock()
         self._closed = threading.Event()
 
     def used(self) -> None:
@@ -28,8 +29,9 @@ class Rest:
         threading.Thread(target=self._wait, name="flashgrep-rest", daemon=True).start()
 
     def close(self) -> None:
-        """Count no more."""
-        self._closed.set()
+        """Count no more; nothing is released after this."""
+        with self._releasing:
+            self._closed.set()
 
     def _wait(self) -> None:
         left = self._seconds
@@ -38,5 +40,7 @@ class Rest:
                 left = self._used + self._seconds - time.monotonic()
                 self._is_waiting = left > 0
             if left <= 0:
-                self._release()
+                with self._releasing:
+                    if not self._closed.is_set():
+                        self._release()
                 return

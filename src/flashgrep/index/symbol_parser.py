@@ -7,9 +7,6 @@ and the file it was at counts as not parsed.
 from __future__ import annotations
 
 import logging
-import select
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -17,13 +14,14 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
+from flashgrep.index.symbol_worker import Definitions
 from flashgrep.index.symbols import Defined
+from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.scan import Flag
-from flashgrep.search.worker import read_message, write_message
 
 log = logging.getLogger(__name__)
 
-_TURN_MILLISECONDS: Final = 50
+_MODULE: Final = "flashgrep.index.symbol_worker"
 _START_SECONDS: Final = 10.0
 
 
@@ -36,23 +34,21 @@ class SymbolParser:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
 
     def definitions(
         self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: Flag
     ) -> list[Defined]:
         """The definitions of a name in a file's text; `NotParsed` where that cannot be said."""
         with self._lock:
-            is_new = self._process is None
-            process = self._process = self._process or _started()
+            seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
+            worker = self._worker = self._worker or Worker(_MODULE)
             try:
-                assert process.stdin is not None  # noqa: S101
-                write_message(process.stdin.fileno(), (path, text, name, list(lines)))
-                seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if is_new else 0)
-                answer = _answer(process, cancelled, time.monotonic() + seconds)
-            except (OSError, NotParsed, Cancelled) as error:
-                self._process = None
-                _end(process)
+                worker.send((path, text, name, list(lines)))
+                answer = _answer(worker, cancelled, time.monotonic() + seconds)
+            except (WorkerDied, NotParsed, Cancelled) as error:
+                self._worker = None
+                worker.stop(kill=True)
                 if isinstance(error, Cancelled):
                     raise
                 log.warning("%s could not be parsed", path)
@@ -62,43 +58,16 @@ class SymbolParser:
     def close(self) -> None:
         """End the process."""
         with self._lock:
-            if self._process is not None:
-                _end(self._process)
-                self._process = None
+            if self._worker is not None:
+                self._worker.stop(kill=True)
+                self._worker = None
 
 
-def _started() -> subprocess.Popen[bytes]:
-    # -P: the current directory is the user's workspace and must not shadow our modules.
-    return subprocess.Popen(
-        [sys.executable, "-P", "-X", "utf8", "-m", "flashgrep.index.symbol_worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        close_fds=True,
-        cwd="/",
-    )
-
-
-def _answer(
-    process: subprocess.Popen[bytes], cancelled: Flag, deadline: float
-) -> list[tuple[int, str, str]]:
-    assert process.stdout is not None  # noqa: S101
-    out = process.stdout.fileno()
-    poll = select.poll()
-    poll.register(out, select.POLLIN)
-    while not poll.poll(_TURN_MILLISECONDS):
-        if cancelled:
-            raise Cancelled("The search was cancelled")
-        if time.monotonic() > deadline:
-            raise NotParsed
-    answer: list[tuple[int, str, str]] | None = read_message(out)
-    if answer is None:
+def _answer(worker: Worker, cancelled: Flag, deadline: float) -> Definitions:
+    answer = worker.receive_unless(lambda: bool(cancelled) or time.monotonic() > deadline)
+    if answer is None and cancelled:
+        raise Cancelled("The search was cancelled")
+    if answer is None or answer[0] != "parsed":
         raise NotParsed
-    return answer
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
-    process.wait()
+    found: Definitions = answer[1]
+    return found

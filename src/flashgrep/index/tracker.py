@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from flashgrep.index.inotify import (
@@ -79,6 +79,8 @@ class Tracker:
         self._prefix = os.fsdecode(root.rstrip(b"/")) + "/"
         self._inotify: Inotify | None = None
         self._watched: dict[int, str] = {}
+        self._loose: set[int] = set()
+        """Watches of directories that moved: where they are is known once they are listed again."""
         self._listing = False
         self._listers: list[Worker] | None = None
         self._unclaimed: list[Event] = []
@@ -89,7 +91,8 @@ class Tracker:
 
     def expect_listing(self) -> None:
         """Start the processes for a long listing, ahead of it."""
-        self._listers = start_workers(self._inotify)
+        if self._listers is None:
+            self._listers = start_workers(self._inotify)
 
     def close(self) -> None:
         """Stop watching."""
@@ -153,9 +156,17 @@ class Tracker:
             started, self._listers = self._listers, None
             tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started)
             self._watched.update(tree.watched)
+            self._end_loose(tree.watched)
         finally:
             self._listing = False
         return tree
+
+    def _end_loose(self, found: Mapping[int, str]) -> None:
+        """Stop watching what moved and was not found again; found later, it is watched anew."""
+        gone, self._loose = self._loose - found.keys(), set()
+        for number in gone:
+            if self._inotify is not None:
+                self._inotify.unwatch(number)
 
     def entries(
         self, directory: str, names: list[str], chains: RuleChains, ruled: Ruled
@@ -183,6 +194,7 @@ class Tracker:
             if self._inotify is not None:
                 self._inotify.unwatch(number)
             self._watched.pop(number, None)
+        self._end_loose({})
 
     # ── changes ─────────────────────────────────────────────────────────────────────────────────
 
@@ -211,13 +223,26 @@ class Tracker:
             return False
         if event.mask & IN_IGNORED:
             self._watched.pop(event.watch, None)
-        elif event.mask & (IN_DELETE_SELF | IN_MOVE_SELF):
+        elif event.mask & IN_DELETE_SELF:
             changes.subtrees.add(shown)
+        elif event.mask & IN_MOVE_SELF:
+            changes.subtrees.add(shown)
+            self._let_go(shown)
         elif event.name:
             self._note_entry(event, shown, os.fsdecode(event.name), changes)
         elif event.mask & IN_ATTRIB:
             changes.subtrees.add(shown)
         return True
+
+    def _let_go(self, subtree: str) -> None:
+        """Know no more where the directories of a subtree are.
+
+        Told under the old name while the new one is being listed, a change would be lost.
+        """
+        for number, shown in list(self._watched.items()):
+            if is_below(shown, subtree):
+                self._loose.add(number)
+                self._watched.pop(number, None)
 
     def _note_entry(self, event: Event, shown: str, name: str, changes: Changes) -> None:
         if name == RULE_FILE:

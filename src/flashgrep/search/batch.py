@@ -66,6 +66,8 @@ class Batch:
         data = bytes(self._view[start:end])
         if not data.startswith(codecs.BOM_UTF8) and wide_encoding(data[:4]) is None:
             return end, False
+        if not is_text(data[: limits.SNIFF_BYTES]):  # a mark and an odd byte: too short to announce
+            return start, False
         text = decoded(data)
         end = start + len(text)
         if end < len(self._buffer):
