@@ -50,10 +50,20 @@ class Application:
         """The real path of the working directory."""
         return os.fsdecode(self.services.scope.workdir)
 
-    def start_index(self) -> None:
-        """Begin to build the index in the background, if there is to be one."""
+    def start_index(self, is_settled: bool = True) -> None:
+        """Begin to build the index in the background, if there is to be one.
+
+        A server that still has to load much of itself says so, and calls `settle` when it has.
+        """
         if isinstance(self.services.index, StartingIndex):
             self.services.index.start()
+        if is_settled:
+            self.settle()
+
+    def settle(self) -> None:
+        """The server is ready: the index may use this process as it likes."""
+        if isinstance(self.services.index, StartingIndex):
+            self.services.index.settle()
 
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""

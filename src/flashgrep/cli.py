@@ -89,10 +89,13 @@ def mcp(**given: Any) -> None:
     settings = _settings(given)
     _serve_through_daemon(settings)
     from flashgrep.app import build
-    from flashgrep.transports.stdio import serve_stdio
 
     application = build(settings)
-    application.start_index()
+    # Before the SDK is imported, which takes longest of all: processes list the tree meanwhile.
+    application.start_index(is_settled=False)
+    from flashgrep.transports.stdio import serve_stdio
+
+    application.settle()
     _settle_memory()
     _run(lambda: serve_stdio(application.toolbox, structured=settings.structured))
     _leave(application.close)

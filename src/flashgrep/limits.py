@@ -279,6 +279,9 @@ SYMBOL_FILE_BYTES: Final = 1 * MIB
 INDEX_WAIT_SECONDS: Final = 3.0
 """A search waits this long for an index that is being looked through; then it scans."""
 
+RANK_REST_SECONDS: Final = 1.5
+"""Between the first search a new server can answer and the work on its ranked index."""
+
 LIST_INLINE_SECONDS: Final = 0.05
 """A tree that is listed this fast needs no processes to list it."""
 

@@ -62,6 +62,21 @@ def settled(pair: Twins) -> None:
     pair.folded()
 
 
+def test_a_new_server_checks_the_ranking_of_an_earlier_one_once_a_question_is_asked(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first moments are for searches; a question ends the rest, whatever is left of it."""
+    with twins(tmp_path) as pair:
+        settled(pair)
+    monkeypatch.setattr(limits, "RANK_REST_SECONDS", 3_600)
+    with twins(tmp_path) as pair:
+        status = pair.indexed.services.index.status
+        wait_for(lambda: status().grep_ready, lambda: f"not ready for grep: {status()}")
+        assert not status().query_ready
+        pair.answer("query", False, {"text": "needle"})
+        wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
+
+
 def test_nothing_wakes_while_nothing_changes(tmp_path: Path, work: Path) -> None:
     with twins(tmp_path) as pair:
         settled(pair)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.listing import Tree
+from flashgrep.index.listing import Lister, Tree
 from flashgrep.index.tracker import Tracker
 from flashgrep.search.pool import Worker
 from flashgrep.workspace.scope import Scope
@@ -44,9 +45,11 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def tracking(root: Path, watches: bool = True) -> Iterator[Tracker]:
+def tracking(
+    root: Path, watches: bool = True, is_started: Callable[[], bool] = lambda: True
+) -> Iterator[Tracker]:
     scope = Scope(str(root))
-    tracker = Tracker(scope, os.fsencode(root))
+    tracker = Tracker(scope, os.fsencode(root), is_started)
     if watches:
         tracker.watch()
     try:
@@ -86,6 +89,27 @@ def test_a_shared_listing_is_the_one_done_here(root: Path, watches: bool, expect
     assert told(tree) == listed_here(root, watches)
     assert len(tree.directories) > 80
     assert len(tree.watched) == (len(tree.directories) if watches else 0)
+
+
+@pytest.mark.usefixtures("sharing")
+@pytest.mark.parametrize("processes", [1, 0])
+def test_while_a_server_starts_the_processes_list_and_where_there_are_none_it_lists_itself(
+    root: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    here: list[int] = []
+    run = Lister.run
+
+    def counted(lister: Lister, *arguments: Any) -> Any:
+        here.append(1)
+        return run(lister, *arguments)
+
+    monkeypatch.setattr(Lister, "run", counted)
+    with tracking(root, is_started=lambda: False) as tracker:
+        inherited = (tracker.fd or 0,)
+        tracker._listers = [Worker("flashgrep.index.lister", inherited) for _ in range(processes)]
+        tree = listed(tracker)
+    assert told(tree) == listed_here(root, True)
+    assert (len(here) <= 2) is bool(processes)  # the first look, and that of `listed_here`
 
 
 @pytest.mark.usefixtures("sharing")

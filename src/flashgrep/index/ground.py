@@ -51,6 +51,11 @@ class Ground:
         held = blocks.nonzero()[0]
         return numbers(self.block_firsts[held], self.block_firsts[held + 1])
 
+    def span(self, number: int, file: int) -> Stretch:
+        """The pieces of a file of a segment."""
+        first, base = self.segments[number].first, self.pieces[number][0]
+        return base + int(first[file]), base + int(first[file + 1])
+
     def runs(self, pieces: Numbers) -> dict[int, Runs]:
         """The stretches of some pieces, by segment."""
         if not len(pieces):

@@ -57,7 +57,14 @@ _TURN_SECONDS: Final = 0.02
 class Keeper:
     """The index of one workspace."""
 
-    def __init__(self, scope: Scope, directory: Path, pool: Pool) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        directory: Path,
+        pool: Pool,
+        is_started: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Until the server `is_started`, the work is left to other processes as far as it can."""
         self._scope = scope
         self._directory = directory
         self._pool = pool
@@ -76,7 +83,7 @@ class Keeper:
         """The segments of an earlier server are being looked through: an answer is near."""
         self._stopping = False
         self._bell = Bell()
-        self._tracker = Tracker(scope, scope.workdir)
+        self._tracker = Tracker(scope, scope.workdir, is_started)
         self._watches = False
         self._matchers = Matchers()
         self._touched = 0

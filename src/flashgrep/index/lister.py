@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import gc
+import os
+from typing import Any, Final
 
 from flashgrep.index.listing import answer
 from flashgrep.search.worker import serve
 from flashgrep.workspace.scope import Scope
 
+_NICE: Final = 5
+
 
 def main() -> None:
-    """Serve the pipe until it closes."""
+    """List for the server until it is gone; a server that starts has the right of way."""
+    os.nice(_NICE)
+    gc.disable()  # it makes a hundred thousand things to hand over, and no circles
     scopes: dict[Any, Scope] = {}
     serve(lambda message: answer(message, scopes))
 

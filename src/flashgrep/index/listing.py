@@ -29,6 +29,7 @@ from flashgrep.workspace.walking import RULE_FILE, Listing, chain_above, list_di
 Identity = tuple[int, int, int, int]
 Rules = tuple[tuple[bytes, bytes], ...]
 MODULE: Final = "flashgrep.index.lister"
+_TURN_MILLISECONDS: Final = 50
 _SHARE: Final = 64  # directories handed over at once
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
@@ -186,10 +187,12 @@ def list_tree(
     waiting: list[Waiting],
     stopped: Callable[[], bool],
     started: list[Worker] | None = None,
+    is_free: Callable[[], bool] = lambda: True,
 ) -> Tree:
     """List directories and everything below them, here or on every core.
 
-    `started` are processes for it, where somebody knew before that it would take long.
+    `started` are processes for it, where somebody knew before that it would take long. While this
+    process is not free, it leaves the work to them.
     """
     deadline = time.monotonic() + limits.LIST_INLINE_SECONDS
     try:
@@ -199,7 +202,7 @@ def list_tree(
         if rest:
             workers = start_workers(lister.inotify) if started is None else started
             started = workers
-            _Shared(lister, stopped, workers).run(rest, tree)
+            _Shared(lister, stopped, workers, is_free).run(rest, tree)
     finally:
         for worker in started or ():
             worker.stop(kill=True)
@@ -209,7 +212,13 @@ def list_tree(
 class _Shared:
     """One listing shared out to processes; what they leave is done here."""
 
-    def __init__(self, lister: Lister, stopped: Callable[[], bool], workers: list[Worker]) -> None:
+    def __init__(
+        self,
+        lister: Lister,
+        stopped: Callable[[], bool],
+        workers: list[Worker],
+        is_free: Callable[[], bool],
+    ) -> None:
         scope = lister.scope
         reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
         fd = -1 if lister.inotify is None else lister.inotify.fd
@@ -217,6 +226,7 @@ class _Shared:
         self._lister = lister
         self._stopped = stopped
         self._workers = workers
+        self._is_free = is_free
         self._waiting: list[Waiting] = []
 
     def run(self, waiting: list[Waiting], tree: Tree) -> None:
@@ -227,8 +237,10 @@ class _Shared:
                 if self._stopped():
                     raise Cancelled("stopped")
                 self._hand_out(self._workers, busy)
-                self._list_here(tree)
-                self._take_in(busy, tree)
+                helps = self._is_free() or not busy
+                if helps:
+                    self._list_here(tree)
+                self._take_in(busy, tree, wait=not (helps and self._waiting))
         except WorkerDied:
             raise OSError("a listing process died; is there enough memory?") from None
 
@@ -248,11 +260,11 @@ class _Shared:
                 worker.send((self._place, [tuple(place) for place in share]))
                 busy[worker.out] = worker
 
-    def _take_in(self, busy: dict[int, Worker], tree: Tree) -> None:
+    def _take_in(self, busy: dict[int, Worker], tree: Tree, wait: bool) -> None:
         poll = select.poll()
         for out in busy:
             poll.register(out, select.POLLIN)
-        for out, _ in poll.poll(0 if self._waiting else 100):
+        for out, _ in poll.poll(_TURN_MILLISECONDS if wait else 0):
             answered = busy.pop(out).receive()
             if answered[0] == "failed":
                 raise OSError(answered[1])

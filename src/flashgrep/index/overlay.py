@@ -27,7 +27,9 @@ class Overlay:
         self._root = root
         self._scanner = scanner
         self._chains = tracker.chains(view.above)
-        self._aliases = dict(self._usable_aliases())
+        self._aliases = view.sure_aliases
+        if root:
+            self._aliases = {a: p for a, p in view.sure_aliases.items() if is_below(a, root)}
 
     def relative(self, shown: str) -> str:
         """A path of the tree as the search shows it."""
@@ -56,23 +58,15 @@ class Overlay:
 
     def aliases(self) -> Iterator[tuple[str, Place]]:
         """Links below the root to files of the segments, by the names they are shown under."""
+        keeps, keeps_all = self._scanner.keeps, not self._scanner.request.filters
         for link, place in self._aliases.items():
-            if self._scanner.keeps(self.relative(link)):
-                yield self.relative(link), place
+            shown = self.relative(link)
+            if keeps_all or keeps(shown):
+                yield shown, place
 
     def alias(self, shown: str) -> Place | None:
         """Where the file that a link stands for is in the segments."""
         return self._aliases.get(joined(self._root, shown))
-
-    def _usable_aliases(self) -> Iterator[tuple[str, Place]]:
-        alive = self._view.snapshot.alive
-        for link, place in self._view.aliases.items():
-            if (
-                is_below(link, self._root)
-                and self._view.is_certain(link)
-                and alive[place.segment][place.file]
-            ):
-                yield link, place
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
 
@@ -97,12 +91,9 @@ class Overlay:
         return path != self._root and is_below(path, self._root)
 
     def _links(self) -> Iterator[str]:
-        for link, target in self._view.links.items():
-            if not is_below(link, self._root) or not self._view.is_certain(link):
-                continue  # elsewhere, or looked at anyway
-            if link in self._aliases or self._is_passed_over(target):
-                continue
-            yield link
+        for link, target in self._view.sure_links:  # the others are looked at anyway
+            if is_below(link, self._root) and not self._is_passed_over(target):
+                yield link
 
     def _is_passed_over(self, target: str | None) -> bool:
         """Whether a link leads to a directory that the search comes by anyway."""

@@ -44,6 +44,7 @@ class RankKeeper:
         self._wanted: Mapping[str, str] | None = None
         self._changed = threading.Condition()
         self._stopping = False
+        self._is_asked = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -81,9 +82,18 @@ class RankKeeper:
                 while self._wanted is None and not self._stopping:
                     self._changed.wait()
                 wanted, self._wanted = self._wanted, None
+                if not self._tree.is_ready and self._tree.is_there:
+                    self._rest()
             if self._stopping or wanted is None:
                 return
             self._update(wanted)
+
+    def _rest(self) -> None:
+        """Leave the first moments of a server to its searches, unless a question is among them.
+
+        What an earlier server has ranked is read whole and checked before it is used.
+        """
+        self._changed.wait_for(lambda: self._stopping or self._is_asked, limits.RANK_REST_SECONDS)
 
     def _update(self, wanted: Mapping[str, str]) -> None:
         try:
@@ -99,6 +109,9 @@ class RankKeeper:
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         if not self.is_ready:
+            with self._changed:
+                self._is_asked = True
+                self._changed.notify()
             return None
         changed = list(self._unranked(view, tracker, keeps))
         if len(changed) > limits.UNRANKED_FILES:

@@ -89,6 +89,11 @@ class RankedTree:
         return self._ranking is not None
 
     @property
+    def is_there(self) -> bool:
+        """Whether an earlier server has ranked something."""
+        return os.path.isdir(self._root)
+
+    @property
     def keys(self) -> frozenset[str]:
         """The segments that are ranked; files of others have to be given as changed."""
         ranking = self._ranking

@@ -120,6 +120,23 @@ class Table:
         at = self._seen.get(shown)
         return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
 
+    def identities(self, shown: Sequence[str]) -> list[list[int] | None]:
+        """What the segments know of files that were looked at; None for those found elsewhere."""
+        found: list[list[int] | None] = [None] * len(shown)
+        rows = [
+            (at, row) for at, name in enumerate(shown) if (row := self._seen.get(name, -1)) >= 0
+        ]
+        if not rows:
+            return found
+        places, order = np.array(rows).T
+        segments, files = self.segment[order], self.file[order]
+        for number in np.unique(segments).tolist():
+            mine = segments == number
+            known = self._snapshot.segments[number].status[files[mine]].tolist()
+            for at, status in zip(places[mine].tolist(), known, strict=True):
+                found[at] = status
+        return found
+
     @property
     def in_walk_order(self) -> Rows:
         return Rows(self, np.argsort(self.rank, kind="stable"))

@@ -18,7 +18,7 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
-from flashgrep.index.listing import identity
+from flashgrep.index.listing import identity, joined
 from flashgrep.index.matchers import Matchers, matched_here
 from flashgrep.index.matching import (
     Hits,
@@ -237,21 +237,17 @@ class IndexedScan:
         aliases = list(self._overlay.aliases())
         if self.request.pattern.multiline or not aliases:
             return aliases
-        spans = np.array([self._span(*place) for _, place in aliases]).T
+        known = self._view.alias_spans
+        spans = np.array([known[joined(self._root, shown)] for shown, _ in aliases]).T
         first, past = (self._candidates.pieces.searchsorted(ends) for ends in spans)
         return [aliases[at] for at in np.flatnonzero(first < past).tolist()]
-
-    def _span(self, number: int, file: int) -> tuple[int, int]:
-        """The pieces of a file, among those of all segments."""
-        ground = self._view.snapshot.ground
-        first, base = ground.segments[number].first, ground.pieces[number][0]
-        return base + int(first[file]), base + int(first[file + 1])
 
     def _runs_of(self, number: int, file: int) -> Iterable[Runs]:
         """The candidates of one file."""
         pieces = self._candidates.pieces
-        start, end = pieces.searchsorted(self._span(number, file))
-        return self._view.snapshot.ground.runs(pieces[start:end]).values()
+        ground = self._view.snapshot.ground
+        start, end = pieces.searchsorted(ground.span(number, file))
+        return ground.runs(pieces[start:end]).values()
 
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -276,18 +272,23 @@ class IndexedScan:
         list of tens of thousands the first are looked at: the rest would take longer than the
         search, and has the bound that such writes have anyway.
         """
-        return [name for name in shown[: limits.CONFIRMED_FILES] if not self._is_as_known(name)]
+        names = shown[: limits.CONFIRMED_FILES]
+        known = zip(names, self._table.identities(names), strict=True)
+        return [name for name, identity in known if not self._is_as_known(name, identity)]
 
     def _place(self, shown: str) -> Place | None:
         return self._table.place(shown) or self._overlay.alias(shown)
 
-    def _is_as_known(self, shown: str) -> bool:
-        place = self._place(shown)
-        if place is None:
-            return True
-        segment = self._view.snapshot.segments[place.segment]
-        status = self._tracker.status(segment.name(place.file))
-        return status is not None and [*identity(status)] == segment.status[place.file].tolist()
+    def _is_as_known(self, shown: str, known: list[int] | None) -> bool:
+        path = joined(self._root, shown)
+        if known is None:
+            place = self._overlay.alias(shown)
+            if place is None:
+                return True  # it was found on disk
+            segment = self._view.snapshot.segments[place.segment]
+            path, known = segment.name(place.file), segment.status[place.file].tolist()
+        status = self._tracker.status(path)
+        return status is not None and [*identity(status)] == known
 
 
 def _stop(cancelled: Flag) -> None:

@@ -202,10 +202,11 @@ class Segment:
 
     def check_all(self, firsts: Any, pasts: Any) -> None:
         """Make sure of several stretches of pieces."""
-        if not self._is_trusted:
-            for first, past in zip(firsts.tolist(), pasts.tolist(), strict=True):
-                self.check(first, past)
-            self._is_trusted = bool(self._trusted.all())
+        if self._is_trusted or self._trusted[numbers(firsts, pasts)].all():
+            return
+        for first, past in zip(firsts.tolist(), pasts.tolist(), strict=True):
+            self.check(first, past)
+        self._is_trusted = bool(self._trusted.all())
 
     def check(self, piece: int, past: int) -> None:
         """Make sure that pieces of the pack are what was written; each is checked once."""

@@ -1,6 +1,8 @@
-"""An index that starts beside the server: its libraries are loaded when the server already answers.
+"""An index that starts beside the server: each loads its libraries while the other does.
 
-numpy alone takes a tenth of a second to import; a client that waits for `initialize` need not.
+The SDK takes a second to import, and the tree has to be looked through before an index of an
+earlier server can be used. So other processes look through it meanwhile, and once the server is
+started this one helps.
 """
 
 from __future__ import annotations
@@ -34,19 +36,24 @@ class StartingIndex:
         self._parts = (scope, directory, pool)
         self._keeper: Keeper | None = None
         self._begun = False
+        self._started = threading.Event()
         self._there = threading.Event()
         self._reason = ""
 
     def start(self) -> None:
-        """Begin to load, to watch and to build."""
+        """Begin to load, to watch and to build; at full speed once `settle` is called."""
         self._begun = True
         threading.Thread(target=self._load, name="flashgrep-start", daemon=True).start()
+
+    def settle(self) -> None:
+        """The server is started: nothing else needs this process now."""
+        self._started.set()
 
     def _load(self) -> None:
         from flashgrep.index.keeper import Keeper
 
         try:
-            self._keeper = Keeper(*self._parts)
+            self._keeper = Keeper(*self._parts, self._started.is_set)
             self._keeper.start()
         except OSError as error:
             self._reason = f"the workspace cannot be watched: {error}"

@@ -73,8 +73,12 @@ class Changes:
 class Tracker:
     """Watches a tree."""
 
-    def __init__(self, scope: Scope, root: bytes) -> None:
+    def __init__(
+        self, scope: Scope, root: bytes, is_started: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Until `is_started`, what other processes can list is left to them."""
         self.scope = scope
+        self._is_started = is_started
         self.root = root
         self._prefix = os.fsdecode(root.rstrip(b"/")) + "/"
         self._inotify: Inotify | None = None
@@ -154,7 +158,7 @@ class Tracker:
         try:
             lister = Lister(self.scope, self.root, self._inotify, above)
             started, self._listers = self._listers, None
-            tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started)
+            tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started, self._is_started)
             self._watched.update(tree.watched)
             self._end_loose(tree.watched)
         finally:

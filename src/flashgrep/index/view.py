@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import dropwhile
 
 from flashgrep.index.listing import Identity
@@ -33,6 +34,31 @@ class View:
     """The rule files above the root when the tree was listed."""
     root: tuple[int, int] = (0, 0)
     """Device and inode of the root then."""
+
+    @cached_property
+    def sure_aliases(self) -> dict[str, Place]:
+        """The aliases that nothing has happened to, neither the link nor the file."""
+        alive = self.snapshot.alive
+        return {
+            link: place
+            for link, place in self.aliases.items()
+            if self.is_certain(link) and alive[place.segment][place.file]
+        }
+
+    @cached_property
+    def alias_spans(self) -> dict[str, tuple[int, int]]:
+        """The pieces of the file of each such alias, among those of all segments."""
+        ground = self.snapshot.ground
+        return {link: ground.span(*place) for link, place in self.sure_aliases.items()}
+
+    @cached_property
+    def sure_links(self) -> list[tuple[str, str | None]]:
+        """The other links that nothing has happened to, and where each leads."""
+        return [
+            (link, target)
+            for link, target in self.links.items()
+            if link not in self.sure_aliases and self.is_certain(link)
+        ]
 
     def covers(self, directory: str) -> bool:
         """Whether a search of this directory can be answered from here."""
