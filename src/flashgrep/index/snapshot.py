@@ -9,7 +9,7 @@ another one, which shares all it can.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -82,8 +82,8 @@ class Snapshot:
         key = walk_key("", directory)
         return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
 
-    def without(self, names: Iterable[str], subtrees: Iterable[str]) -> Snapshot:
-        """The snapshot with some files dead."""
+    def without(self, names: Collection[str], subtrees: Collection[str]) -> Snapshot:
+        """The snapshot with some files dead; a directory that was may be a file by now."""
         alive = list(self.alive)
         fresh: set[int] = set()
 
@@ -94,7 +94,7 @@ class Snapshot:
                     fresh.add(number)
                 alive[number][first:past] = False
 
-        for name in names:
+        for name in (*names, *subtrees):
             for number, file in self.find(name):
                 kill(number, file, file + 1)
         for subtree in subtrees:
