@@ -218,6 +218,9 @@ handing it over takes a millisecond."""
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
 
+INDEX_DENSE_BYTES: Final = 1_500
+"""A matching line in each so many bytes: then lines of a literal are counted by arrays."""
+
 CONFIRMED_FILES: Final = 250
 """Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""
 

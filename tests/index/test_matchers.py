@@ -151,7 +151,7 @@ COUNTINGS: list[Counting] = ["files", "lines", "matches"]
     folded=st.booleans(),
     multiline=st.booleans(),
     counting=st.sampled_from(COUNTINGS),
-    in_each=st.booleans(),
+    is_dense=st.booleans(),
     chosen=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=8),
 )
 def test_processes_find_what_is_found_here(
@@ -161,7 +161,7 @@ def test_processes_find_what_is_found_here(
     folded: bool,
     multiline: bool,
     counting: Counting,
-    in_each: bool,
+    is_dense: bool,
     chosen: list[tuple[int, int]],
 ) -> None:
     spec = PatternSpec(pattern, folded, multiline)
@@ -170,9 +170,9 @@ def test_processes_find_what_is_found_here(
         for number, step in chosen
     ]
     counter = Counter(spec, counting)
-    expected = plain(list(matched_here(counter, in_each, work, Uncancelled())))
+    expected = plain(list(matched_here(counter, is_dense, work, Uncancelled())))
     for matchers in crews:
-        found = matchers.match(spec, counter, in_each, work, Uncancelled())
+        found = matchers.match(spec, counter, is_dense, work, Uncancelled())
         assert plain(found) == expected
 
 

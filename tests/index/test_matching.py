@@ -112,7 +112,7 @@ def test_files_and_lines_are_counted_as_the_definition_says(
     block: int,
     taken: list[bool],
     cuts: list[bool],
-    in_each: bool,
+    is_dense: bool,
 ) -> None:
     spec, contents = search
     runs = stretches(segment_of(quick, contents, block), taken, cuts)
@@ -121,9 +121,9 @@ def test_files_and_lines_are_counted_as_the_definition_says(
         expected[file] = expected.get(file, 0) + 1
     if not len(runs.firsts):
         return
-    files, counts = matched(Counter(spec, "lines"), runs, in_each)
+    files, counts = matched(Counter(spec, "lines"), runs, is_dense)
     assert dict(zip(files.tolist(), counts.tolist(), strict=True)) == expected
-    files, counts = matched(Counter(spec, "files"), runs, in_each)
+    files, counts = matched(Counter(spec, "files"), runs, is_dense)
     assert dict(zip(files.tolist(), counts.tolist(), strict=True)) == dict.fromkeys(expected, 1)
 
 
@@ -159,6 +159,35 @@ def test_stretches_are_cut_where_files_begin_and_each_is_matched(
         starts = [line[0] for _, line in defined(spec, contents, runs)]
         holding = [file for file, start, end in expected if any(start <= at < end for at in starts)]
         assert match_each(match, runs) == holding
+
+
+LETTERS = st.lists(st.sampled_from([*"ab_ -\n\n"]), max_size=30).map("".join)
+
+
+@RELAXED
+@given(
+    st.sampled_from(["a", "ab", r"a\b", r"\bb", "-", " "]),
+    st.lists(LETTERS.map(str.encode), max_size=6),
+    BLOCKS,
+    CUTS,
+    CUTS,
+)
+@example("a", [b"", b"a", b"a\n", b"b\na"], 1, [True] * 40, [False] * 40)
+def test_a_literal_on_every_other_line_is_counted_file_by_file(
+    quick: Path,
+    pattern: str,
+    contents: list[bytes],
+    block: int,
+    taken: list[bool],
+    cuts: list[bool],
+) -> None:
+    spec = PatternSpec(pattern)
+    runs = stretches(segment_of(quick, contents, block), taken, cuts)
+    expected: dict[int, int] = {}
+    for file, _ in defined(spec, contents, runs):
+        expected[file] = expected.get(file, 0) + 1
+    files, counts = matched(Counter(spec, "lines"), runs, is_dense=True)
+    assert dict(zip(files.tolist(), counts.tolist(), strict=True)) == expected
 
 
 @RELAXED

@@ -52,17 +52,14 @@ from flashgrep.workspace.walking import parent_rules
 log = logging.getLogger(__name__)
 
 _TURN_SECONDS: Final = 0.02
+Asked = Callable[[], bool]
 
 
 class Keeper:
     """The index of one workspace."""
 
     def __init__(
-        self,
-        scope: Scope,
-        directory: Path,
-        pool: Pool,
-        is_started: Callable[[], bool] = lambda: True,
+        self, scope: Scope, directory: Path, pool: Pool, is_started: Asked = lambda: True
     ) -> None:
         """Until the server `is_started`, the work is left to other processes as far as it can."""
         self._scope = scope
@@ -134,7 +131,8 @@ class Keeper:
         except Damaged as error:
             self._set_aside(error)
             return None
-        self._sweep_some_day()
+        if self._watches and self._pace.is_time_to_sweep():
+            self._wake()  # a write through a memory map tells nobody
         self._touched += scan.matched_bytes
         if self._touched > limits.RELEASE_BYTES:
             self._rest.used()
@@ -147,7 +145,7 @@ class Keeper:
         with self._changed:
             self._take(Changes(entries=names))
 
-    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
+    def files(self, stopped: Asked) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""
         view = self._current("", None)
         if view is None or view.changed_below(""):
@@ -164,7 +162,7 @@ class Keeper:
         return view.snapshot.entries(shown), inventory.links(view, shown)
 
     def ranked(
-        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
+        self, text: str, keeps: Callable[[str], bool], stopped: Asked
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         view = None if stopped() else self._current("", None)
@@ -245,11 +243,6 @@ class Keeper:
         with self._changed:
             self._damaged.add(error.path)
         self._lose(f"a part of it is damaged: {error}")
-
-    def _sweep_some_day(self) -> None:
-        """Look at everything again now and then: a write through a memory map tells nobody."""
-        if self._watches and self._pace.is_time_to_sweep():
-            self._wake()
 
     def _release(self) -> None:
         """Give mapped pages back: they count as ours as long as nobody else maps them."""

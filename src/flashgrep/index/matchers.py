@@ -72,7 +72,7 @@ class Matchers:
         self,
         pattern: PatternSpec,
         counter: Counter,
-        in_each: bool,
+        is_dense: bool,
         work: Sequence[Work],
         cancelled: Flag,
     ) -> list[Hits]:
@@ -85,14 +85,14 @@ class Matchers:
                 for worker, share in zip(list(workers), shares[1:], strict=True):
                     order = [packed(each) for each in share]
                     asked.append((worker, share))
-                    worker.send(("match", astuple(pattern), counter.counting, in_each, order))
-                hits = list(matched_here(counter, in_each, shares[0], cancelled))
+                    worker.send(("match", astuple(pattern), counter.counting, is_dense, order))
+                hits = list(matched_here(counter, is_dense, shares[0], cancelled))
                 while asked:
                     worker, share = asked[0]
                     hits += _received(worker, lambda: bool(cancelled))
                     asked.pop(0)
             except WorkerDied:
-                hits = list(matched_here(counter, in_each, work, cancelled))
+                hits = list(matched_here(counter, is_dense, work, cancelled))
             finally:
                 for worker, _ in asked:
                     self._replace(workers, worker)
@@ -159,13 +159,13 @@ def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
 
 
 def matched_here(
-    counter: Counter, in_each: bool, work: Sequence[Work], cancelled: Flag
+    counter: Counter, is_dense: bool, work: Sequence[Work], cancelled: Flag
 ) -> Iterator[Hits]:
     """Match everything in this thread."""
     for each in work:
         if cancelled:
             raise Cancelled("The search was cancelled")
-        yield matched(counter, each, in_each)
+        yield matched(counter, each, is_dense)
 
 
 def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits]:

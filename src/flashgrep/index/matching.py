@@ -10,14 +10,17 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from flashgrep.index.dense import DenseLiteral, dense_literal
 from flashgrep.index.segment import Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.matcher import Span
 from flashgrep.search.pattern import UNANCHORED
+
+_DENSE_PIECES: Final = 16
 
 Hits = tuple[Numbers, Numbers]
 """Files of a segment, and the count of each."""
@@ -90,11 +93,15 @@ class Texts:
 Work = Runs | Texts
 
 
-def matched(counter: Counter, work: Work, in_each: bool) -> Hits:
-    """What of some work matches; `in_each` says that nearly every file will."""
-    if isinstance(work, Runs) and in_each and counter.plain and counter.counting == "files":
+def matched(counter: Counter, work: Work, is_dense: bool) -> Hits:
+    """What of some work matches; `is_dense` says that nearly every file or line will."""
+    if isinstance(work, Runs) and is_dense and counter.plain and counter.counting == "files":
         files = np.unique(np.array(match_each(counter.plain, work), np.int64))
         return files, np.ones(len(files), np.int64)
+    if isinstance(work, Runs) and is_dense and counter.counting == "lines":
+        literal = dense_literal(counter.spec)
+        if literal is not None:
+            return count_densely(literal, work)
     found: dict[int, int] = {}
     if isinstance(work, Texts):
         found = match_texts(counter, work.segment, work.files.tolist())
@@ -118,6 +125,26 @@ def match_each(match: Any, runs: Runs) -> list[int]:
         for file, start, end in zip(*runs.by_file, strict=True)
         if -1 < match(UNANCHORED, buffer, start, end)[0][0] < end
     ]
+
+
+def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
+    """Count the lines of a literal in some stretches, by file."""
+    segment = runs.segment
+    segment.check_all(runs.firsts, runs.pasts)
+    starts, owned = segment.lists[0], [np.zeros(0, np.int64)]
+    for first, past in _in_portions(runs):
+        begin, end = starts[first], starts[past]
+        places = literal.first_hits(segment.octets[begin:end]) + begin
+        pieces = segment.starts[first:past].searchsorted(places, "right") - 1 + first
+        owned.append(segment.owners[pieces].astype(np.int64))
+    return np.unique(np.concatenate(owned), return_counts=True)
+
+
+def _in_portions(runs: Runs) -> Iterator[tuple[int, int]]:
+    """The stretches cut so small that arrays of their size stay in a core's own memory."""
+    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        for at in range(first, past, _DENSE_PIECES):
+            yield at, min(at + _DENSE_PIECES, past)
 
 
 def match_lines(counter: Counter, runs: Runs, found: dict[int, list[Span]], wanted: int) -> None:

@@ -2,7 +2,7 @@
 
 A loop over files that match holds the interpreter, so a thread would only take turns with it.
 
-    ("match", pattern, counting, in_each, [(segment, kind, numbers, numbers), …])
+    ("match", pattern, counting, is_dense, [(segment, kind, numbers, numbers), …])
         → ("matched", [(files, counts), …])    columns of int64
         → ("damaged", segment, what)
     ("release",)    lets mapped pages go; no answer
@@ -44,10 +44,10 @@ class _Jobs:
             for segment in self._segments.values():
                 segment.release()
             return None
-        _, pattern, counting, in_each, shares = message
+        _, pattern, counting, is_dense, shares = message
         counter = Counter(PatternSpec(*pattern), counting)
         try:
-            hits = [matched(counter, self._work(share), in_each) for share in shares]
+            hits = [matched(counter, self._work(share), is_dense) for share in shares]
         except Damaged as error:
             self._segments.pop(error.path, None)
             return "damaged", error.path, error.what

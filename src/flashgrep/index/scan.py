@@ -35,7 +35,7 @@ from flashgrep.index.overlay import Overlay
 from flashgrep.index.packtext import PackText
 from flashgrep.index.planner import plan
 from flashgrep.index.rows import Rows, Table
-from flashgrep.index.segment import Damaged
+from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
@@ -167,18 +167,24 @@ class IndexedScan:
             return []
         counter, first = self.scanner.counter, work[0]
         begun = time.perf_counter()
-        files, counts = matched(counter, first, in_each=False)
+        files, counts = matched(counter, first, is_dense=False)
         took = time.perf_counter() - begun
-        in_each = first.size < limits.INDEX_EACH_BYTES * len(files)
+        is_dense = self._is_dense(first, files, counts)
         left = sum(portion.size for portion in work[1:])
         self.matched_bytes += first.size + left
         is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
         if left > limits.INDEX_SHARED_BYTES and is_slow:
             pattern = self.request.pattern
-            rest = matchers.match(pattern, counter, in_each, work[1:], cancelled)
+            rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
         else:
-            rest = list(matched_here(counter, in_each, work[1:], cancelled))
+            rest = list(matched_here(counter, is_dense, work[1:], cancelled))
         return [(files, counts), *rest]
+
+    def _is_dense(self, work: Work, files: Numbers, counts: Numbers) -> bool:
+        """Whether so much of some work matched that another way is faster for the rest."""
+        if self.request.counting == "lines":
+            return bool(work.size < limits.INDEX_DENSE_BYTES * int(counts.sum()))
+        return bool(work.size < limits.INDEX_EACH_BYTES * len(files))
 
     def _add(self, number: int, parts: list[Hits]) -> None:
         """Take in what was found in a segment; a large file may be in two portions."""

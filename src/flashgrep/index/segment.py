@@ -132,6 +132,11 @@ class Segment:
         return starts, self.owners.tolist(), [starts[piece] for piece in past.tolist()]
 
     @cached_property
+    def octets(self) -> Any:
+        """The whole of `buffer` as an array."""
+        return np.frombuffer(self._view, np.uint8)
+
+    @cached_property
     def bounds(self) -> tuple[str, str]:
         """The walk keys of the first and the last file."""
         if not self.files:

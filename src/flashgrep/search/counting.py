@@ -21,6 +21,7 @@ class Counter:
     """Counts one search's matches, the same way for small files, large ones and whole texts."""
 
     def __init__(self, spec: PatternSpec, counting: Counting) -> None:
+        self.spec = spec
         self.counting = counting
         self.multiline = spec.multiline
         self._lines = line_matcher(spec)
