@@ -307,6 +307,44 @@ SWEEP_SECONDS: Final = 300.0
 """A search this long after the last look at the whole tree starts another: writes through a
 memory map raise no event."""
 
+# ── knowledge base ──────────────────────────────────────────────────────────────────────────────
+NOTE_BYTES: Final = 4 * MIB
+"""Text of one note: a long book has two; every peer that opens a note gets all of it."""
+
+UPDATE_BYTES: Final = 8 * MIB
+"""One update of a peer; a note typed letter by letter is many times as large as its text."""
+
+PENDING_BYTES: Final = 1 * MIB
+"""Updates of a note that wait for one before them; with more, all of them are forgotten, and the
+peers are asked for what is missing."""
+
+NOTE_PATH_BYTES: Final = 1_024
+"""Path of a note; an export must find room for it below any directory."""
+
+NOTE_NAME_BYTES: Final = 255
+"""One name in such a path, as file systems have it."""
+
+LIVE_NOTES: Final = 2_000
+"""Documents kept in memory; another is loaded in a fraction of a millisecond."""
+
+NOTES_A_TURN: Final = 50
+"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn."""
+
+COMPACT_RECORDS: Final = 200
+"""Updates of a note after its newest snapshot; then another snapshot is taken…"""
+
+COMPACT_BYTES: Final = 1 * MIB
+"""…or when they are this large together."""
+
+SNAPSHOT_SECONDS: Final = 600.0
+"""A note that is changed this long after its newest snapshot is kept as it was before."""
+
+SNAPSHOT_DAYS: Final = 1.0
+"""Snapshots older than this are thinned out to one a day."""
+
+DATABASE_SECONDS: Final = 5.0
+"""Waiting for a lock on the notes' database; only a backup by another program holds one."""
+
 # ── callers ─────────────────────────────────────────────────────────────────────────────────────
 CALLS_AT_ONCE: Final = 8
 """Tool calls of one caller that run together; its next ones wait, and nobody else's do."""
@@ -319,3 +357,13 @@ REMEMBERED_CALLERS: Final = 1_024
 
 REMEMBERED_FILES: Final = 10_000
 """Files remembered per caller."""
+
+# ── marks and links in notes ────────────────────────────────────────────────────────────────────
+MARK_CHARS: Final = 64 * KIB
+"""Longest text of a mark that no record holds: a stray opener must not swallow the note."""
+
+METADATA_CHARS: Final = 1_000
+"""Longest metadata at the beginning of a mark; Commentator writes author and time."""
+
+LINK_CHARS: Final = 2_000
+"""Longest target of a link; longer ones are text, so that reading links stays linear."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotUnique, StringNotFound
+from flashgrep.search.matching import Found, find, in_file_quotes, line_of, near
 from flashgrep.tools import reads
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.changing import Current, change
-from flashgrep.tools.matching import Found, find, in_file_quotes, line_of, near
 from flashgrep.tools.missing import missing
 from flashgrep.tools.reads import Seen
 from flashgrep.tools.snippet import snippet

@@ -1,0 +1,1 @@
+"""Notes that people edit together: documents, their journal, suggestions, links."""

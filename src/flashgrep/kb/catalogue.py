@@ -1,0 +1,191 @@
+"""Which notes there are: their ids, paths and properties.
+
+    notes    id          16 hex digits, given once; the journal knows a note by it
+             path        where it is; NULL in the trash
+             epoch       16 hex digits, new whenever the note's history begins anew: a peer with an
+                         older one holds letters that mean something else now
+             created     milliseconds since 1970
+             trashed     the same; NULL where it is not
+             last_path   where it was before it went to the trash
+             properties  JSON: what a file had that a text has not (line ends, a byte order mark)
+
+The table is small and asked for all the time, so that all of it is held in memory. A transaction
+that comes to nothing has it read again.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from flashgrep.errors import Conflict, NotFound
+from flashgrep.kb import notepath
+from flashgrep.kb.database import Database
+
+SCHEMA: Final = """
+CREATE TABLE notes (
+    id TEXT NOT NULL PRIMARY KEY, path TEXT UNIQUE, epoch TEXT NOT NULL,
+    created INTEGER NOT NULL, trashed INTEGER, last_path TEXT, properties TEXT NOT NULL
+);
+"""
+_ID_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A note as the catalogue knows it."""
+
+    id: str
+    path: str | None
+    epoch: str
+    created: int
+    trashed: int | None = None
+    last_path: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Catalogue:
+    """All notes, by id and by path."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entries: dict[str, Entry] = {}
+        self._by_form: dict[str, str] = {}
+        """Path in one Unicode form → id."""
+        self._taken: dict[str, dict[str, int]] = {}
+        """Twin key of a note or folder → each spelling of it, and how many notes have it."""
+        self.load()
+
+    def load(self) -> None:
+        """Read the table."""
+        self._entries, self._by_form, self._taken = {}, {}, {}
+        for *row, properties in self._database.rows(
+            "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
+        ):
+            note, path, epoch, created, trashed, last_path = row
+            known = json.loads(properties)
+            self._put(Entry(note, path, epoch, created, trashed, last_path, known))
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────
+
+    def entry(self, note: str) -> Entry:
+        """A note by its id, in the trash or not."""
+        try:
+            return self._entries[note]
+        except KeyError:
+            raise NotFound(f"no note has the id {note}") from None
+
+    def find(self, path: str) -> Entry | None:
+        """The note at a path, whatever Unicode form its letters have."""
+        note = self._by_form.get(notepath.form_key(path))
+        return self._entries[note] if note else None
+
+    def entries(self) -> list[Entry]:
+        """All notes that are not in the trash, by path."""
+        there = (entry for entry in self._entries.values() if entry.path is not None)
+        return sorted(there, key=lambda entry: entry.path or "")
+
+    def trash(self) -> list[Entry]:
+        """The notes in the trash, the latest first."""
+        gone = [entry for entry in self._entries.values() if entry.path is None]
+        return sorted(gone, key=lambda entry: entry.trashed or 0, reverse=True)
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, path: str, time: int, properties: Mapping[str, Any]) -> Entry:
+        """A new note; its text is the journal's affair."""
+        self._check_free(path)
+        entry = Entry(_new_id(), path, _new_id(), time, properties=dict(properties))
+        self._write(entry)
+        return entry
+
+    def move(self, note: str, path: str) -> Entry:
+        """Another path for a note, also one that differs from its own by case alone."""
+        entry = self.entry(note)
+        self._check_free(path, besides=entry)
+        moved = replace(entry, path=path, trashed=None, last_path=None)
+        self._write(moved)
+        return moved
+
+    def to_trash(self, note: str, time: int) -> Entry:
+        """Take a note's path away, and nothing else."""
+        entry = self.entry(note)
+        if entry.path is None:
+            raise Conflict(f"note {note} is in the trash already")
+        gone = replace(entry, path=None, trashed=time, last_path=entry.path)
+        self._write(gone)
+        return gone
+
+    def begin_epoch(self, note: str) -> Entry:
+        """A new epoch: peers that hold the old history must begin anew."""
+        entry = replace(self.entry(note), epoch=_new_id())
+        self._write(entry)
+        return entry
+
+    def set_properties(self, note: str, properties: Mapping[str, Any]) -> Entry:
+        """Other properties."""
+        entry = replace(self.entry(note), properties=dict(properties))
+        self._write(entry)
+        return entry
+
+    def _write(self, entry: Entry) -> None:
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE"
+                " SET path = ?2, epoch = ?3, trashed = ?5, last_path = ?6, properties = ?7",
+                entry.id,
+                entry.path,
+                entry.epoch,
+                entry.created,
+                entry.trashed,
+                entry.last_path,
+                json.dumps(entry.properties, sort_keys=True),
+            )
+            self._database.when_undone(self.load)
+        if (before := self._entries.get(entry.id)) and before.path is not None:
+            del self._by_form[notepath.form_key(before.path)]
+            self._count(before.path, -1)
+        self._put(entry)
+
+    def _put(self, entry: Entry) -> None:
+        self._entries[entry.id] = entry
+        if entry.path is not None:
+            self._by_form[notepath.form_key(entry.path)] = entry.id
+            self._count(entry.path, 1)
+
+    # ── twins ───────────────────────────────────────────────────────────────────────────────────
+
+    def _count(self, path: str, step: int) -> None:
+        for name in (*notepath.folders(path), path):
+            spelling = name + "/" if name != path else name
+            spellings = self._taken.setdefault(notepath.twin_key(name), {})
+            spellings[spelling] = spellings.get(spelling, 0) + step
+            if not spellings[spelling]:
+                del spellings[spelling]
+
+    def _check_free(self, path: str, besides: Entry | None = None) -> None:
+        """Refuse a path that is taken, or that some file system takes for one that is."""
+        notepath.checked(path)
+        own = besides.path if besides else None
+        for name in (*notepath.folders(path), path):
+            spelling = name + "/" if name != path else name
+            for taken, count in self._taken.get(notepath.twin_key(name), {}).items():
+                is_own = own is not None and taken in _spellings(own) and count == 1
+                if is_own or (taken == spelling and name != path):
+                    continue
+                raise Conflict(
+                    f"{path}: {taken} is there already"
+                    + (", and file systems take one for the other" if taken != spelling else "")
+                    + "; choose another name"
+                )
+
+
+def _spellings(path: str) -> set[str]:
+    return {path, *(folder + "/" for folder in notepath.folders(path))}
+
+
+def _new_id() -> str:
+    return secrets.token_hex(_ID_BYTES)

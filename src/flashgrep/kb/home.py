@@ -1,0 +1,109 @@
+"""The directory of a knowledge base, and the one process that owns it.
+
+    PATH/             0700
+        lock          held (flock) by the owner, who writes its process id into it
+        notes.db      catalogue and journal (see `catalogue`, `sqlite_journal`), and beside it,
+                      while it is open, notes.db-wal and notes.db-shm, which belong to it
+        attachments/  files that are no notes, under their paths
+        kb.sock       where the owner listens for others that want these notes
+
+A backup is such a directory too, without lock and socket.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
+from flashgrep.kb import catalogue, sqlite_journal
+from flashgrep.kb.database import Database
+
+DATABASE: Final = "notes.db"
+ATTACHMENTS: Final = "attachments"
+SOCKET: Final = "kb.sock"
+_LOCK: Final = "lock"
+
+
+class Owned(Unavailable):
+    """Another process has these notes open."""
+
+
+class Home:
+    """The directory of a knowledge base."""
+
+    def __init__(self, path: Path) -> None:
+        """One that is there; `create` makes one."""
+        self.path = path
+        self._lock: int | None = None
+        if not self.database.is_file():
+            raise NotFound(
+                f"no knowledge base in {path}; make one with: flashgrep kb init --kb PATH"
+            )
+        _check(path)
+
+    @classmethod
+    def create(cls, path: Path) -> Home:
+        """Make an empty knowledge base in a directory that is new or empty."""
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise Conflict(f"{path} is not empty; name a new directory")
+            _check(path)
+            (path / ATTACHMENTS).mkdir(mode=0o700)
+            Database.create(path / DATABASE, catalogue.SCHEMA, sqlite_journal.SCHEMA)
+        except OSError as error:
+            raise from_os_error(error, str(path)) from None
+        return cls(path)
+
+    @property
+    def database(self) -> Path:
+        return self.path / DATABASE
+
+    @property
+    def attachments(self) -> Path:
+        return self.path / ATTACHMENTS
+
+    @property
+    def socket(self) -> Path:
+        return self.path / SOCKET
+
+    def own(self) -> None:
+        """Become the owner, or say who is."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self.path / _LOCK, flags, 0o600)
+        except OSError as error:
+            raise from_os_error(error, str(self.path / _LOCK)) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._owned(descriptor) from None
+        os.truncate(descriptor, 0)
+        os.write(descriptor, b"%d\n" % os.getpid())
+        self._lock = descriptor
+
+    def _owned(self, descriptor: int) -> FlashgrepError:
+        owner = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+        os.close(descriptor)
+        return Owned(
+            f"{self.path} is open in another process (pid {owner}); use that one, or end it"
+        )
+
+    def disown(self) -> None:
+        """Let another process have it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _check(path: Path) -> None:
+    """Refuse a directory that others could put notes into."""
+    status = os.stat(path)
+    if status.st_uid != os.geteuid():
+        raise Unavailable(f"{path} belongs to another user (uid {status.st_uid})")
+    if stat.S_IMODE(status.st_mode) & 0o022:
+        raise Unavailable(f"{path} can be written by others; run chmod go-w {path}")

@@ -1,0 +1,137 @@
+"""A knowledge base that is open: one owner, one thread with all documents, one way in.
+
+pycrdt's documents belong to one thread. It runs an event loop; whoever wants something of the
+notes, from whatever thread, hands a job in and gets a future. Jobs run one after the other and
+each runs to its end, so that a note is loaded once however many ask for it at the same time, and
+nothing comes between looking at a note and changing it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, Unavailable, from_os_error
+from flashgrep.kb.catalogue import Catalogue
+from flashgrep.kb.changes import Published
+from flashgrep.kb.database import Database
+from flashgrep.kb.home import ATTACHMENTS, DATABASE, Home
+from flashgrep.kb.library import Library
+from flashgrep.kb.panics import panics_told
+from flashgrep.kb.sqlite_journal import SqliteJournal
+from flashgrep.kb.ytext import check_offsets
+
+Value = TypeVar("Value")
+
+
+class KnowledgeBase:
+    """All notes of a directory, for as long as they are open."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a knowledge base and own it; `Owned` where another process does."""
+        check_offsets()
+        self.home = Home(path)
+        self.home.own()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="flashgrep-notes", daemon=True)
+        self._closing = threading.Lock()
+        self._is_closed = False
+        try:
+            self._database = Database(self.home.database)
+            journal, catalogue = SqliteJournal(self._database), Catalogue(self._database)
+        except BaseException:
+            self._loop.close()
+            self.home.disown()
+            raise
+        self._library = Library(journal, catalogue, later=self._later)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def _later(self, job: Callable[[], None]) -> None:
+        self._loop.call_soon(job)
+
+    def submit(self, job: Callable[[Library], Value]) -> Future[Value]:
+        """Have a job done on the thread of the notes, by its turn."""
+        future: Future[Value] = Future()
+        with self._closing:
+            if self._is_closed:
+                raise Unavailable("the knowledge base is closed")
+            self._loop.call_soon_threadsafe(self._do, job, future)
+        return future
+
+    def ask(self, job: Callable[[Library], Value]) -> Value:
+        """The same, waited for."""
+        if threading.current_thread() is self._thread:
+            return job(self._library)
+        return self.submit(job).result()
+
+    def read(self, note: str) -> Published:
+        """The text of a note. One that was read before is given without a turn."""
+        return self._library.published.get(note) or self.ask(lambda library: library.read(note))
+
+    def read_all(self, notes: Iterable[str]) -> dict[str, Published | FlashgrepError]:
+        """The texts of many notes, or why one has none; others get their turns meanwhile."""
+        found: dict[str, Published | FlashgrepError | None] = {}
+        for note in notes:
+            found[note] = self._library.published.get(note)
+        unread = [note for note, known in found.items() if known is None]
+        for at in range(0, len(unread), limits.NOTES_A_TURN):
+            found |= self.ask(partial(_read_each, notes=unread[at : at + limits.NOTES_A_TURN]))
+        return {note: one for note, one in found.items() if one is not None}
+
+    def _do(self, job: Callable[[Library], Value], future: Future[Value]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            with panics_told():
+                result = job(self._library)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def backup(self, target: Path) -> None:
+        """Copy all notes as they are now into a new directory; changes go on meanwhile.
+
+        The database comes last: a copy that was cut short is no knowledge base.
+        """
+        try:
+            target.mkdir(mode=0o700, parents=True)
+            shutil.copytree(self.home.attachments, target / ATTACHMENTS, symlinks=True)
+            self._database.backup(target / DATABASE)
+        except FileExistsError:
+            raise Conflict(f"{target} is there already; name a new directory") from None
+        except OSError as error:
+            raise from_os_error(error, str(target)) from None
+
+    def close(self) -> None:
+        """Do what was handed in, then let go; another process may own the notes."""
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._database.close()
+        self.home.disown()
+
+
+def _read_each(library: Library, notes: Sequence[str]) -> dict[str, Published | FlashgrepError]:
+    found: dict[str, Published | FlashgrepError] = {}
+    for note in notes:
+        try:
+            found[note] = library.read(note)
+        except FlashgrepError as error:
+            found[note] = error
+    return found

@@ -1,0 +1,343 @@
+"""All notes: read, changed, received from peers, moved, kept. Lives on the thread that owns them.
+
+A change goes one way: the document in memory is changed, what is new in it is appended to the
+journal, and once that is durable the text is published and those who listen are told. Nothing of a
+change is seen before it is durable, and a change that fails on the way, for a full disk or a panic
+of the engine, is undone by throwing the document away and loading it again.
+
+`published` is the exception to the one thread: what is put there is immutable and may be read by
+any. All methods are called through `KnowledgeBase.submit`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, NotFound
+from flashgrep.kb import compacting
+from flashgrep.kb.catalogue import Catalogue, Entry
+from flashgrep.kb.changes import Change, Published, Received, Version
+from flashgrep.kb.journal import Damaged, Head, Journal, Record
+from flashgrep.kb.note import NOTHING, Amendment, Beside, Note
+from flashgrep.kb.shelf import Quarantined, Shelf
+from flashgrep.kb.splices import Splice, between, check_characters, check_size
+
+log = logging.getLogger(__name__)
+
+Plan = Callable[[str, Mapping[str, Beside]], Amendment | None]
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _at_once(job: Callable[[], None]) -> None:
+    job()
+
+
+class Library:
+    """Every note of a knowledge base."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        catalogue: Catalogue,
+        now: Callable[[], int] = _milliseconds,
+        later: Callable[[Callable[[], None]], None] = _at_once,
+    ) -> None:
+        """`later` runs a job when what is being answered has been answered."""
+        self.published: dict[str, Published] = {}
+        self._journal = journal
+        self._catalogue = catalogue
+        self._now = now
+        self._later = later
+        self._shelf = Shelf(journal)
+        self._heads = journal.heads()
+        self._unpublished: dict[tuple[str, int], Change] = {}
+        self._listeners: list[Callable[[Change], None]] = []
+        journal.subscribe(self._committed)
+
+    # ── the catalogue ───────────────────────────────────────────────────────────────────────────
+
+    def entries(self) -> list[Entry]:
+        """All notes that are not in the trash, by path."""
+        return self._catalogue.entries()
+
+    def trash(self) -> list[Entry]:
+        """The notes in the trash, the latest first."""
+        return self._catalogue.trash()
+
+    def entry(self, note: str) -> Entry:
+        """A note by its id."""
+        return self._catalogue.entry(note)
+
+    def find(self, path: str) -> Entry:
+        """The note at a path."""
+        entry = self._catalogue.find(path)
+        if entry is None:
+            raise NotFound(f"Document not found: {path}. File does not exist.")
+        return entry
+
+    def head(self, note: str) -> Head | None:
+        """Who changed a note last, and when, without loading it."""
+        return self._heads.get(note)
+
+    def create(
+        self,
+        path: str,
+        text: str = "",
+        author: str = "",
+        properties: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """A new note. Only here does a text become a note's beginning: a peer never seeds one."""
+        check_characters(text)
+        check_size(text)
+        with self.together():
+            entry = self._catalogue.add(path, self._now(), properties or {})
+            self._seed(entry.id, text, author)
+        return entry
+
+    def move(self, note: str, path: str) -> Entry:
+        """Another path for a note; brings one back from the trash too."""
+        return self._catalogue.move(note, path)
+
+    def delete(self, note: str) -> Entry:
+        """To the trash: the path is free, and all else is kept."""
+        return self._catalogue.to_trash(note, self._now())
+
+    def set_properties(self, note: str, properties: Mapping[str, Any]) -> Entry:
+        """What is kept of a file beside its text."""
+        return self._catalogue.set_properties(note, properties)
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, note: str) -> Published:
+        """The text as it is; inside `together` with what is not durable yet."""
+        found = self.published.get(note)
+        if found and not self._unpublished:
+            return found
+        with self._shelf.trusted(note):
+            return self._publish(self._loaded(note))
+
+    def records(self, note: str) -> dict[str, Beside]:
+        """What is known beside the text, in the order it was made."""
+        with self._shelf.trusted(note):
+            return self._loaded(note).records()
+
+    def state(self, note: str) -> bytes:
+        """The state vector, for a peer to say what is missing here."""
+        with self._shelf.trusted(note):
+            return self._loaded(note).state()
+
+    def missing(self, note: str, state: bytes) -> bytes:
+        """The update for a peer with this state vector."""
+        with self._shelf.trusted(note):
+            return self._loaded(note).missing(state)
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def edit(
+        self,
+        note: str,
+        splices: Sequence[Splice],
+        at: int,
+        author: str = "",
+        origin: object = None,
+    ) -> Published:
+        """Change a text that was read; refused where it is no longer that of the sequence `at`."""
+
+        def plan(_: str, __: Mapping[str, Beside]) -> Amendment:
+            if self._loaded(note).sequence != at:
+                raise Conflict(f"note {note} has changed since; read it again")
+            return Amendment(splices)
+
+        return self.amend(note, plan, author, origin)
+
+    def amend(self, note: str, plan: Plan, author: str = "", origin: object = None) -> Published:
+        """Change a note as `plan` says, which is given its text and records as they are now.
+
+        Nobody else comes between the two. The plan only looks; to refuse, it raises.
+        """
+        live = self._changeable(note)
+        with self._shelf.trusted(note):
+            change = plan(live.text.checked(), live.records())
+        if change is not None and (change.splices or change.records):
+            with self._shelf.undone(note):
+                live.amend(change)
+                self._append(live, author, origin)
+        return self.read(note)
+
+    def receive(
+        self, note: str, updates: Sequence[bytes], author: str = "", origin: object = None
+    ) -> Received:
+        """Take updates of a peer; on return they are durable, but for those that wait."""
+        live = self._changeable(note)
+        with self._shelf.undone(note):
+            is_repaired = live.receive(updates)
+            self._append(live, author, None if is_repaired else origin)
+        if live.waiting_bytes > limits.PENDING_BYTES:
+            log.warning("note %s: forgetting updates whose predecessors never came", note)
+            self._shelf.drop(note)
+        return Received(live.sequence, live.is_waiting)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All changes in the block become durable together, or none of them happens."""
+        before = set(self._unpublished)
+        try:
+            with self._journal.transaction():
+                yield
+        except BaseException:
+            for key in set(self._unpublished) - before:
+                self._shelf.drop(key[0])
+                del self._unpublished[key]
+            raise
+
+    def listen(self, told: Callable[[Change], None]) -> Callable[[], None]:
+        """Be told of every change once it is durable; gives the way to end that."""
+        self._listeners.append(told)
+        return lambda: self._listeners.remove(told)
+
+    # ── going back ──────────────────────────────────────────────────────────────────────────────
+
+    def history(self, note: str) -> list[Version]:
+        """What can be gone back to, the newest first; the note as it is now stands at the top."""
+        self._catalogue.entry(note)
+        dated = self._journal.snapshots(note)
+        found = [Version(one.sequence, one.author, one.time) for one in dated]
+        head = self._heads.get(note)
+        if head and head.sequence not in {version.sequence for version in found}:
+            found.insert(0, Version(head.sequence, head.author, head.time))
+        return found
+
+    def text_at(self, note: str, sequence: int) -> str:
+        """The text of a version."""
+        known = [version.sequence for version in self.history(note)]
+        if sequence not in known:
+            there = ", ".join(map(str, known))
+            raise NotFound(f"note {note} has no version {sequence}; there are {there}")
+        if any(dated.sequence == sequence for dated in self._journal.snapshots(note)):
+            return Note.load(note, self._journal.snapshot(note, sequence), []).text.read()
+        return self.read(note).text
+
+    def restore(self, note: str, sequence: int, author: str = "") -> Published:
+        """Make the text what it was, as one more change: nothing of the history goes away.
+
+        A quarantined note begins anew with that text; what is stored of it is set aside.
+        """
+        text = self.text_at(note, sequence)
+        try:
+            self.compact(note)
+        except Quarantined:
+            return self.rebuild(note, text, author)
+        return self.amend(note, lambda now, _: Amendment(between(now, text)), author)
+
+    def salvage(self, note: str) -> str | None:
+        """As much of a damaged note's text as can be trusted; None for nothing."""
+        self._catalogue.entry(note)
+        good = compacting.load_good(self._journal, note)
+        return good.text.read() if good else None
+
+    def rebuild(self, note: str, text: str, author: str = "") -> Published:
+        """Begin a note anew, in a new epoch; all that is stored of it is set aside, not deleted."""
+        check_characters(text)
+        check_size(text)
+        with self.together():
+            old = self._catalogue.entry(note).epoch
+            self._journal.set_aside(note, f"{note}.{old}")
+            self._catalogue.begin_epoch(note)
+            self._shelf.drop(note)
+            self._seed(note, text, author)
+        return self.read(note)
+
+    def compact(self, note: str) -> None:
+        """Take a snapshot; where it cannot be proved, nothing is changed and that is logged."""
+        live = self._loaded(note)
+        try:
+            compacting.compact(self._journal, live, self._now())
+        except Damaged as error:
+            log.error("no snapshot: %s", error)
+            self._shelf.drop(note)
+        self._take_head(note)
+
+    # ── loading and committing ──────────────────────────────────────────────────────────────────
+
+    def _loaded(self, note: str) -> Note:
+        shown = self._catalogue.entry(note).path or note
+        try:
+            return self._shelf.get(note, shown)
+        except Quarantined:
+            self.published.pop(note, None)
+            raise
+
+    def _changeable(self, note: str) -> Note:
+        """A note that is about to change; kept as it is where the last one kept is old."""
+        if self._catalogue.entry(note).path is None:
+            raise NotFound(f"note {note} is in the trash; move it back first")
+        head = self._heads.get(note)
+        if head and compacting.is_dated(head, self._now()):
+            self.compact(note)
+        return self._loaded(note)
+
+    def _seed(self, note: str, text: str, author: str) -> None:
+        live = self._shelf.put(Note(note))
+        with self._shelf.undone(note):
+            live.amend(Amendment([Splice(0, 0, text)]))
+            self._append(live, author, None, is_first=True)
+
+    def _append(self, live: Note, author: str, origin: object, is_first: bool = False) -> None:
+        update = live.take_new() or (NOTHING if is_first else None)
+        if update is None:
+            return
+        now, before = self._now(), live.sequence
+        live.sequence += 1
+        key = (live.id, live.sequence)
+        published = Published(*key, live.text.read().encode(), author, now)
+        self._unpublished[key] = Change(published, update, origin)
+        try:
+            self._journal.append(live.id, before, update, live.state(), author, now)
+        except BaseException:
+            self._unpublished.pop(key, None)
+            raise
+
+    def _committed(self, record: Record) -> None:
+        change = self._unpublished.pop((record.note, record.sequence), None)
+        head = self._take_head(record.note)
+        if change is None:  # another writer's
+            self._shelf.drop(record.note)
+            change = Change(self._publish(self._loaded(record.note)), record.update, None)
+        self.published[record.note] = change.published
+        for told in list(self._listeners):
+            try:
+                told(change)
+            except Exception:
+                log.exception("a listener failed on note %s", record.note)
+        if head and compacting.is_due(head):
+            self._later(lambda: self._compact_later(record.note))
+
+    def _compact_later(self, note: str) -> None:
+        try:
+            self.compact(note)
+        except FlashgrepError as error:
+            log.warning("no snapshot of note %s: %s", note, error)
+
+    def _publish(self, live: Note) -> Published:
+        head = self._heads.get(live.id)
+        if head is None or head.sequence != live.sequence:  # not durable yet
+            head = self._journal.head(live.id) or Head(live.sequence, "", 0)
+        data = live.text.read().encode()
+        found = Published(live.id, live.sequence, data, head.author, head.time)
+        if not self._unpublished:
+            self.published[live.id] = found
+        return found
+
+    def _take_head(self, note: str) -> Head | None:
+        head = self._journal.head(note)
+        if head:
+            self._heads[note] = head
+        return head

@@ -1,0 +1,275 @@
+"""A note in memory: its document, loaded from the journal, changed, and what of it is new.
+
+    contents    the text (Y.Text); characters only, lines end with LF
+    records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
+                `made` counts them in the order they were made; `anchors` is a list of spans, each
+                [client, clock, client, clock] of its first and its last character (see `anchors`)
+
+Changes cannot be taken back: pycrdt has no rollback. A note that met an error on the way is thrown
+away and loaded again; what the journal does not have has never happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pycrdt import Doc, Map, Text, merge_updates
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams, TooLarge
+from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.causality import halves, is_empty, parts_a_character, split
+from flashgrep.kb.journal import Damaged, Record, Snapshot
+from flashgrep.kb.panics import Panicked, panics_told
+from flashgrep.kb.splices import Splice, check_size, repairs
+from flashgrep.kb.updates import Name, Update, clocks, encode, parse
+from flashgrep.kb.ytext import NotText, SharedText
+
+CONTENTS: Final = "contents"
+RECORDS: Final = "records"
+NOTHING: Final = b"\0\0"
+"""An update without any change."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known beside the text under one id."""
+
+    value: Mapping[str, Any]
+    """As JSON has it; whole numbers come back as such."""
+    spans: tuple[Span, ...] = ()
+    """Where it stands in the text, in characters; those that were deleted are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """A change of a note: of the text, and of what is beside it."""
+
+    splices: Sequence[Splice] = ()
+    records: Mapping[str, Beside | None] = field(default_factory=dict)
+    """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
+
+
+class Note:
+    """One document. Only the thread that owns all documents touches it."""
+
+    def __init__(self, note: str) -> None:
+        self.id = note
+        self.sequence = 0
+        self._doc: Doc[Any] = Doc()
+        self._text = self._doc.get(CONTENTS, type=Text)
+        self._records: Map[Any] = self._doc.get(RECORDS, type=Map)
+        self.text = SharedText(self._text)
+        self._waiting: list[Update] = []
+        self._clocks: dict[int, int] = {}
+        """What the journal has, when all that was taken as new is in it."""
+        self._seconds: set[Name] | None = None
+        """Second units of characters; found when a peer sends something for the first time."""
+        new: list[bytes] = []
+        self._new = new
+        self._watch = self._doc.observe(lambda event: new.append(event.update))
+
+    @classmethod
+    def load(cls, note: str, snapshot: Snapshot | None, records: Sequence[Record]) -> Note:
+        """The note as the journal has it; `Damaged` where that is not all of it."""
+        entries: list[Record | Snapshot] = [*([snapshot] if snapshot else []), *records]
+        if not entries:
+            raise Damaged(note, "nothing is stored of it")
+        loaded = cls(note)
+        try:
+            loaded._apply(entry.update for entry in entries)
+            loaded.text.checked()
+            state, written = loaded.state(), entries[-1].state
+            is_whole = state == written or clocks(state) == clocks(written)
+        except (InvalidParams, Panicked) as error:
+            raise Damaged(note, error.message) from error
+        if not is_whole:
+            raise Damaged(note, "its updates do not give the state that was written with them")
+        loaded._new.clear()
+        loaded._clocks = clocks(state)
+        loaded.sequence = entries[-1].sequence
+        return loaded
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something of a peer lacks what comes before it; it is not in the document."""
+        return bool(self._waiting)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much waits."""
+        return sum(len(encode(update)) for update in self._waiting)
+
+    def state(self) -> bytes:
+        """The state vector: what this document has."""
+        with panics_told():
+            return self._doc.get_state()
+
+    def missing(self, state: bytes) -> bytes:
+        """What a peer with this state vector does not have."""
+        clocks(state)
+        with panics_told(), _malformed("state vector"):
+            return self._doc.get_update(state)
+
+    def whole(self) -> bytes:
+        """All of it as one update."""
+        with panics_told():
+            return self._doc.get_update()
+
+    def records(self) -> dict[str, Beside]:
+        """What is beside the text, in the order it was made. Peers may have written nonsense."""
+        with panics_told():
+            stored = self._records.to_py() or {}
+        anchors = Anchors(self._text, clocks(self.state())) if stored else None
+        found = []
+        for name, entry in stored.items():
+            if isinstance(entry, dict) and isinstance(entry.get("value"), dict) and anchors:
+                spans = _spans(anchors, entry.get("anchors"))
+                found.append((_made(entry), name, Beside(_whole_numbers(entry["value"]), spans)))
+        return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def amend(self, change: Amendment) -> None:
+        """Make a change of our own, in one transaction."""
+        with panics_told(), self._doc.transaction():
+            check_size(self.text.splice(change.splices))
+            self._put_records(change.records)
+
+    def _put_records(self, records: Mapping[str, Beside | None]) -> None:
+        if not records:
+            return
+        anchors = Anchors(self._text, clocks(self._doc.get_state()))
+        stored = self._records.to_py() or {}
+        made = max((_made(entry) for entry in stored.values()), default=0)
+        for name, beside in records.items():
+            if beside is None:
+                if name in stored:
+                    del self._records[name]
+                continue
+            made += 1
+            self._records[name] = {
+                "made": _made(stored[name]) if name in stored else made,
+                "anchors": [
+                    [*anchors.at(start), *anchors.at(end - 1)] for start, end in beside.spans
+                ],
+                "value": dict(beside.value),
+            }
+
+    def receive(self, updates: Sequence[bytes]) -> bool:
+        """Take what a peer sent; gives whether it was repaired, so that the peer must be told."""
+        if sum(map(len, updates)) > limits.UPDATE_BYTES:
+            raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
+        self._take_ready([*self._waiting, *map(parse, updates)])
+        try:
+            text = self.text.checked()
+        except NotText as error:
+            raise InvalidParams(error.message) from None
+        repaired = repairs(text)
+        if repaired:
+            text = self.text.splice(repaired)
+        check_size(text)
+        return bool(repaired)
+
+    def _take_ready(self, updates: list[Update]) -> None:
+        """Apply all that has all before it; what has not is kept beside the document."""
+        have = clocks(self.state())
+        if self._seconds is None:
+            self._seconds = set(halves(parse(self.whole())))
+        with panics_told(), _malformed("update"), self._doc.transaction():
+            is_moving = True
+            while is_moving:
+                is_moving = False
+                for at, update in enumerate(updates):
+                    part = split(update, have)
+                    if not is_empty(part.ready):
+                        self._seconds.update(halves(part.ready))
+                        if parts_a_character(part.ready, self._seconds):
+                            raise InvalidParams(
+                                "the update takes a character such as an emoji apart"
+                            )
+                        self._doc.apply_update(encode(part.ready))
+                    is_moving = is_moving or part.clocks != have
+                    have, updates[at] = part.clocks, part.rest
+        if clocks(self.state()) != have:
+            raise Panicked("the note's engine took another part of the update than it was given")
+        self._waiting = [update for update in updates if not is_empty(update)]
+
+    def take_new(self) -> bytes | None:
+        """What changed since the last time, as one update; None for nothing.
+
+        It is what became part of the document, not what a peer sent: so the journal in its order
+        never has a gap. It is refused where it would not give the same state again.
+        """
+        new = tuple(self._new)
+        self._new.clear()
+        if not new:
+            return None
+        update = merge_updates(*new) if len(new) > 1 else new[0]
+        parsed = parse(update)
+        part = split(parsed, self._clocks)
+        if part.clocks != clocks(self.state()) or not is_empty(part.rest):
+            raise Panicked("the note's engine tells of another change than it made; it is undone")
+        self._clocks = part.clocks
+        if self._seconds is not None:
+            self._seconds.update(halves(parsed))
+        return update
+
+    def _apply(self, updates: Iterable[bytes]) -> None:
+        with panics_told(), _malformed("update"), self._doc.transaction():
+            for update in updates:
+                self._doc.apply_update(update)
+
+
+@contextmanager
+def _malformed(what: str) -> Iterator[None]:
+    """Tell what the engine cannot decode."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidParams(f"the {what} is malformed: {error}") from None
+
+
+def is_same(one: Note, other: Note) -> bool:
+    """Whether two documents have the same text, the same records and the same history."""
+    return (
+        one.text.read() == other.text.read()
+        and clocks(one.state()) == clocks(other.state())
+        and one.records() == other.records()
+    )
+
+
+def _made(entry: Any) -> int:
+    made = entry.get("made", 0) if isinstance(entry, dict) else 0
+    return int(made) if isinstance(made, int | float) and abs(made) < 2**53 else 0
+
+
+def _spans(anchors: Anchors, stored: Any) -> tuple[Span, ...]:
+    found = []
+    for span in stored if isinstance(stored, list) else []:
+        if isinstance(span, list) and len(span) == 4 and all(map(_is_number, span)):
+            numbers = [int(one) for one in span]
+            start, last = anchors.find(Anchor(*numbers[:2])), anchors.find(Anchor(*numbers[2:]))
+            if start is not None and last is not None and start <= last:
+                found.append((start, last + 1))
+    return tuple(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 2**53
+
+
+def _whole_numbers(value: Any) -> Any:
+    """JavaScript has one kind of number; those without a fraction are given as whole ones."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole_numbers(one) for key, one in value.items()}
+    return [_whole_numbers(one) for one in value] if isinstance(value, list) else value

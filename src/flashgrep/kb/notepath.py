@@ -1,0 +1,81 @@
+"""Paths of notes: `Folder/Note.md`, the same on every file system they may be exported to.
+
+Every way into the catalogue goes through `checked`. A path is kept as it was given; `twin_key`
+makes equal what a file system may hold to be equal, so that no two notes differ by case or by the
+Unicode form of a letter alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams
+
+ENDING: Final = ".md"
+_ESCAPED: Final = re.compile(r"%2f|%5c|%00|%2e%2e", re.IGNORECASE)
+_UNSEEN: Final = {"Cc", "Cs", "Zl", "Zp"}
+"""Control characters, half characters, line and paragraph separators."""
+
+
+def checked(path: str) -> str:
+    """The path, if a note can have it; refused with the reason otherwise."""
+    if reason := _fault(path):
+        shown = path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode()
+        raise InvalidParams(f"{shown!r} is no path of a note: {reason}")
+    return path
+
+
+def _fault(path: str) -> str | None:
+    if not path:
+        return "it is empty; give one such as Folder/Note.md"
+    if path.startswith("/"):
+        return "it begins with a slash; paths start at the top of the notes without one"
+    if "\\" in path:
+        return "it holds a backslash; folders are separated by /"
+    if any(unicodedata.category(character) in _UNSEEN for character in path):
+        return "it holds a control character, a line separator or half a character"
+    if escaped := _ESCAPED.search(path):
+        return f"it holds {escaped[0]}, an escaped separator; write the character itself"
+    if len(path.encode()) > limits.NOTE_PATH_BYTES:
+        return f"it has more than {limits.NOTE_PATH_BYTES} bytes"
+    if not path.endswith(ENDING):
+        return f"it does not end with {ENDING}"
+    return next((fault for name in path.split("/") if (fault := _name_fault(name))), None)
+
+
+def _name_fault(name: str) -> str | None:
+    if not name:
+        return "it holds an empty name (//)"
+    if name in (".", ".."):
+        return f"it holds the name {name}"
+    if name == ENDING:
+        return f"a note is named something before {ENDING}"
+    if name != name.strip() or name.endswith("."):
+        return f"the name {name!r} begins or ends with a space, or ends with a dot"
+    if name.removesuffix(ENDING).endswith((" ", ".")) and name.endswith(ENDING):
+        return f"the name {name!r} has a space or a dot before {ENDING}"
+    if len(name.encode()) > limits.NOTE_NAME_BYTES:
+        return f"the name {name[:40]}… has more than {limits.NOTE_NAME_BYTES} bytes"
+    return None
+
+
+def twin_key(path: str) -> str:
+    """What two paths have in common that some file system takes for one."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", path).casefold())
+    return unicodedata.normalize("NFC", folded.casefold())
+
+
+def form_key(path: str) -> str:
+    """What two paths have in common that differ by Unicode form alone, as those of a Mac do."""
+    return unicodedata.normalize("NFC", path)
+
+
+def folders(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the outermost first."""
+    for at, character in enumerate(path):
+        if character == "/":
+            yield path[:at]

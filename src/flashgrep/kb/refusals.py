@@ -1,0 +1,135 @@
+"""Why an edit of a note is not made: each reason names the value and what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
+from flashgrep.kb import critic
+from flashgrep.kb.critic import Kind, Mark
+from flashgrep.kb.splices import check_characters
+from flashgrep.kb.suggestion import Pending
+from flashgrep.search.matching import line_of, near, straight
+
+
+def check(old: str, new: str) -> None:
+    """Refuse strings that no suggestion can hold."""
+    if not old:
+        raise InvalidParams("old_string must not be empty")
+    if old == new:
+        raise no_changes()
+    for name, value in (("old_string", old), ("new_string", new)):
+        try:
+            check_characters(value)
+        except InvalidParams as error:
+            raise InvalidParams(f"{name}: {error.message}") from None
+        found = critic.token(value)
+        if found:
+            raise InvalidParams(
+                f"{name} contains {found}, which begins or ends a mark, and marks cannot nest; "
+                "choose a string without it"
+            )
+
+
+def no_changes() -> InvalidParams:
+    """The two strings are one, or differ only in quotes that follow the note's."""
+    return InvalidParams("No changes to make: old_string and new_string are exactly the same.")
+
+
+def check_readable(old: str, new: str) -> None:
+    """Refuse a suggestion that only its record could delimit: one merged with typed-in closers."""
+    found = critic.token(old) or critic.token(new)
+    if found:
+        raise InvalidParams(
+            f"the suggestion would hold {found}, which begins or ends a mark, together with the "
+            "text around it; choose another old_string"
+        )
+
+
+def check_free(note: Pending, author: str, start: int, end: int) -> None:
+    """Refuse a stretch that touches any mark but the author's own suggestions."""
+    for mark in note.touching(start, end):
+        owner = note.owner(mark)
+        if owner is None or owner.author != author or mark.kind not in critic.SUGGESTIONS:
+            raise _occupied(note, mark)
+
+
+def not_unique(text: str, starts: Sequence[int], count: int, shown: str) -> NotUnique:
+    """The string stands more than once in the accepted view."""
+    lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]
+    more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
+    return NotUnique(
+        f"old_string is not unique in {shown} ({count} occurrences found). "
+        f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
+        "replace, but replace_all is false; it must be unique, or set replace_all."
+    )
+
+
+def not_found(note: Pending, old: str, shown: str) -> FlashgrepError:
+    """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
+    for mark in note.reading.marks:
+        if mark.kind is Kind.COMMENT and old in _text(note, (mark.body, mark.end - critic.WIDTH)):
+            return InvalidParams(
+                f"old_string stands only inside a comment, at line {_line(note, mark)} of {shown}, "
+                "and comments are not edited; choose text of the note itself"
+            )
+    quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
+    hint = _deleted(note, old) or near(note.reading.accepted.text, old)
+    return StringNotFound(
+        f"old_string not found in {shown}. String to replace not found in file.\n"
+        f"String: {quoted}\n{hint}".rstrip()
+    )
+
+
+def does_not_read_back(line: int) -> InvalidParams:
+    """The marks would mean something else than the edit."""
+    return InvalidParams(
+        f"the suggestion at line {line} would not read back as this edit, because of the marks, "
+        "braces or metadata that stand in or beside it; choose a longer or a shorter old_string"
+    )
+
+
+def _deleted(note: Pending, old: str) -> str:
+    """A sentence about a pending suggestion that takes the string away."""
+    for mark in note.reading.marks:
+        if straight(old) in straight(_text(note, mark.old)):
+            return (
+                f"It stands in text that {_whose(note, mark)} takes away, at line "
+                f"{_line(note, mark)}; edit what the note says without it."
+            )
+    return ""
+
+
+def _occupied(note: Pending, mark: Mark) -> FlashgrepError:
+    line = _line(note, mark)
+    if mark.kind is Kind.COMMENT:
+        return InvalidParams(
+            f"a comment stands inside old_string at line {line}, and would be lost; "
+            "choose text before or behind it"
+        )
+    if mark.kind is Kind.HIGHLIGHT:
+        return InvalidParams(
+            f"old_string overlaps a highlighted text at line {line}, and marks cannot nest; "
+            "choose text outside it"
+        )
+    return Conflict(
+        f"old_string overlaps {_whose(note, mark)} at line {line}; choose text outside it, "
+        "or wait until somebody has decided it"
+    )
+
+
+def _whose(note: Pending, mark: Mark) -> str:
+    owner = note.owner(mark)
+    if owner is None:
+        return f"a mark somebody typed ({critic.DELIMITERS[mark.kind].opener}…)"
+    return f"a pending suggestion by {owner.author}"
+
+
+def _line(note: Pending, mark: Mark) -> int:
+    view = note.reading.accepted
+    return view.line(view.to_view(mark.start))
+
+
+def _text(note: Pending, span: critic.Span) -> str:
+    return note.reading.text[span[0] : span[1]]

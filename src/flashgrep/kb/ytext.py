@@ -1,0 +1,90 @@
+"""The text of a document, in characters: the only code that knows pycrdt's offsets.
+
+pycrdt counts UTF-8 bytes in `len`, `insert`, `del` and relative positions, but code points in
+`text[a:b]`. An offset inside a character does not fail: it inserts at the end, deletes everything,
+or panics. So no other module touches a `pycrdt.Text`. Each change is checked before it is made
+(the text must be nothing but characters: an embedded object counts in offsets and is not in
+`str()`) and compared with Python's own splice after it.
+
+The unit may become characters in a later release; `check_offsets` refuses what is not bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pycrdt import Doc, Text
+
+from flashgrep.errors import Unavailable
+from flashgrep.kb.panics import Panicked, panics_told
+from flashgrep.kb.splices import Splice, ordered, spliced
+
+_PROBE: Final = "\N{GRINNING FACE}"
+_UNITS: Final = {4: "bytes", 2: "UTF-16 units", 1: "characters"}
+
+
+def check_offsets() -> None:
+    """Refuse an engine that counts in anything but bytes; called once, before the first note."""
+    doc: Doc[Text] = Doc()
+    text = doc.get("probe", type=Text)
+    text += _PROBE
+    if (counted := len(text)) != len(_PROBE.encode()):
+        raise Unavailable(
+            f"this pycrdt counts offsets in {_UNITS.get(counted, counted)}, and flashgrep was "
+            "written for bytes; install pycrdt>=0.14.10,<0.15"
+        )
+
+
+class NotText(Panicked):
+    """The text holds an object that is no character, so no offset in it can be trusted."""
+
+
+class SharedText:
+    """A `pycrdt.Text` that is read and changed in code points."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+
+    def read(self) -> str:
+        """All of it."""
+        with panics_told():
+            return str(self._text)
+
+    def checked(self) -> str:
+        """All of it, if it is nothing but characters."""
+        text = self.read()
+        with panics_told():
+            counted = len(self._text)
+        if counted != len(text.encode()):
+            raise NotText("the note's text holds an embedded object; a note holds characters only")
+        return text
+
+    def splice(self, splices: Iterable[Splice]) -> str:
+        """Make all changes or none, in one transaction; gives the new text.
+
+        From right to left, so that each offset is one of the text as it was.
+        """
+        text = self.checked()
+        changes = ordered(text, splices)
+        expected = spliced(text, changes)
+        places = _byte_places(text, changes)
+        with panics_told(), self._text.doc.transaction():
+            for change, (start, end) in zip(reversed(changes), reversed(places), strict=True):
+                if end > start:
+                    del self._text[start:end]
+                if change.text:
+                    self._text.insert(start, change.text)
+        if self.read() != expected:
+            raise Panicked("the note's engine made another change than the one asked for")
+        return expected
+
+
+def _byte_places(text: str, changes: Iterable[Splice]) -> list[tuple[int, int]]:
+    places, at, offset = [], 0, 0
+    for change in changes:
+        start = offset + len(text[at : change.start].encode())
+        offset = start + len(text[change.start : change.end].encode())
+        places.append((start, offset))
+        at = change.end
+    return places

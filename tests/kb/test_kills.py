@@ -1,0 +1,97 @@
+"""Kill -9 while five write: what was acknowledged is there once, and every note is readable."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
+
+HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
+SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
+KILLS = 1_000 if HEAVY else 20
+KILLS_A_HOME = 5
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 180)]
+
+
+@dataclass
+class Told:
+    """What the writers said before they died."""
+
+    notes: set[str] = field(default_factory=set)
+    there: set[tuple[str, str]] = field(default_factory=set)
+    unsure: set[tuple[str, str]] = field(default_factory=set)
+    gone: set[tuple[str, str]] = field(default_factory=set)
+
+    def hear(self, line: str) -> None:
+        sign, note, word = line.rstrip("\n").split(" ", 2)
+        one = {(note, word)}
+        if sign == "*":
+            self.notes.add(note)
+        elif sign == "+":
+            self.there |= one
+        elif sign == "?":
+            self.there -= one
+            self.unsure |= one
+        else:
+            self.unsure -= one
+            self.gone |= one
+
+
+def write_and_die(home: Path, seed: str, acknowledgements: int, told: Told) -> int:
+    """Run the writers until they have said so much, and kill them; gives how much they said."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.kb.writers", str(home), seed],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        heard = 0
+        for line in process.stdout:
+            heard += 1
+            if heard == acknowledgements:
+                process.kill()
+            if line.endswith("\n"):
+                told.hear(line)
+        assert heard >= acknowledgements, "the writers died by themselves"
+    return heard
+
+
+def check(home: Path, told: Told) -> None:
+    """Nothing that was acknowledged is missing, back or double; nothing is unreadable."""
+    notes = KnowledgeBase(home)
+    try:
+        ids = {entry.id for entry in notes.ask(lambda library: library.entries())}
+        assert told.notes <= ids
+        lines = {note: Counter(notes.read(note).text.splitlines()) for note in ids}
+    finally:
+        notes.close()
+    missing = [one for one in told.there if lines[one[0]][one[1]] != 1]
+    back = [one for one in told.gone if lines[one[0]][one[1]]]
+    double = [word for found in lines.values() for word, count in found.items() if count > 1]
+    assert (missing, back, double) == ([], [], [])
+
+
+def test_no_acknowledged_edit_is_lost(tmp_path: Path) -> None:
+    chance = Random(SEED)
+    said = 0
+    told = Told()
+    home = tmp_path
+    for number in range(KILLS):
+        if number % KILLS_A_HOME == 0:
+            home, told = Home.create(tmp_path / f"kb{number}").path, Told()
+        said += write_and_die(home, f"{SEED}.{number}", chance.randint(1, 400), told)
+        check(home, told)
+    print(f"{KILLS} kills, {said} acknowledged, 0 lost")  # noqa: T201 - shown by make faults
