@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep import __version__
-from flashgrep.errors import SettingsError
+from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.index.starting import StartingIndex
 from flashgrep.index.status import NoIndex
 from flashgrep.search.engine import Engine
@@ -21,17 +21,14 @@ from flashgrep.settings import Settings
 from flashgrep.storage.statedir import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.caller import Callers
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.registry import ToolSpec
+from flashgrep.tools.offering import instructions, offered
 from flashgrep.tools.services import Services
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.workspace import names
 from flashgrep.workspace.recovering import recover
-from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.scope import Scope, is_within
 
 log = logging.getLogger(__name__)
-
-_INSTRUCTION_BYTES = 2_000
-_SHOWN_ENTRIES = 8
 
 
 @dataclass
@@ -67,6 +64,8 @@ class Application:
 
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""
+        if self.services.sharing is not None:
+            self.services.sharing.close()
         self.services.index.close()
         self.services.search.close()
         self.services.symbols.close()
@@ -75,17 +74,20 @@ class Application:
             shutil.rmtree(self.services.recovery_dir, ignore_errors=True)
 
 
-def build(settings: Settings, environment: Mapping[str, str] | None = None) -> Application:
-    """Join the parts; a setting that cannot be is a `SettingsError` naming it."""
+def build(
+    settings: Settings, environment: Mapping[str, str] | None = None, keeps_notes: bool = False
+) -> Application:
+    """Join the parts; a setting that cannot be is a `SettingsError` naming it.
+
+    `keeps_notes`: the notes must be this process's own, and stay so.
+    """
     environment = os.environ if environment is None else environment
     specs = offered(all_tools(), settings)
     workdir = os.path.realpath(os.fsencode(settings.workdir))
     path = state_path(settings.state_dir, workdir, environment)
-    denied = os.path.realpath(os.fsencode(path))
-    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (denied,))
-    if scope.workdir == denied or scope.workdir.startswith(denied.rstrip(b"/") + b"/"):
-        raise SettingsError(f"--state-dir: {path} is denied to the tools and holds the workdir")
-    if not scope.permits(scope.workdir):
+    denied = _denied(settings, path, workdir)
+    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, denied)
+    if not settings.no_workspace and not scope.permits(scope.workdir):
         log.warning(
             "the working directory %s is outside --allow-dir, or denied: calls must name a path",
             names.shown(scope.workdir),
@@ -97,7 +99,38 @@ def build(settings: Settings, environment: Mapping[str, str] | None = None) -> A
     engine = Engine(scope, pool, supplier, settings.verify_index)
     services = Services(scope, _recovery(state), engine, index)
     toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))
+    open_notes(settings, services, keeps_notes)
     return Application(settings, toolbox, services, state)
+
+
+def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...]:
+    """Our own directories: no file tool reaches them, and none of them holds the workdir."""
+    own = {"--state-dir": state, **({"--kb": settings.kb} if settings.kb else {})}
+    denied = {flag: os.path.realpath(os.fsencode(path)) for flag, path in own.items()}
+    for flag, path in denied.items():
+        if is_within(workdir, path) and not settings.no_workspace:
+            raise SettingsError(
+                f"{flag}: {names.shown(path)} is denied to the tools and holds the workdir"
+            )
+    return tuple(denied.values())
+
+
+def open_notes(settings: Settings, services: Services, keeps: bool = False) -> None:
+    """Mount the notes, if any are; imported here, because most servers have none."""
+    if settings.kb is None:
+        return
+    from flashgrep.transports.kb_sharing import SharedNotes
+
+    def toolbox(others: Settings) -> Toolbox:
+        specs = offered(all_tools(), others)
+        return Toolbox(specs, services, others, instructions(services.scope, specs, others))
+
+    try:
+        sharing = SharedNotes(settings.kb.resolve(), services, settings, toolbox, keeps)
+        services.sharing = sharing
+        sharing.start()
+    except FlashgrepError as error:
+        raise SettingsError(f"--kb: {error.message}") from None
 
 
 def _index(
@@ -105,6 +138,8 @@ def _index(
 ) -> StartingIndex | NoIndex:
     """The index of the workspace, or the reason why there is none."""
     home = os.path.realpath(os.fsencode(os.path.expanduser("~")))
+    if settings.no_workspace:
+        return NoIndex("there is no workspace")
     if settings.no_index:
         return NoIndex()
     if state is None:
@@ -133,49 +168,3 @@ def _recovery(state: StateDirectory | None) -> bytes:
     directory = os.fsencode(state.path / "recovery")
     recover(directory)
     return directory
-
-
-def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, ...]:
-    """The tools of the enabled toolsets without the disabled ones."""
-    known = [name for spec in specs for name in spec.names]
-    for name in settings.disable_tools:
-        if name not in known:
-            raise SettingsError(
-                f"--disable-tools: unknown tool {name!r}; valid: {', '.join(known)}"
-            )
-    of_sets = (spec for spec in specs if spec.toolset in settings.toolsets)
-    left = (spec.without(settings.disable_tools) for spec in of_sets)
-    return tuple(spec for spec in left if spec is not None)
-
-
-def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:
-    """What a client tells its model of this server: under 2 KB, essentials first."""
-    listed = [spec.name for spec in specs if spec.in_mode(settings.anthropic_compat)]
-    lines = [
-        f"File tools over one workspace: {', '.join(listed)}.",
-        f"Working directory (relative paths start here): {names.shown(scope.workdir)}",
-    ]
-    if scope.allowed:
-        lines.append("Only these directories are reachable: " + _few(scope.allowed))
-    if settings.deny_dir:
-        lines.append("Not reachable: " + _few([os.fsencode(glob) for glob in settings.deny_dir]))
-    lines += [
-        "Search with grep (RE2 regular expressions; .gitignore is respected) and find files with "
-        "glob instead of running shell commands.",
-        "Read a file before changing it. Edits replace exact text, which must stand once.",
-        "Long answers say how much is missing and which call continues.",
-    ]
-    return _cut("\n".join(lines))
-
-
-def _few(paths: tuple[bytes, ...] | list[bytes]) -> str:
-    shown = [names.shown(path) for path in paths[:_SHOWN_ENTRIES]]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _cut(text: str) -> str:
-    raw = text.encode("utf-8", "backslashreplace")
-    if len(raw) <= _INSTRUCTION_BYTES:
-        return raw.decode("utf-8")
-    return raw[:_INSTRUCTION_BYTES].decode("utf-8", "ignore") + " ..."

@@ -32,6 +32,7 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "files": "List the files a search looks at.",
     "index": "Build the index now, show how far it is, or remove it.",
     "stats": "Figures of the index.",
+    "kb": "Knowledge bases: make one, import, export, history, tokens.",
 }
 """The commands of `flashgrep.terminal`: the module's name is the command's."""
 
@@ -123,7 +124,7 @@ def serve(**given: Any) -> None:
     from flashgrep.app import build
     from flashgrep.transports.serving import Serving
 
-    application = build(settings)
+    application = build(settings, keeps_notes=True)
     serving = Serving.prepare(
         application.toolbox,
         application.callers,
@@ -131,6 +132,10 @@ def serve(**given: Any) -> None:
         application.workdir,
         application.state,
     )
+    if application.services.notes is not None:
+        from flashgrep.web.mounting import mount
+
+        serving.mounted = mount(application.services.notes)
     # To stdout, not through logging: a log file must not learn the token.
     for line in serving.told:
         click.echo(line)

@@ -330,6 +330,12 @@ LIVE_NOTES: Final = 2_000
 NOTES_A_TURN: Final = 50
 """Of many notes that are read at once, how many are loaded (10 ms) before others get a turn."""
 
+LINKED_NOTES_A_TURN: Final = 10
+"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
+
+NOTES_A_SLICE: Final = 250
+"""Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
+
 COMPACT_RECORDS: Final = 200
 """Updates of a note after its newest snapshot; then another snapshot is taken…"""
 
@@ -345,6 +351,110 @@ SNAPSHOT_DAYS: Final = 1.0
 DATABASE_SECONDS: Final = 5.0
 """Waiting for a lock on the notes' database; only a backup by another program holds one."""
 
+LISTED_SUGGESTIONS: Final = 100
+"""Suggestions, or decisions, on a page where no limit is given."""
+
+LISTED_SUGGESTIONS_MOST: Final = 1_000
+"""Most of them on a page."""
+
+CONTEXT_CHARS: Final = 200
+"""What is shown of a note before and behind a suggestion in a list."""
+
+DECISIONS_AT_ONCE: Final = 1_000
+"""Suggestions in one request to decide."""
+
+DECISIONS_A_TURN: Final = 20
+"""Of these, how many are decided (20 ms) before others get a turn; they are one transaction."""
+
+NOTE_FILE_BYTES: Final = 2 * NOTE_BYTES
+"""A file that may become a note: as many bytes again for carriage returns and a byte order mark."""
+
+IMPORT_BATCH_FILES: Final = 200
+"""Files that are imported in one transaction, or read for an export at once…"""
+
+IMPORT_BATCH_BYTES: Final = 1 * MIB
+"""…or this many bytes of them, if that is less; a single larger one goes alone."""
+
+OWNER_MESSAGE_BYTES: Final = 16 * MIB
+"""A line on kb.sock, where the largest file comes in base64, or as JSON with escapes."""
+
+OWNER_SECONDS: Final = 10.0
+"""How long a terminal command waits for notes that another one has open just now."""
+
+TOLD_READS: Final = 100
+"""Notes that a caller read last, told to whoever owns them with each of its calls."""
+
+TOKEN_LOOK_SECONDS: Final = 1.0
+"""How often a server with open connections looks whether a token was taken back or expired."""
+
+# ── live editing ────────────────────────────────────────────────────────────────────────────────
+LIVE_MESSAGE_BYTES: Final = UPDATE_BYTES + 1 * KIB
+"""One frame of a peer: an update and what is around it."""
+
+LIVE_BYTES_A_SECOND: Final = 4 * MIB
+"""What is read of one peer in the long run; a person types a few hundred…"""
+
+LIVE_BYTES_BURST: Final = 32 * MIB
+"""…but a peer that comes back sends all it has typed at once."""
+
+LIVE_FRAMES_A_SECOND: Final = 500
+"""Frames of one peer; somebody who drags a selection sends sixty…"""
+
+LIVE_FRAMES_BURST: Final = 5_000
+"""…and a script that types sends thousands, once."""
+
+UNREAD_BYTES: Final = 4 * MIB
+"""What is read ahead of a peer while the notes are busy."""
+
+UNSENT_BYTES: Final = 16 * MIB
+"""What waits for a peer to be read; with more it does not keep up, and is closed…"""
+
+UNSENT_FRAMES: Final = 10_000
+"""…as with more frames than these."""
+
+PEERS: Final = 200
+"""Live connections; the rest of `CONNECTIONS` is left for requests."""
+
+PING_SECONDS: Final = 20.0
+"""A live connection is pinged this often, and must answer in this time; proxies close silent ones
+after a minute."""
+
+QUIET_SECONDS: Final = 12.0
+"""A peer is sent something at least this often; y-websocket gives up after thirty."""
+
+CLOSE_SECONDS: Final = 5.0
+"""A peer that was told to close is cut off after this time."""
+
+PRESENCE_BYTES: Final = 16 * KIB
+"""What a client tells of itself; a cursor, a name and a colour have two hundred."""
+
+PRESENT_CLIENTS: Final = 512
+"""Clients in one note…"""
+
+PRESENT_CLIENTS_A_PEER: Final = 16
+"""…and those that one connection speaks for; a browser has one."""
+
+EVENTS_KEPT: Final = 1_000
+"""News that a page can catch up on when it comes back; with more it is told to load again."""
+
+EVENTS_UNSENT: Final = 256
+"""News that wait for one page; with more it is told to load again."""
+
+EVENT_STREAMS: Final = 64
+"""Pages that listen for news."""
+
+EVENT_SECONDS: Final = 15.0
+"""A stream of news is never silent for longer, so that an end is noticed."""
+
+NEWS_SECONDS: Final = 0.2
+"""Changes of one note within this time are one piece of news."""
+
+SHOWN_SUGGESTIONS: Final = 50
+"""Pending suggestions listed below a note that is read; the rest is told by line."""
+
+SHORT_DIFF_CHARS: Final = 60
+"""Of what a suggestion takes away or brings, what such a list shows."""
+
 # ── callers ─────────────────────────────────────────────────────────────────────────────────────
 CALLS_AT_ONCE: Final = 8
 """Tool calls of one caller that run together; its next ones wait, and nobody else's do."""
@@ -357,6 +467,9 @@ REMEMBERED_CALLERS: Final = 1_024
 
 REMEMBERED_FILES: Final = 10_000
 """Files remembered per caller."""
+
+AUTHOR_CHARS: Final = 100
+"""Of a client's name, what stands beside its suggestions; the clients we know have under thirty."""
 
 # ── marks and links in notes ────────────────────────────────────────────────────────────────────
 MARK_CHARS: Final = 64 * KIB

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Final
 
 from flashgrep import limits
@@ -20,10 +21,11 @@ OTHER_VARIABLES: Final = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}" for name in ("NO_OPENAT2", "HEAVY", "CORPUS")
 )
 """Variables of ours that are no settings."""
-TOOLSETS: Final = ("files", "index")
+TOOLSETS: Final = ("files", "index", "kb")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 REQUIRE_VIEW: Final = ("auto", "true", "false")
+KB_MARKUP: Final = ("plain", "commentator")
 DEFAULT_HTTP_PORT: Final = 7778
 DEFAULT_TCP_PORT: Final = 7777
 
@@ -56,7 +58,7 @@ class Setting:
     def described(self) -> str:
         """The help, with the default, and whether it may be given again."""
         notes = ["repeatable"] if self.repeatable else []
-        if self.default not in ("", (), False):
+        if self.default not in ("", (), False, None):
             shown = ",".join(self.default) if isinstance(self.default, tuple) else self.default
             notes.append(f"default {shown}")
         return f"{self.help} ({'; '.join([*notes, self.environment])})"
@@ -71,6 +73,13 @@ def parse_text(text: str) -> str:
     if "\0" in text:
         raise SettingsError("a NUL character cannot stand here")
     return text
+
+
+def parse_directory(text: str) -> Path:
+    """A directory's path; not an empty one, which would be the current directory."""
+    if not text:
+        raise SettingsError("the path is empty; name a directory")
+    return Path(parse_text(text))
 
 
 def parse_switch(text: str) -> bool:
@@ -170,6 +179,15 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("no_index", parse_switch, False, "search by scanning (this version always does)"),
     Setting("verify_index", parse_switch, False, "answer with and without the index and compare"),
     Setting("state_dir", parse_text, "", "where our own state is kept", "DIR"),
+    Setting("kb", parse_directory, None, "serve the notes of this knowledge base too", "PATH"),
+    Setting("no_workspace", parse_switch, False, "serve the notes of --kb only, and no files"),
+    Setting(
+        "kb_markup",
+        one_of(KB_MARKUP),
+        "plain",
+        "how suggestions are marked: plain, or with Obsidian Commentator's metadata as well",
+        "|".join(KB_MARKUP),
+    ),
     Setting("log_level", one_of(LOG_LEVELS), "info", "what is logged to stderr", "LEVEL"),
     Setting("log_format", one_of(LOG_FORMATS), "text", "text or json lines", "FORMAT"),
     Setting("host", parse_text, "127.0.0.1", "address to listen on", "ADDRESS", serve_only=True),
@@ -223,6 +241,9 @@ class Settings:
     no_index: bool = False
     verify_index: bool = False
     state_dir: str = ""
+    kb: Path | None = None
+    no_workspace: bool = False
+    kb_markup: str = "plain"
     log_level: str = "info"
     log_format: str = "text"
     host: str = "127.0.0.1"
@@ -235,6 +256,11 @@ class Settings:
     allowed_origin: tuple[str, ...] = ()
     explicit: frozenset[str] = frozenset()
     """Names of the settings that were given: a given port that is taken is an error."""
+
+    @property
+    def compat_names(self) -> bool:
+        """Whether tools are listed with Claude Code's names; over notes alone they always are."""
+        return self.anthropic_compat or self.no_workspace
 
 
 def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
@@ -267,7 +293,7 @@ def _resolved(name: str, value: Any) -> Any:
     """A relative path means another place to a server that started elsewhere."""
     if name == "allow_dir":
         return tuple(os.path.realpath(path) for path in value)
-    return os.path.realpath(value) if value and name in ("state_dir", "skill_file") else value
+    return os.path.realpath(value) if value and name in ("state_dir", "skill_file", "kb") else value
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

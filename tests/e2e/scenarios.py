@@ -216,3 +216,71 @@ SERVER: Final[Mapping[str, tuple[str, ...]]] = {
         "Early pruning with excludes and depth",
     ),
 }
+
+
+NOTES_DECISIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Tool design principle: Mirror Claude Code tools exactly": (
+        "The knowledge base is the filesystem",
+        "Parameter names and semantics match Grep",
+        "Returns matching lines with context, file paths, line numbers",
+        "Uses file_path, old_string, new_string parameters",
+        "Exact string replacement semantics",
+        "The CriticMarkup wrapping is transparent to the AI",
+        "Error messages match Claude Code's Edit error patterns",
+    ),
+    "Tools already built follow this pattern": (
+        "read mirrors Claude Code's Read tool",
+        "glob mirrors Claude Code's Glob tool",
+        "get_links is knowledge-base-specific",
+    ),
+    "Read-before-edit enforcement": (
+        "The server tracks which documents each MCP session has read",
+        "Edits on unread documents are rejected with a clear error",
+    ),
+    "Claude's Discretion": ("Whether to support replace_all",),
+    "Deferred Ideas": ("Do not include write, delete, rename or batch operations",),
+}
+
+
+NOTES_RESEARCH: Final[Mapping[str, tuple[str, ...]]] = {
+    "Architecture Patterns": (
+        "Pattern 1: Session-Scoped Read Tracking",
+        "Pattern 2: Grep Tool",
+        "Output format in content mode",
+        "Output format in files_with_matches mode",
+        "Output format in count mode",
+        "Pattern 3: Edit Tool",
+        "Pattern 4: Tool Signature Bifurcation",
+    ),
+    "Anti-Patterns to Avoid": (
+        "Using tantivy for the grep tool",
+        "Forgetting to record reads in the read tool",
+        "Holding guards across Y.Doc mutations",
+        "Escaping CriticMarkup delimiters in content",
+        "Applying edit to CriticMarkup-wrapped text",
+    ),
+    "Common Pitfalls": (
+        "Pitfall 1: Byte Offset Mismatch Between Content Read and Y.Doc Mutation",
+        "Pitfall 2: TOCTOU Between Content Read and Y.Doc Edit",
+        "Pitfall 3: Session ID Not Reaching Tools",
+        "Pitfall 4: DashMap Guard Across Mutable Transaction",
+        "Pitfall 5: Regex Denial of Service",
+        "Pitfall 6: Recording Read State for the Wrong Document",
+    ),
+    "Claude Code Tool Schemas": (
+        "Claude Code Edit Tool Schema",
+        "Claude Code Grep Tool Schema",
+    ),
+    "Design Decisions": (
+        "Decision: Grep uses regex on raw content, NOT tantivy",
+        "Decision: No replace_all parameter in v1",
+        "Decision: read_docs HashSet on McpSession",
+        "Decision: CriticMarkup format is {--old--}{++new++}",
+        "Decision: Edit success message is simple, not detailed",
+    ),
+    "Open Questions": (
+        "Obsidian CriticMarkup visibility",
+        "Concurrent edit safety",
+        "Search index accessor",
+    ),
+}

@@ -1,4 +1,4 @@
-"""Every scenario has its test, and every test of the three files its scenario."""
+"""Every scenario has its test, and every test of the files of requirements its scenario."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ DOCUMENTS = (
     pytest.param("test_grep_requirements", scenarios.GREP, id="grep-tool"),
     pytest.param("test_file_requirements", scenarios.FILES, id="file-tools"),
     pytest.param("test_mcp_server_scenarios", scenarios.SERVER, id="mcp-server"),
+    pytest.param(
+        "test_knowledge_base_decisions", scenarios.NOTES_DECISIONS, id="knowledge-base-decisions"
+    ),
+    pytest.param(
+        "test_knowledge_base_research", scenarios.NOTES_RESEARCH, id="knowledge-base-research"
+    ),
 )
 
 
@@ -44,5 +50,12 @@ def test_every_test_is_named_after_its_scenario(
 
 def test_the_documents_are_listed_whole() -> None:
     """Counted in the documents: a title lost here would go unnoticed above."""
-    documents = (scenarios.GREP, scenarios.FILES, scenarios.SERVER)
-    assert [sum(map(len, document.values())) for document in documents] == [69, 25, 23]
+    documents = (
+        scenarios.GREP,
+        scenarios.FILES,
+        scenarios.SERVER,
+        scenarios.NOTES_DECISIONS,
+        scenarios.NOTES_RESEARCH,
+    )
+    counts = [sum(map(len, document.values())) for document in documents]
+    assert counts == [69, 25, 23, 14, 28]

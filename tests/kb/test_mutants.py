@@ -133,3 +133,36 @@ def test_nothing_is_put_between_the_halves_of_an_emoji(struct: bytes, is_taken: 
     for note in (desk, Desk(typist.updates)):
         assert note.take([b"\x01\x01\x09\x00" + struct + b"\x00"]) is is_taken
         assert is_same(met(note.note), note.note)
+
+
+def test_nothing_is_put_into_a_letter() -> None:
+    """The engine says that in other words than it has for what it cannot decode."""
+    letter = b"\x04\x01\x08contents\x01a"
+    inside = b"\x04\x00\x05\x00\x01b"  # its parent is client 5's first letter
+    desk = Desk([])
+    assert not desk.take([b"\x01\x02\x05\x00" + letter + inside + b"\x00"])
+    assert desk.take([b"\x01\x01\x05\x00" + letter + b"\x00"])
+    assert desk.note.text.read() == "a"
+
+
+def test_a_client_that_contradicts_itself_is_refused() -> None:
+    """Its letters would stand in one place here, and in another for all who load the note."""
+    desk = Desk([])
+    root = b"\x04\x01\x08contents"
+    for update, is_taken in (
+        (b"\x01\x01\x03\x00" + root + b"\x01.\x00", True),
+        (b"\x01\x01\x05\x00\x44\x03\x00\x05word\n\x00", True),  # before the dot
+        (b"\x01\x01\x05\x02\x44\x03\x00\x05word\n\x00", True),  # the third letter on, again
+        (b"\x01\x01\x05\x05\xc4\x05\x02\x05\x03\x05word\n\x00", False),
+    ):
+        assert desk.take([update]) is is_taken
+        assert is_same(desk.note, desk.stored())
+        assert is_same(desk.note, met(desk.note))
+    assert desk.note.text.read() == "word\nd\n."
+
+
+def test_nothing_is_put_behind_and_before_one_letter() -> None:
+    desk = Desk([b"\x01\x01\x05\x00\x04\x01\x08contents\x02ab\x00"])
+    assert not desk.take([b"\x01\x01\x09\x00\xc4\x05\x01\x05\x01\x01x\x00"])
+    assert desk.take([b"\x01\x01\x09\x00\xc4\x05\x00\x05\x01\x01x\x00"])
+    assert desk.note.text.read() == "axb"

@@ -9,8 +9,10 @@ from pycrdt import Doc, Text
 
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.kb import ytext
+from flashgrep.kb.anchors import Anchors
 from flashgrep.kb.panics import Panicked, panics_told
 from flashgrep.kb.splices import Splice, ordered, spliced
+from flashgrep.kb.updates import clocks
 from flashgrep.kb.ytext import NotText, SharedText, check_offsets
 from tests.kb.texts import any_texts, splices_of
 
@@ -104,3 +106,17 @@ def test_a_panic_is_no_exception() -> None:
         del text[1:4]
     assert not isinstance(caught.value, Exception)
     assert type(caught.value).__module__ == "pyo3_runtime"
+
+
+def test_the_end_of_a_long_text_that_is_not_ascii_can_be_named_at_once() -> None:
+    """Counted in what the engine is asked: the way there must not be walked."""
+    doc: Doc[Text] = Doc(client_id=7)
+    text = doc.get("contents", type=Text)
+    SharedText(text).splice([Splice(0, 0, "é" * 500 + "++}")])
+    anchors = Anchors(text, clocks(doc.get_state()))
+    asked = []
+    claim = anchors._claim
+    anchors._claim = lambda place: asked.append(place) or claim(place)  # type: ignore
+    end = anchors.at(502)
+    assert anchors.find(end) == 502
+    assert len(asked) < 20

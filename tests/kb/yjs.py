@@ -85,7 +85,7 @@ def _install() -> None:
     """Have npm fetch what the lock file names; test processes take turns."""
     with open(PEERS / "package.json", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (PEERS / "node_modules" / "yjs" / "package.json").exists():
+        if not (PEERS / "node_modules" / "y-websocket" / "package.json").exists():
             subprocess.run(
                 ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
                 cwd=PEERS,
@@ -95,13 +95,13 @@ def _install() -> None:
 
 
 @contextmanager
-def running_node() -> Iterator[Node]:
+def running_node(script: str = "peer.js") -> Iterator[Node]:
     """A Node with Yjs, gone after the block."""
     if shutil.which("node") is None:
         pytest.skip("no node here: real Yjs peers are not tried")
     _install()
     with subprocess.Popen(
-        ["node", str(PEERS / "peer.js")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ["node", str(PEERS / script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         try:
             yield Node(process)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.search.excerpt import Excerpts, Line, PageRequest, intervals
+from flashgrep.search.excerpt import FileExcerpts, Line, PageRequest, intervals
 from flashgrep.search.haystack import decoded, text_of
 from flashgrep.search.longline import context_line, match_line
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
@@ -66,7 +66,7 @@ def test_a_page_holds_its_matches_and_their_neighbours(
         scope = Scope(directory)
         request = ScanRequest(scope.workdir, spec, "lines", Reach(scope.workdir))
         page = PageRequest([("file", first, first + count)], before, after, False, 0, 0)
-        shown = Excerpts(Scanner(request, scope)).page(page)
+        shown = FileExcerpts(Scanner(request, scope)).page(page)
         scope.close()
     expected = by_hand(spec, data, first, first + count, before, after)
     assert shown == ([("file", expected)] if expected else [])

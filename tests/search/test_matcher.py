@@ -65,6 +65,17 @@ def test_counts_agree_with_the_lines_found(spec: PatternSpec, text: bytes) -> No
     assert exists == (count > 0)
 
 
+@pytest.mark.parametrize("pattern", [r"\bneedle\b", r"x.*needle", r"needle$", r"^.needle"])
+@pytest.mark.parametrize("gap", [0, 1, 30, 2_000, 70_000])
+def test_matches_that_stand_close_or_far_are_all_counted(pattern: str, gap: int) -> None:
+    hay = b"hay\n" * gap
+    text = (b"x needle\n" * 5 + hay + b"xneedles\n") * 3 + hay + b"x needle\n" * 2 + b"needle"
+    spec = PatternSpec(pattern)
+    buffer = lines_of(text)
+    count = Counter(spec, "lines").in_lines(buffer, 0, len(buffer))
+    assert count == len(defined_lines(spec, text))
+
+
 def test_a_common_literal_with_a_rare_pattern_is_still_found_in_every_line() -> None:
     rare = {0, 777, 5_000, 9_999}
     text = b"".join(

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.tools.workshop import Workshop, workshop
+from tests.tools.workshop import Workshop, workshop_with_notes
 
 from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.kb.roles import Role, everywhere
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.catalog import all_tools
@@ -49,15 +50,22 @@ GOOD: dict[str, dict[str, Any]] = {
         ]
     },
     "bootstrap_skill": {},
+    "get_links": {"file_path": "kb://Note.md"},
+    "list_suggestions": {},
+    "decide_suggestions": {"ids": ["s_0"], "action": "accept"},
 }
 # What a parameter needs beside it to mean anything.
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {
+    ("grep", "view"): {"path": "kb://"},
+    ("read", "view"): {"path": "kb://Note.md"},
     ("glob", "sort_order"): {"sort_by": "name"},
     ("read_code", "context_lines"): {"symbol_name": "line", "file_path": None},
     ("read_code", "symbol_name"): {"file_path": None},
 }
-# Line numbers that must lie in the file: any number is read, not any is answered.
-IN_THE_FILE = {
+# Line numbers that must lie in the file, and a page that has a largest size: any number is read,
+# not any is answered.
+BOUNDED = {
+    ("list_suggestions", "limit"),
     ("get_slice", "start_line"),
     ("read_code", "start_line"),
     ("write_code", "start_line"),
@@ -90,7 +98,9 @@ def rows(*kinds: str) -> pytest.MarkDecorator:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     """Confined: some of the strings below name what lies outside."""
     directory = tmp_path_factory.mktemp("arguments")
-    with workshop(directory, allow_dir=(str(directory / "work"),)) as made:
+    with workshop_with_notes(directory, allow_dir=(str(directory / "work"),)) as made:
+        made.caller.principal = everywhere("workshop", Role.WRITE)
+        made.note("Note.md", KEPT)
         yield made
 
 
@@ -180,7 +190,7 @@ def test_zero_the_smallest_and_the_largest_number_are_answered(
         refused(shop, spec, parameter, 0)
     for value in (max(0, parameter.minimum), 2**31, 2**32, LARGEST):
         answer = ask(shop, spec, parameter, value)
-        if (spec.name, parameter.name) in IN_THE_FILE and value > 2:
+        if (spec.name, parameter.name) in BOUNDED and value > 2:
             assert answer.code == "invalid_params", value
             assert f"{value}" in told(answer)
         else:
@@ -404,4 +414,4 @@ def test_no_arguments_at_all_raise_anything_but_a_refusal(shop: Workshop, data: 
 def test_the_files_of_this_module_are_where_they_should_be(shared: Workshop) -> None:
     """None of the hostile strings above has written anything outside the workshop."""
     beside = {path.name for path in Path(shared.root).parent.iterdir()}
-    assert beside == {"work", "state"}
+    assert beside == {"work", "state", "kb"}

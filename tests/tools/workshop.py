@@ -12,6 +12,8 @@ from typing import Any
 import anyio
 
 from flashgrep.app import Application, build
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
 
@@ -45,6 +47,18 @@ class Workshop:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
+
+    # ── notes ───────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def notes(self) -> KnowledgeBase:
+        """The knowledge base of a workshop that has one."""
+        assert self.application.services.notes is not None
+        return self.application.services.notes
+
+    def note(self, path: str, text: str = "", author: str = "somebody") -> str:
+        """Make a note; gives its id."""
+        return self.notes.ask(lambda library: library.create(path, text, author)).id
 
     # ── tools ───────────────────────────────────────────────────────────────────────────────────
 
@@ -85,6 +99,16 @@ class Workshop:
         assert told["ok"] is False
         assert told["error"]["code"] == code
         return told["error"]
+
+
+@contextmanager
+def workshop_with_notes(directory: Path, **settings: Any) -> Iterator[Workshop]:
+    """The same with a knowledge base in `directory/kb`."""
+    kb = directory / "kb"
+    if not kb.exists():
+        Home.create(kb)
+    with workshop(directory, kb=kb, **settings) as made:
+        yield made
 
 
 @contextmanager

@@ -85,8 +85,8 @@ def test_callers_are_sessions_in_one_era_and_client_names_in_the_other(server: S
         with anyio.fail_after(30):
             for era, name, expected in (
                 ("legacy", "a", "session:"),
-                ("modern", "a", "http:token:a"),
-                ("modern", "b", "http:token:b"),
+                ("modern", "a", "http:server:a"),
+                ("modern", "b", "http:server:b"),
             ):
                 async with join(server, "http", era=era, name=name) as session:
                     said = (await session.call_tool("whoami", {})).content[0]

@@ -23,6 +23,7 @@ from pycrdt import Assoc, StickyIndex, Text
 from flashgrep.errors import InvalidParams
 from flashgrep.kb.panics import panics_told
 
+_ASCII: Final = "".join(map(chr, range(128)))
 _WIDE: Final = 4
 """UTF-8 bytes of a character that takes two UTF-16 units."""
 
@@ -49,7 +50,7 @@ class Anchors:
         before = self._data.decode()[: max(index, 0)].encode()
         if index < 0 or len(before) >= len(self._data):
             raise InvalidParams(f"there is no character {index} in the note to hold on to")
-        if before.isascii():
+        if self._is_right(len(before)):
             return self._claim(len(before))
         named = self._named(self._run_start(len(before)))
         return next(anchor for place, anchor in named if place == len(before))
@@ -58,13 +59,26 @@ class Anchors:
         """Where an anchor's character is; None where it was deleted or never was."""
         if not self._is_known(anchor) or not self._data:
             return None
-        seen = self._character(min(self._seen(anchor), len(self._data) - 1))
+        place = self._seen(anchor)
+        if place < len(self._data) and self._is_right(place) and self._claim(place) == anchor:
+            return len(self._data[:place].decode())
+        seen = self._character(min(place, len(self._data) - 1))
         if self._drift(seen) != (anchor.client, self._seen(anchor) - anchor.clock):
             return None
         for place, name in self._named(self._run_start(seen)):
             if name == anchor:
                 return len(self._data[:place].decode())
         return None
+
+    def _is_right(self, place: int) -> bool:
+        """Whether the engine's name for a byte is right: nothing but ASCII stands before it in its
+        block. Looked at is the last character before it that is not: were it in the same block,
+        it would have the same drift."""
+        if self._data[place] & 0xC0 == 0x80:
+            return False
+        before = self._data[:place]
+        other = len(before.decode().rstrip(_ASCII).encode())
+        return not other or self._drift(self._character(other - 1)) != self._drift(place)
 
     def _named(self, start: int) -> Iterator[tuple[int, Anchor]]:
         """Each character of the blocks of one drift, from where the first of them begins."""

@@ -16,14 +16,17 @@ that comes to nothing has it read again.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from flashgrep.errors import Conflict, NotFound
 from flashgrep.kb import notepath
 from flashgrep.kb.database import Database
+
+log = logging.getLogger(__name__)
 
 SCHEMA: Final = """
 CREATE TABLE notes (
@@ -57,10 +60,14 @@ class Catalogue:
         """Path in one Unicode form → id."""
         self._taken: dict[str, dict[str, int]] = {}
         """Twin key of a note or folder → each spelling of it, and how many notes have it."""
+        self._watchers: list[Callable[[Entry], None]] = []
+        self.generation = 0
+        """Another number whenever a note came, went or moved."""
         self.load()
 
     def load(self) -> None:
         """Read the table."""
+        self.generation += 1
         self._entries, self._by_form, self._taken = {}, {}, {}
         for *row, properties in self._database.rows(
             "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
@@ -92,6 +99,18 @@ class Catalogue:
         """The notes in the trash, the latest first."""
         gone = [entry for entry in self._entries.values() if entry.path is None]
         return sorted(gone, key=lambda entry: entry.trashed or 0, reverse=True)
+
+    def watch(self, told: Callable[[Entry], None]) -> Callable[[], None]:
+        """Be told of each entry that was written, once that is durable; gives the way to end it."""
+        self._watchers.append(told)
+        return lambda: self._watchers.remove(told)
+
+    def _tell(self, entry: Entry) -> None:
+        for told in list(self._watchers):
+            try:
+                told(entry)
+            except Exception:
+                log.exception("a listener failed on note %s", entry.id)
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -145,12 +164,14 @@ class Catalogue:
                 json.dumps(entry.properties, sort_keys=True),
             )
             self._database.when_undone(self.load)
+            self._database.when_done(lambda: self._tell(entry))
         if (before := self._entries.get(entry.id)) and before.path is not None:
             del self._by_form[notepath.form_key(before.path)]
             self._count(before.path, -1)
         self._put(entry)
 
     def _put(self, entry: Entry) -> None:
+        self.generation += 1
         self._entries[entry.id] = entry
         if entry.path is not None:
             self._by_form[notepath.form_key(entry.path)] = entry.id

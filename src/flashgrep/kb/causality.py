@@ -52,6 +52,20 @@ def split(update: Update, clocks: Mapping[int, int]) -> Split:
     return Split(Update(ready, now), Update(rest, later_ones), have)
 
 
+def says_again(update: Update, clocks: Mapping[int, int]) -> bool:
+    """Whether a struct begins with units that the document has, and goes on with others.
+
+    Honest peers send such structs too, after a reconnection, and say the same of those units. One
+    that says something else makes the engine put the others where nobody who loads the note
+    afterwards finds them.
+    """
+    return any(
+        struct.clock < clocks.get(client, 0) < struct.end
+        for client, row in update.structs.items()
+        for struct in row
+    )
+
+
 def _advance(client: int, row: list[Struct], at: int, have: dict[int, int]) -> int:
     """Go on with one client for as long as everything before the next struct is there."""
     while at < len(row):

@@ -2,8 +2,9 @@
 
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
-        notes.db      catalogue and journal (see `catalogue`, `sqlite_journal`), and beside it,
-                      while it is open, notes.db-wal and notes.db-shm, which belong to it
+        notes.db      catalogue, journal and decisions (see `catalogue`, `sqlite_journal`,
+                      `decisions`), and beside it, while it is open, notes.db-wal and notes.db-shm,
+                      which belong to it
         attachments/  files that are no notes, under their paths
         kb.sock       where the owner listens for others that want these notes
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
-from flashgrep.kb import catalogue, sqlite_journal
+from flashgrep.kb import catalogue, decisions, sqlite_journal
 from flashgrep.kb.database import Database
 
 DATABASE: Final = "notes.db"
@@ -54,7 +55,8 @@ class Home:
                 raise Conflict(f"{path} is not empty; name a new directory")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
-            Database.create(path / DATABASE, catalogue.SCHEMA, sqlite_journal.SCHEMA)
+            schemas = (catalogue.SCHEMA, sqlite_journal.SCHEMA, decisions.SCHEMA)
+            Database.create(path / DATABASE, *schemas)
         except OSError as error:
             raise from_os_error(error, str(path)) from None
         return cls(path)

@@ -22,9 +22,14 @@ from flashgrep.errors import Conflict, FlashgrepError, Unavailable, from_os_erro
 from flashgrep.kb.catalogue import Catalogue
 from flashgrep.kb.changes import Published
 from flashgrep.kb.database import Database
+from flashgrep.kb.decisions import Decisions
 from flashgrep.kb.home import ATTACHMENTS, DATABASE, Home
 from flashgrep.kb.library import Library
+from flashgrep.kb.linking import Linking
+from flashgrep.kb.notetexts import NoteTexts
+from flashgrep.kb.notetree import NoteList
 from flashgrep.kb.panics import panics_told
+from flashgrep.kb.reviewing import Review
 from flashgrep.kb.sqlite_journal import SqliteJournal
 from flashgrep.kb.ytext import check_offsets
 
@@ -51,7 +56,13 @@ class KnowledgeBase:
             self.home.disown()
             raise
         self._library = Library(journal, catalogue, later=self._later)
+        self.decisions = Decisions(self._database)
+        """For jobs on the thread of the notes."""
+        self.review = Review(self)
+        self.texts = NoteTexts(self)
+        self.listing = NoteList(self)
         self._thread.start()
+        self.links = Linking(self)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -100,6 +111,11 @@ class KnowledgeBase:
         else:
             future.set_result(result)
 
+    def check(self) -> list[str]:
+        """What is wrong with the database as a whole; each note is `Library.verify`'s affair."""
+        rows = self.ask(lambda _: self._database.rows("PRAGMA integrity_check"))
+        return [told for (told,) in rows if told != "ok"]
+
     def backup(self, target: Path) -> None:
         """Copy all notes as they are now into a new directory; changes go on meanwhile.
 
@@ -116,6 +132,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Do what was handed in, then let go; another process may own the notes."""
+        self.links.close()
         with self._closing:
             if self._is_closed:
                 return

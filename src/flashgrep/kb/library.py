@@ -20,6 +20,7 @@ from typing import Any
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
 from flashgrep.kb import compacting
+from flashgrep.kb.anchors import Anchors
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
 from flashgrep.kb.journal import Damaged, Head, Journal, Record
@@ -68,6 +69,11 @@ class Library:
         """All notes that are not in the trash, by path."""
         return self._catalogue.entries()
 
+    @property
+    def generation(self) -> int:
+        """Another number whenever a note came, went or moved."""
+        return self._catalogue.generation
+
     def trash(self) -> list[Entry]:
         """The notes in the trash, the latest first."""
         return self._catalogue.trash()
@@ -101,6 +107,10 @@ class Library:
             entry = self._catalogue.add(path, self._now(), properties or {})
             self._seed(entry.id, text, author)
         return entry
+
+    def watch(self, told: Callable[[Entry], None]) -> Callable[[], None]:
+        """Be told of every note that came, went, moved or began anew, once that is durable."""
+        return self._catalogue.watch(told)
 
     def move(self, note: str, path: str) -> Entry:
         """Another path for a note; brings one back from the trash too."""
@@ -138,6 +148,15 @@ class Library:
         """The update for a peer with this state vector."""
         with self._shelf.trusted(note):
             return self._loaded(note).missing(state)
+
+    def anchors(self, note: str) -> Anchors:
+        """The names of the characters as they are; made anew after each change."""
+        with self._shelf.trusted(note):
+            return self._loaded(note).anchors()
+
+    def quarantined(self) -> dict[str, str]:
+        """The notes that were found to be damaged since the start, by id, and why."""
+        return self._shelf.quarantined()
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -221,21 +240,43 @@ class Library:
         if sequence not in known:
             there = ", ".join(map(str, known))
             raise NotFound(f"note {note} has no version {sequence}; there are {there}")
+        dated = self._dated(note, sequence)
+        return dated.text.read() if dated else self.read(note).text
+
+    def _dated(self, note: str, sequence: int) -> Note | None:
+        """The note as one of its snapshots has it; None where there is no such snapshot."""
         if any(dated.sequence == sequence for dated in self._journal.snapshots(note)):
-            return Note.load(note, self._journal.snapshot(note, sequence), []).text.read()
-        return self.read(note).text
+            return Note.load(note, self._journal.snapshot(note, sequence), [])
+        return None
 
     def restore(self, note: str, sequence: int, author: str = "") -> Published:
-        """Make the text what it was, as one more change: nothing of the history goes away.
+        """Make the note what it was, as one more change: nothing of the history goes away.
 
-        A quarantined note begins anew with that text; what is stored of it is set aside.
+        What was known beside the text comes back with it: marks that stood in that version are the
+        suggestions they were. A quarantined note begins anew with that text; what is stored of it
+        is set aside.
         """
         text = self.text_at(note, sequence)
+        dated = self._dated(note, sequence)
+        records = dated.records() if dated else {}
         try:
             self.compact(note)
         except Quarantined:
-            return self.rebuild(note, text, author)
-        return self.amend(note, lambda now, _: Amendment(between(now, text)), author)
+            return self.rebuild(note, text, author, records)
+
+        def plan(now: str, known: Mapping[str, Beside]) -> Amendment | None:
+            if dated is None:  # it is that version
+                return None
+            changed: dict[str, Beside | None] = dict.fromkeys(known.keys() - records.keys())
+            changed |= {name: one for name, one in records.items() if known.get(name) != one}
+            return Amendment(between(now, text), changed)
+
+        return self.amend(note, plan, author)
+
+    def verify(self, note: str) -> None:
+        """Load a note from what is stored, whatever is in memory; refused where that is damaged."""
+        self._catalogue.entry(note)
+        compacting.load(self._journal, note)
 
     def salvage(self, note: str) -> str | None:
         """As much of a damaged note's text as can be trusted; None for nothing."""
@@ -243,7 +284,13 @@ class Library:
         good = compacting.load_good(self._journal, note)
         return good.text.read() if good else None
 
-    def rebuild(self, note: str, text: str, author: str = "") -> Published:
+    def rebuild(
+        self,
+        note: str,
+        text: str,
+        author: str = "",
+        records: Mapping[str, Beside] | None = None,
+    ) -> Published:
         """Begin a note anew, in a new epoch; all that is stored of it is set aside, not deleted."""
         check_characters(text)
         check_size(text)
@@ -252,7 +299,7 @@ class Library:
             self._journal.set_aside(note, f"{note}.{old}")
             self._catalogue.begin_epoch(note)
             self._shelf.drop(note)
-            self._seed(note, text, author)
+            self._seed(note, text, author, records)
         return self.read(note)
 
     def compact(self, note: str) -> None:
@@ -284,10 +331,12 @@ class Library:
             self.compact(note)
         return self._loaded(note)
 
-    def _seed(self, note: str, text: str, author: str) -> None:
+    def _seed(
+        self, note: str, text: str, author: str, records: Mapping[str, Beside] | None = None
+    ) -> None:
         live = self._shelf.put(Note(note))
         with self._shelf.undone(note):
-            live.amend(Amendment([Splice(0, 0, text)]))
+            live.amend(Amendment([Splice(0, 0, text)], records or {}))
             self._append(live, author, None, is_first=True)
 
     def _append(self, live: Note, author: str, origin: object, is_first: bool = False) -> None:

@@ -21,7 +21,7 @@ from pycrdt import Doc, Map, Text, merge_updates
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.kb.anchors import Anchor, Anchors
-from flashgrep.kb.causality import halves, is_empty, parts_a_character, split
+from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_again, split
 from flashgrep.kb.journal import Damaged, Record, Snapshot
 from flashgrep.kb.panics import Panicked, panics_told
 from flashgrep.kb.splices import Splice, check_size, repairs
@@ -72,7 +72,15 @@ class Note:
         """Second units of characters; found when a peer sends something for the first time."""
         new: list[bytes] = []
         self._new = new
-        self._watch = self._doc.observe(lambda event: new.append(event.update))
+        known: list[dict[str, Beside]] = []
+        self._known = known
+        """The records, once they were asked for, until the document changes."""
+
+        def changed(event: Any) -> None:
+            new.append(event.update)
+            known.clear()
+
+        self._watch = self._doc.observe(changed)
 
     @classmethod
     def load(cls, note: str, snapshot: Snapshot | None, records: Sequence[Record]) -> Note:
@@ -123,11 +131,20 @@ class Note:
         with panics_told():
             return self._doc.get_update()
 
+    def anchors(self) -> Anchors:
+        """The names of the text's characters, as it is now."""
+        return Anchors(self._text, clocks(self.state()))
+
     def records(self) -> dict[str, Beside]:
         """What is beside the text, in the order it was made. Peers may have written nonsense."""
+        if not self._known:
+            self._known.append(self._read_records())
+        return dict(self._known[0])
+
+    def _read_records(self) -> dict[str, Beside]:
         with panics_told():
             stored = self._records.to_py() or {}
-        anchors = Anchors(self._text, clocks(self.state())) if stored else None
+        anchors = self.anchors() if stored else None
         found = []
         for name, entry in stored.items():
             if isinstance(entry, dict) and isinstance(entry.get("value"), dict) and anchors:
@@ -181,6 +198,7 @@ class Note:
     def _take_ready(self, updates: list[Update]) -> None:
         """Apply all that has all before it; what has not is kept beside the document."""
         have = clocks(self.state())
+        is_doubtful = False
         if self._seconds is None:
             self._seconds = set(halves(parse(self.whole())))
         with panics_told(), _malformed("update"), self._doc.transaction():
@@ -195,12 +213,20 @@ class Note:
                             raise InvalidParams(
                                 "the update takes a character such as an emoji apart"
                             )
+                        is_doubtful = is_doubtful or says_again(part.ready, have)
                         self._doc.apply_update(encode(part.ready))
                     is_moving = is_moving or part.clocks != have
                     have, updates[at] = part.clocks, part.rest
         if clocks(self.state()) != have:
             raise Panicked("the note's engine took another part of the update than it was given")
+        if is_doubtful and not self._is_what_others_load():
+            raise InvalidParams("the update contradicts what its client has sent before")
         self._waiting = [update for update in updates if not is_empty(update)]
+
+    def _is_what_others_load(self) -> bool:
+        loaded = Note(self.id)
+        loaded._apply([self.whole()])
+        return loaded.text.read() == self.text.read()
 
     def take_new(self) -> bytes | None:
         """What changed since the last time, as one update; None for nothing.
@@ -230,10 +256,10 @@ class Note:
 
 @contextmanager
 def _malformed(what: str) -> Iterator[None]:
-    """Tell what the engine cannot decode."""
+    """Tell what the engine cannot decode, or cannot put in its place."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise InvalidParams(f"the {what} is malformed: {error}") from None
 
 

@@ -24,12 +24,30 @@ _UNSEEN: Final = {"Cc", "Cs", "Zl", "Zp"}
 def checked(path: str) -> str:
     """The path, if a note can have it; refused with the reason otherwise."""
     if reason := _fault(path):
-        shown = path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode()
-        raise InvalidParams(f"{shown!r} is no path of a note: {reason}")
+        raise InvalidParams(f"{_quoted(path)} is no path of a note: {reason}")
     return path
 
 
-def _fault(path: str) -> str | None:
+def checked_below(path: str) -> str:
+    """The same for what may be a folder: its name need not end as a note's does."""
+    is_note = path.endswith(ENDING)
+    if reason := _fault(path if is_note or not path else path + "/x" + ENDING):
+        raise InvalidParams(f"{_quoted(path)} is no path of a note or folder: {reason}")
+    return path
+
+
+def checked_attachment(path: str) -> str:
+    """The same for a file that is no note: the rules are the same, but for how it ends."""
+    if reason := _fault(path, is_note=False):
+        raise InvalidParams(f"{_quoted(path)} is no path of an attachment: {reason}")
+    return path
+
+
+def _quoted(path: str) -> str:
+    return repr(path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode())
+
+
+def _fault(path: str, is_note: bool = True) -> str | None:
     if not path:
         return "it is empty; give one such as Folder/Note.md"
     if path.startswith("/"):
@@ -42,7 +60,7 @@ def _fault(path: str) -> str | None:
         return f"it holds {escaped[0]}, an escaped separator; write the character itself"
     if len(path.encode()) > limits.NOTE_PATH_BYTES:
         return f"it has more than {limits.NOTE_PATH_BYTES} bytes"
-    if not path.endswith(ENDING):
+    if is_note and not path.endswith(ENDING):
         return f"it does not end with {ENDING}"
     return next((fault for name in path.split("/") if (fault := _name_fault(name))), None)
 
@@ -79,3 +97,11 @@ def folders(path: str) -> Iterator[str]:
     for at, character in enumerate(path):
         if character == "/":
             yield path[:at]
+
+
+def from_folder(path: str, folder: str) -> str:
+    """A path as it is from a folder it lies in; the name alone for one that is named itself."""
+    if not folder:
+        return path
+    rest = path.split("/")[folder.count("/") + 1 :]
+    return "/".join(rest) or path.rpartition("/")[2]

@@ -58,6 +58,10 @@ class Shelf:
             self._notes.popitem(last=False)
         return note
 
+    def quarantined(self) -> dict[str, str]:
+        """The notes that were found to be damaged, and why."""
+        return dict(self._quarantined)
+
     def drop(self, note: str) -> None:
         """Forget a document, and with it all that is not in the journal."""
         self._notes.pop(note, None)

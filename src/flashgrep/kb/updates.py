@@ -135,6 +135,9 @@ def _struct(reader: _Reader, clock: int) -> Struct:
     else:
         left = reader.name() if info & _ORIGIN else None
         right = reader.name() if info & _RIGHT else None
+        if left is not None and left == right:
+            # The engine puts it here or there, by how it happens to hold the text in memory.
+            raise reader.fail("something is put behind and before the same unit")
         if left is right is None:
             parent = reader.parent(bool(info & _KEY))
         if kind == _STRING:

@@ -21,6 +21,8 @@ from flashgrep.kb.panics import Panicked, panics_told
 from flashgrep.kb.splices import Splice, ordered, spliced
 
 _PROBE: Final = "\N{GRINNING FACE}"
+_END: Final = 3
+"""Characters of a mark's closer."""
 _UNITS: Final = {4: "bytes", 2: "UTF-16 units", 1: "characters"}
 
 
@@ -73,11 +75,22 @@ class SharedText:
             for change, (start, end) in zip(reversed(changes), reversed(places), strict=True):
                 if end > start:
                     del self._text[start:end]
-                if change.text:
-                    self._text.insert(start, change.text)
+                for piece in _pieces(change.text):
+                    self._text.insert(start, piece)
         if self.read() != expected:
             raise Panicked("the note's engine made another change than the one asked for")
         return expected
+
+
+def _pieces(text: str) -> list[str]:
+    """A text as it is put in, its end first, each piece before the one before it.
+
+    The last few characters of a text that is not ASCII become a block of their own, because they
+    were typed earlier than what they follow. The end of a mark is asked for all the time, and in a
+    block that is ASCII the engine names it at once; in a long one it must be counted (`anchors`).
+    """
+    head, tail = text[:-_END], text[-_END:]
+    return [tail, head] if tail.isascii() and not head.isascii() else [text] if text else []
 
 
 def _byte_places(text: str, changes: Iterable[Splice]) -> list[tuple[int, int]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import codecs
 import os
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from flashgrep import limits
 from flashgrep.search.counting import Counter
@@ -92,18 +94,8 @@ class Batch:
         self._fill = 0
 
     def _match_together(self, found: list[Found]) -> None:
-        at = 0
-        find, in_lines = self._counter.find, self._counter.in_lines
-        only_files = self._counter.counting == "files"
-        buffer, end = self._buffer, self._fill
-        while True:
-            first = find(buffer, at, end)[0]
-            if first < 0:
-                return
-            entry = self._entries[bisect_right(self._starts, first) - 1]
-            value = 1 if only_files else in_lines(buffer, entry[3], entry[4])
-            self._take(found, entry, value)
-            at = entry[4]
+        for at, value in matched(self._counter, self._buffer, self._starts, self._fill):
+            self._take(found, self._entries[at], value)
 
     def _match_each(self, found: list[Found]) -> None:
         """Files with carriage returns are matched as copies without them, each on its own."""
@@ -126,6 +118,21 @@ class Batch:
             if self._counter.counting == "files":
                 value = modified(name, directory)
             found.append(Found(prefix + name, value))
+
+
+def matched(
+    counter: Counter, buffer: Any, starts: Sequence[int], end: int
+) -> Iterator[tuple[int, int]]:
+    """Which of some texts match: its number in the row, and its count.
+
+    They stand one behind the other, each of whole lines, from `starts` up to `end`.
+    """
+    at = 0
+    find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
+    while (first := find(buffer, at, end)[0]) >= 0:
+        number = bisect_right(starts, first)
+        at = starts[number] if number < len(starts) else end
+        yield number - 1, 1 if only_files else in_lines(buffer, starts[number - 1], at)
 
 
 def modified(name: str, directory: int) -> int:

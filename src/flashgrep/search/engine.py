@@ -11,7 +11,7 @@ from typing import Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
-from flashgrep.search.excerpt import Excerpts, Line, NeedsWorker, PageRequest
+from flashgrep.search.excerpt import FileExcerpts, Line, NeedsWorker, PageRequest
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.pool import Pool, Worker, WorkerDied
 from flashgrep.search.request import ROOT, Counting, Item, Reach, ScanRequest
@@ -121,7 +121,7 @@ class Engine:
         """The lines of a page: here if its files are small, else in a worker."""
         try:
             small = request._replace(largest=limits.INLINE_FILE_BYTES)
-            return Excerpts(scan.scanner, scan.text).page(small)
+            return FileExcerpts(scan.scanner, scan.text).page(small)
         except NeedsWorker:
             return self._page_in_worker(scan, request, cancelled)
 

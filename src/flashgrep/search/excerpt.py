@@ -21,6 +21,7 @@ from flashgrep.search.matcher import Span, line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 
 if TYPE_CHECKING:
+    from flashgrep.search.pattern import PatternSpec
     from flashgrep.search.scanner import Scanner
 
 Line = tuple[int, bool, str]
@@ -86,13 +87,11 @@ Source = Callable[[str], Text | None]
 
 
 class Excerpts:
-    """Fetches the lines of a page."""
+    """Fetches the lines of a page from texts that are in memory."""
 
-    def __init__(self, scanner: Scanner, source: Source = lambda _: None) -> None:
-        self._scope = scanner.scope
-        self._root = scanner.request.root
-        self._spec = scanner.request.pattern
-        self._matcher = line_matcher(self._spec)
+    def __init__(self, spec: PatternSpec, source: Source) -> None:
+        self._spec = spec
+        self._matcher = line_matcher(spec)
         self._source = source
 
     def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
@@ -110,21 +109,7 @@ class Excerpts:
 
     def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
         text = self._source(name)
-        if text is not None:
-            return list(self._lines(text, first, last, request))
-        try:
-            place = self._scope.follow(self._root.rstrip(b"/") + b"/" + os.fsencode(name))
-            fd, status = self._scope.open_regular(place)
-        except FlashgrepError:
-            return []
-        try:
-            if request.largest and status.st_size > request.largest:
-                raise NeedsWorker
-            return list(self._lines(FileText(fd), first, last, request))
-        except (OSError, TooLargeForMultiline, TooSparse):
-            return []
-        finally:
-            os.close(fd)
+        return [] if text is None else list(self._lines(text, first, last, request))
 
     def _lines(self, text: Text, first: int, last: int, request: PageRequest) -> Iterator[Line]:
         if self._spec.multiline:
@@ -215,6 +200,33 @@ class Excerpts:
                     yield number + 1, True, match_line(text, start, stop, span)
                 else:
                     yield number + 1, False, context_line(text, start, stop)
+
+
+class FileExcerpts(Excerpts):
+    """Fetches them from the files of a search, where they are not in memory."""
+
+    def __init__(self, scanner: Scanner, source: Source = lambda _: None) -> None:
+        super().__init__(scanner.request.pattern, source)
+        self._scope = scanner.scope
+        self._root = scanner.request.root
+
+    def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
+        text = self._source(name)
+        if text is not None:
+            return list(self._lines(text, first, last, request))
+        try:
+            place = self._scope.follow(self._root.rstrip(b"/") + b"/" + os.fsencode(name))
+            fd, status = self._scope.open_regular(place)
+        except FlashgrepError:
+            return []
+        try:
+            if request.largest and status.st_size > request.largest:
+                raise NeedsWorker
+            return list(self._lines(FileText(fd), first, last, request))
+        except (OSError, TooLargeForMultiline, TooSparse):
+            return []
+        finally:
+            os.close(fd)
 
 
 def _whole_matches(text: bytes, starts: list[int], spans: list[tuple[int, int]]) -> Iterator[Line]:

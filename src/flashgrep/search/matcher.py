@@ -35,6 +35,9 @@ _OWN_ENDS: Final = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 _LITERAL_MISSES: Final = 24
 """Lines in a row that hold the literal but not the pattern before RE2 takes over the stretch."""
 _STRETCH: Final = 64 * 1024
+_CLOSE: Final = 512
+_CLOSE_MATCHES: Final = 2
+"""Matches in a row, each so many bytes behind the line before, that make a stretch of many."""
 _COMMON: Final = 'EA2/"1w>=kx.y-bvg;()h,0fm*pu_cldsnrioate\t '
 """Characters of source code, the commonest last."""
 _SHORTEST_TAIL: Final = 4
@@ -89,8 +92,27 @@ class LineMatcher:
         """How many of whole lines match; it may end at `most`, if that is not 0."""
         if self.plain is not None and not most:
             return _count_plainly(self.plain, buffer, start, end)
+        if self._literals and not self._exact and not most:
+            return self._count_by_literal(buffer, start, end)
         lines = self.lines(buffer, start, end)
         return sum(1 for _ in (islice(lines, most) if most else lines))
+
+    def _count_by_literal(self, buffer: Any, start: int, end: int) -> int:
+        """As `count`; where matches stand close together, RE2 alone gets to the next one sooner."""
+        assert self._whole is not None  # noqa: S101 - there are literals
+        total = close = 0
+        while start < end:
+            first, last = self.find(buffer, start, end)
+            if first < 0:
+                break
+            total += 1
+            close = close + 1 if first - start < _CLOSE else 0
+            start = buffer.find(b"\n", last, end) + 1
+            if close == _CLOSE_MATCHES:
+                stop = buffer.find(b"\n", min(start + _STRETCH, end - 1), end) + 1
+                total += _count_plainly(self._whole.Match, buffer, start, stop)
+                start, close = stop, 0
+        return total
 
     def lines(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
         """Start and end of each matching line of a region of whole lines."""

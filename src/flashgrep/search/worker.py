@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flashgrep.errors import FlashgrepError, SettingsError
-from flashgrep.search.excerpt import Excerpts, PageRequest
+from flashgrep.search.excerpt import FileExcerpts, PageRequest
 from flashgrep.search.request import Item, unpacked
 from flashgrep.search.scanner import WORKER, Scanner
 from flashgrep.workspace.scope import Scope
@@ -72,7 +72,7 @@ class _Jobs:
             return None
         scanner = self._scanners[number]
         if kind == "page":
-            return "page", Excerpts(scanner).page(PageRequest(*rest[0]))
+            return "page", FileExcerpts(scanner).page(PageRequest(*rest[0]))
         items, entered = rest
         outcome = scanner.run([Item(*item) for item in items], frozenset(entered), WORKER)
         return "slice", _plain(outcome)

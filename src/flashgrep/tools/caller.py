@@ -3,6 +3,10 @@
 Reads are remembered by content hash, not by time: a file touched without a change is still
 "read", and a file changed within the clock's grain is not. A caller is a connection, a legacy
 HTTP session, or, on stateless HTTP, the principal with its client name.
+
+A caller has a name too, its author name, under which its suggestions stand beside the notes: it
+outlives connections and restarts, and what has the same author is one's own. And it has a
+principal, which says what it may do with which notes.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
 from flashgrep import limits
+from flashgrep.kb.roles import Principal, Role, everywhere
+
+UNNAMED = "unknown"
+"""The author name of a client that has not told its own."""
 
 
 def content_hash(data: bytes) -> str:
@@ -28,6 +36,14 @@ class Caller:
 
     key: str
     may_write: bool = True
+    token: str = ""
+    """What the token is called that it came with; empty where none is asked for."""
+    notes_only: bool = False
+    """Whether it came with a token of the knowledge base: that opens notes, and no files."""
+    author: str = UNNAMED
+    """Under which its suggestions stand."""
+    principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
+    """What it may do with which notes."""
     turns: anyio.Semaphore = field(
         default_factory=lambda: anyio.Semaphore(limits.CALLS_AT_ONCE), repr=False
     )
@@ -35,6 +51,14 @@ class Caller:
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def call_itself(self, client: str) -> None:
+        """Take the name a client gives itself, behind that of the token it came with."""
+        name = author_name(client)
+        author = f"{self.token}/{name}" if self.token else name
+        if author != self.author:
+            self.author = author
+            self.principal = replace(self.principal, name=author)
 
     def remember(self, path: bytes, digest: str) -> None:
         """Note that this caller has seen the file at `path` with this content."""
@@ -49,12 +73,24 @@ class Caller:
         with self._lock:
             return self._seen.get(path)
 
+    def latest(self, prefix: bytes, most: int) -> list[tuple[bytes, str]]:
+        """What this caller saw last whose key begins so, the oldest first: to be told elsewhere."""
+        with self._lock:
+            found = [pair for pair in self._seen.items() if pair[0].startswith(prefix)]
+        return found[-most:]
+
     def introduce(self, skill: str) -> bool:
         """Note that this caller is given a skill, by its hash; False where it was given before."""
         with self._lock:
             is_new = self._skill != skill
             self._skill = skill
             return is_new
+
+
+def author_name(client: str) -> str:
+    """A client's name as it may stand in answers and records: one line, not long, never empty."""
+    seen = "".join(c if c.isprintable() else " " for c in client[: limits.AUTHOR_CHARS])
+    return " ".join(seen.split()) or UNNAMED
 
 
 class Callers:

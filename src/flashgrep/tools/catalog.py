@@ -12,7 +12,14 @@ def all_tools() -> tuple[ToolSpec, ...]:
     from flashgrep.tools import create_file, edit, glob, grep, read, str_replace, view, write
 
     files = (grep, glob, view, str_replace, create_file, read, edit, write)
-    return tuple(module.SPEC for module in (*files, *_of_the_index()))
+    return tuple(module.SPEC for module in (*files, *_of_the_index(), *_of_the_notes()))
+
+
+def _of_the_notes() -> tuple[ModuleType, ...]:
+    """The tools that only notes have."""
+    from flashgrep.tools import decide_suggestions, get_links, list_suggestions
+
+    return get_links, list_suggestions, decide_suggestions
 
 
 def _of_the_index() -> tuple[ModuleType, ...]:

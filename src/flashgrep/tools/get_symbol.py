@@ -18,7 +18,7 @@ from flashgrep.search.engine import Question
 from flashgrep.search.excerpt import PageRequest
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.tools.answer import Answer, json_answer, json_text
-from flashgrep.tools.grep import printable
+from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.passages import read_text
 from flashgrep.tools.registry import Parameter, ToolSpec
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.search.request import walk_key
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.budget import Budget
-from flashgrep.tools.grep import printable
+from flashgrep.tools.grep_answer import printable
+from flashgrep.tools.places import SCHEME, is_note, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.workspace.finding import Entry, Finder, Finding, Wanted
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
@@ -30,17 +32,34 @@ directories, * and ? do not.
 - exclude, extensions, max_depth and include_hidden narrow the walk; sort_by, limit and offset \
 order and page the result. One path a line, relative to path."""
 
+NOTES_ALONE = """\
+Find notes by name, sorted by path.
+- pattern is a glob: "*.md" matches at any depth, "Projects/**/*plan*.md" by path; ** crosses \
+folders, * and ? do not.
+- path narrows to a folder; exclude and max_depth narrow further; type "directory" finds folders.
+- sort_by, limit and offset order and page the result. One path a line, in full, as read accepts \
+it."""
+
 
 def run(call: Call, arguments: Arguments) -> Answer:
-    """Walk, sort, page."""
+    """Find in the workspace, or among the notes."""
+    folder = scope_path(call, _where(arguments))
+    if folder is not None:
+        from flashgrep.tools.note_glob import find_notes  # with the engine of the notes
+
+        return find_notes(call, arguments, folder)
     place = _root(call, arguments.get("path"))
-    wanted = _wanted(arguments, place)
+    wanted = wanted_of(arguments, os.fsdecode(place.path))
     finder = Finder(call.services.scope, place.path, wanted, lambda: bool(call.cancelled))
     finding = _among_known(call, place, wanted, finder) or finder.run()
-    entries = _sorted(finding.entries, arguments.get("sort_by"), arguments.get("sort_order"))
-    offset = arguments.get("offset")
-    page = entries[offset : offset + arguments.get("limit")]
-    return _answer(call, entries, page, offset, finding)
+    return answer(call, arguments, finding, arguments.get("sort_by"), printable)
+
+
+def _where(arguments: Arguments) -> str | None:
+    """The path; a pattern for notes says itself where it looks."""
+    path: str | None = arguments.get("path")
+    pattern: str | None = arguments.get("pattern")
+    return SCHEME if path is None and pattern and is_note(pattern) else path
 
 
 def _among_known(call: Call, place: Place, wanted: Wanted, finder: Finder) -> Finding | None:
@@ -61,11 +80,12 @@ def _root(call: Call, path: str | None) -> Place:
     return place
 
 
-def _wanted(arguments: Arguments, place: Place) -> Wanted:
+def wanted_of(arguments: Arguments, root: str) -> Wanted:
+    """What to find below a root, whose name may stand before the pattern."""
     get = arguments.get
     case_sensitive: bool = get("case_sensitive")
     extensions = _extensions(get("extensions"), case_sensitive)
-    pattern = _pattern(get("pattern"), place, case_sensitive)
+    pattern = _pattern(get("pattern"), root.rstrip("/"), case_sensitive)
     if pattern is None and not extensions:
         raise InvalidParams("glob needs pattern (or extensions)")
     wanted = Wanted(
@@ -83,11 +103,10 @@ def _wanted(arguments: Arguments, place: Place) -> Wanted:
     return wanted
 
 
-def _pattern(text: str | None, place: Place, case_sensitive: bool) -> Glob | None:
+def _pattern(text: str | None, root: str, case_sensitive: bool) -> Glob | None:
     if text is None:
         return None
     # An absolute pattern below the root means the same as its relative rest.
-    root = os.fsdecode(place.path).rstrip("/")
     if len(text) > len(root) + 1 and text.startswith(root + "/"):
         text = text[len(root) :]  # with its slash: it is anchored
     return compile_glob(text, case_sensitive=case_sensitive)
@@ -144,13 +163,17 @@ def _bytes_key(shown: str) -> str:
     return walk_key("", shown)
 
 
-def _answer(
-    call: Call, entries: list[Entry], page: list[Entry], offset: int, finding: Finding
+def answer(
+    call: Call, arguments: Arguments, finding: Finding, by: str, label: Callable[[str], str]
 ) -> Answer:
+    """Sort, page, show; `label` names what was found."""
+    entries = _sorted(finding.entries, by, arguments.get("sort_order"))
+    offset = arguments.get("offset")
+    page = entries[offset : offset + arguments.get("limit")]
     budget = Budget(call.output_chars)
     paths = []
     for entry in page:
-        path = printable(entry.shown)
+        path = label(entry.shown)
         if not budget.take(path):
             break
         paths.append(path)
@@ -170,14 +193,14 @@ def _answer(
         "next_offset": following if is_cut else None,
     }
     if finding.skipped:
-        lines.append(_skips(finding))
-        structured["skipped"] = [[printable(name), reason] for name, reason in finding.skipped]
+        lines.append(_skips(finding, label))
+        structured["skipped"] = [[label(name), reason] for name, reason in finding.skipped]
     return Answer(budget.text("\n".join(lines)), structured=structured, data=structured)
 
 
-def _skips(finding: Finding) -> str:
+def _skips(finding: Finding, label: Callable[[str], str]) -> str:
     name, reason = min(finding.skipped)
-    return f"({len(finding.skipped)} not read: {printable(name)}: {reason})"
+    return f"({len(finding.skipped)} not read: {label(name)}: {reason})"
 
 
 SPEC = ToolSpec(
@@ -220,4 +243,9 @@ SPEC = ToolSpec(
         Parameter("follow_symlinks", "boolean", "Enter links to directories", default=False),
         Parameter("respect_gitignore", "boolean", "Leave ignored files out", default=True),
     ),
+    notes=(
+        'Notes are found with path "kb://" or "kb://Folder"; without path only files are. They '
+        "are named in full, as read accepts them, and sorted by path unless sort_by is given."
+    ),
+    notes_alone=NOTES_ALONE,
 )

@@ -8,7 +8,7 @@ from flashgrep import limits
 from flashgrep.search.request import walk_key
 from flashgrep.tools.answer import Answer, json_answer, json_text
 from flashgrep.tools.arguments import Arguments
-from flashgrep.tools.grep import printable
+from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.toolbox import Call
 from flashgrep.workspace.finding import Finder, Wanted

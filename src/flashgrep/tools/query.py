@@ -15,7 +15,7 @@ from flashgrep.index.scoring import RankedFile
 from flashgrep.search.engine import Question
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.tools.answer import Answer, json_answer, json_text
-from flashgrep.tools.grep import printable
+from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.passages import Finder, best_passage, pattern_finder, read_text, word_finder
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.scan_ranking import rank_by_scanning

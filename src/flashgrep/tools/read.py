@@ -9,6 +9,7 @@ from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.documents import HINT, UNREADABLE, has_extractor, pdf_text
 from flashgrep.tools.notebooks import notebook_text
+from flashgrep.tools.places import VIEW, note_path, refuse_view
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.showing import binary_of, image_of, open_source, remember
 from flashgrep.tools.source import Source
@@ -19,6 +20,12 @@ from flashgrep.workspace.textfile import decode, display
 
 def read(call: Call, arguments: Arguments) -> Answer:
     """Show a file's lines from `offset` on."""
+    note = note_path(call, arguments.text("path"))
+    if note is not None:
+        from flashgrep.tools.note_reading import read_note  # with the engine of the notes
+
+        return read_note(call, note, arguments)
+    refuse_view(arguments)
     place = call.services.scope.place(arguments.text("path"))
     wants_lines = bool(arguments.given & {"offset", "limit", "column"})
     with open_source(call, place) as source:
@@ -88,6 +95,17 @@ SPEC = ToolSpec(
             default=1,
             minimum=1,
         ),
+        VIEW,
+    ),
+    notes=(
+        "Notes are read by kb://Folder/Note.md; pending suggestions are shown as if accepted, and "
+        "listed at the end."
+    ),
+    notes_alone=(
+        "Read a note with line numbers (cat -n), by its path such as Folder/Note.md. 2,000 lines "
+        "by default; a longer note says where to continue with offset. Pending suggestions are "
+        "shown as if accepted, and listed at the end. Line numbers and the tab after them are not "
+        "part of the note. Read a note before you edit it."
     ),
     handler=read,
     normal=False,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from flashgrep.kb.roles import Role
     from flashgrep.tools.answer import Answer
     from flashgrep.tools.arguments import Arguments
     from flashgrep.tools.toolbox import Call
@@ -42,6 +43,8 @@ class Parameter:
     minimum: int | None = None
     listed_normal: bool = True
     listed_compat: bool = True
+    of_notes: bool = False
+    """There only where notes are."""
     fields: tuple[Parameter, ...] = ()
     """What an object, or each of a list of objects, may hold."""
 
@@ -73,6 +76,12 @@ class ToolSpec:
     idempotent: bool = True
     aliases: tuple[str, ...] = ()
     """Further names, each listed, callable and, where the tool is one, a direct method."""
+    role: Role | None = None
+    """Listed and callable only for those who have it on some notes; None: for everybody."""
+    notes: str = ""
+    """What the description adds where notes are served beside files; "" where it works on none."""
+    notes_alone: str = ""
+    """The whole description where there are notes and no files."""
     direct: bool = False
     """Also a JSON-RPC method of its own on the sockets; every tool that answers JSON is."""
 
@@ -84,7 +93,7 @@ class ToolSpec:
     @property
     def answers_json(self) -> bool:
         """Whether its texts are JSON objects, its failures among them."""
-        return self.toolset == "index"
+        return self.toolset in ("index", "kb")
 
     @property
     def is_direct(self) -> bool:

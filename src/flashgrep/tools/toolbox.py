@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,6 +21,7 @@ import anyio.to_thread
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, IOFailure, from_os_error
+from flashgrep.tools import places
 from flashgrep.tools.answer import Answer, json_refusal, refusal
 from flashgrep.tools.arguments import Arguments, read_arguments
 from flashgrep.tools.caller import Caller
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Handler = Callable[["Call", Arguments], Answer]
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
 
@@ -90,13 +93,16 @@ class Toolbox:
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._threads = anyio.CapacityLimiter(limits.THREADS)
 
-    def listed(self) -> list[Listed]:
-        """The tools of the naming mode in force, in the order they are declared."""
-        compat = self._settings.anthropic_compat
+    def listed(self, caller: Caller | None = None) -> list[Listed]:
+        """The tools of the naming mode in force, in the order they are declared.
+
+        Those that a caller has not the role for are left out of what it is shown.
+        """
+        compat = self._settings.compat_names
         return [
             _listed(name, spec, compat)
             for name, spec in self._specs.items()
-            if spec.in_mode(compat)
+            if spec.in_mode(compat) and (caller is None or _has_role(caller, spec))
         ]
 
     def direct_names(self) -> tuple[str, ...]:
@@ -134,11 +140,26 @@ class Toolbox:
         answer = await self._run(name, params, call)
         return answer.data if answer.data is not None else {"text": answer.text}
 
+    async def answer(
+        self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool
+    ) -> Answer:
+        """The answer for a caller of another process, which finishes it; a failure is raised.
+
+        About notes only: what is a file there is another one, or none, here.
+        """
+        spec, values = self._prepare(name, arguments, caller)
+        if not places.lead_to_notes(spec, self._settings, values):
+            raise InvalidParams(f"{name}: only calls about notes are answered for other servers")
+        return await self._run(
+            name, arguments, Call(caller, self._services, self._settings, direct=direct)
+        )
+
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
         spec, values = self._prepare(name, arguments, call.caller)
         try:
             async with call.caller.turns:
-                return await _in_thread(spec, call, values, self._threads)
+                handler = self._handler(spec, name, arguments or {}, values)
+                return await _in_thread(spec, handler, call, values, self._threads)
         except FlashgrepError:
             raise
         except OSError as error:
@@ -148,27 +169,53 @@ class Toolbox:
             log.exception("%s failed", name)
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
+    def _handler(
+        self, spec: ToolSpec, name: str, arguments: Mapping[str, Any], values: Arguments
+    ) -> Handler:
+        """Who answers: the tool itself, or whoever owns the notes that it is about."""
+        if not places.lead_to_notes(spec, self._settings, values):
+            return spec.handler
+        sharing = self._services.sharing
+        return partial(sharing.run, spec, name, arguments) if sharing else spec.handler
+
     def _prepare(
         self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
     ) -> tuple[ToolSpec, Arguments]:
         spec = self._specs.get(name)
         if spec is None:
-            listed = [tool.name for tool in self.listed()]
+            listed = [tool.name for tool in self.listed(caller)]
             raise InvalidParams(_unknown_tool(name, listed, list(self._specs)))
         if not (caller.may_write or spec.read_only):
             raise AccessDenied(
                 f"{name} changes files and this connection is not authorised. "
                 'Send {"jsonrpc":"2.0","id":1,"method":"auth","params":{"token":"…"}} first.'
             )
-        return spec, read_arguments(spec, arguments)
+        if not _has_role(caller, spec):
+            raise AccessDenied(
+                f"{name} needs the role {spec.role.shown if spec.role else ''}, and "
+                f"{caller.author} has it on no notes; connect with a token made by: "
+                "flashgrep kb token make NAME --role write"
+            )
+        values = read_arguments(spec, arguments)
+        places.check_notes(spec, self._settings, values)
+        places.check_reach(caller, spec, self._settings, values)
+        return spec, values
+
+
+def _has_role(caller: Caller, spec: ToolSpec) -> bool:
+    return spec.role is None or caller.principal.is_anywhere(spec.role)
 
 
 async def _in_thread(
-    spec: ToolSpec, call: Call, values: Arguments, threads: anyio.CapacityLimiter
+    spec: ToolSpec,
+    handler: Handler,
+    call: Call,
+    values: Arguments,
+    threads: anyio.CapacityLimiter,
 ) -> Answer:
     try:
         return await anyio.to_thread.run_sync(
-            spec.handler, call, values, abandon_on_cancel=spec.read_only, limiter=threads
+            handler, call, values, abandon_on_cancel=spec.read_only, limiter=threads
         )
     except anyio.get_cancelled_exc_class():
         call.cancelled.set()

@@ -7,6 +7,7 @@ from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.listing import list_directory
+from flashgrep.tools.places import names_notes
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.showing import binary_of, image_of, open_source, remember
 from flashgrep.tools.source import Source
@@ -18,6 +19,10 @@ def view(call: Call, arguments: Arguments) -> Answer:
     """Show what stands at a path."""
     view_range = arguments.get("view_range")
     _check_range(view_range)
+    if names_notes(call.settings, arguments.text("path")):
+        from flashgrep.tools.note_reading import view_note  # with the engine of the notes
+
+        return view_note(call, arguments.text("path"), view_range)
     scope = call.services.scope
     place = scope.place(arguments.text("path"))
     budget = Budget(call.settings.max_output_chars)
@@ -64,6 +69,7 @@ SPEC = ToolSpec(
         ),
         Parameter("view_range", "line_range", "Lines to show: [start, end], 1-based, inclusive"),
     ),
+    notes="Notes are shown by kb://Folder/Note.md, with pending suggestions as if accepted.",
     handler=view,
     compat=False,
 )

@@ -8,6 +8,11 @@ In this order, on every route and whatever address is bound, because a name that
     token    Authorization: Bearer, compared in constant time     else 401   (not for /health)
     body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
 
+On the routes of the notes the sign-in cookie does in place of the header, for a websocket also
+`?token=`. A browser sends a cookie whoever asks it to: what may change something must come from
+our own Origin. A websocket is accepted and closed with 4401 or 4403 then, before any frame: one
+that is refused with an HTTP status is tried again by y-websocket for ever.
+
 The SDK's own protection is not relied on: it turns itself on for three host names only.
 """
 
@@ -16,7 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
 from typing import Final
+from urllib.parse import parse_qs
 
 import anyio
 from starlette.responses import JSONResponse
@@ -24,10 +31,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
 from flashgrep.transports import envelope
+from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.framing import INVALID_REQUEST, BadMessage, decode, too_long
-from flashgrep.transports.gate import same_token
 
 HEALTH: Final = "/health"
+NOTES: Final = "/kb/"
+COOKIE: Final = "flashgrep_token"
+UNAUTHENTICATED: Final = 4401
+FORBIDDEN: Final = 4403
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
@@ -93,12 +104,15 @@ def _has_port(host: str) -> bool:
 class Guard:
     """An ASGI application that lets through what may pass."""
 
-    def __init__(self, app: ASGIApp, names: Names, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, names: Names, entrance: Entrance) -> None:
         self._app = app
         self._names = names
-        self._token = token
+        self._entrance = entrance
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._admit_socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -111,24 +125,69 @@ class Guard:
             return
         await self._app(scope, _replayed(body, receive), send)
 
+    async def _admit_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._check(scope)
+        except Refusal as refusal:
+            code = UNAUTHENTICATED if refusal.status == 401 else FORBIDDEN
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": code, "reason": str(refusal)[:120]})
+            return
+        await self._app(scope, receive, send)
+
     def _check(self, scope: Scope) -> None:
         if not self._names.allows_host(_header(scope, b"host")):
             raise Refusal(421, "unknown Host; allow it with --allowed-host")
         if not self._names.allows_origin(_header(scope, b"origin")):
             raise Refusal(403, "unknown Origin; allow it with --allowed-origin")
-        if self._token is not None and scope["path"] != HEALTH:
-            self._check_token(_header(scope, b"authorization"), self._token)
+        if scope["path"] != HEALTH:
+            scope[ADMISSION] = self._admitted(scope)
 
-    def _check_token(self, values: list[str], token: str) -> None:
-        scheme, _, given = (values[0] if len(values) == 1 else "").partition(" ")
-        # Header bytes come as Latin-1; the token's own bytes are UTF-8.
-        text = given.strip().encode("latin-1").decode("utf-8", "replace")
-        if scheme.lower() != "bearer" or not same_token(text, token):
+    def _admitted(self, scope: Scope) -> Admission:
+        admission = self._entrance.admit(secret_of(scope))
+        if admission is None:
             raise Refusal(
                 401,
                 "a token is needed: Authorization: Bearer TOKEN",
                 www_authenticate='Bearer realm="flashgrep"',
             )
+        return admission
+
+
+def secret_of(scope: Scope) -> str:
+    """The token that a request shows, "" for none: the first of header, query and cookie."""
+    values = _header(scope, b"authorization")
+    if values or not scope["path"].startswith(NOTES):
+        return _bearer(values)
+    if scope["type"] == "websocket":
+        query: str = scope["query_string"].decode("latin-1")
+        if given := parse_qs(query, errors="replace").get("token"):
+            return given[0]
+    is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+    return _cookie(scope) if is_safe or _is_own_origin(scope) else ""
+
+
+def _bearer(values: list[str]) -> str:
+    scheme, _, given = (values[0] if len(values) == 1 else "").partition(" ")
+    # Header bytes come as Latin-1; the token's own bytes are UTF-8.
+    text = given.strip().encode("latin-1").decode("utf-8", "replace")
+    return text if scheme.lower() == "bearer" else ""
+
+
+def _cookie(scope: Scope) -> str:
+    try:
+        cookies = SimpleCookie("; ".join(_header(scope, b"cookie")))
+    except CookieError:
+        return ""
+    return str(cookies[COOKIE].value) if COOKIE in cookies else ""
+
+
+def _is_own_origin(scope: Scope) -> bool:
+    """Whether a page of ours asks: one under the very name it reaches us by."""
+    hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
+    own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in hosts}
+    return len(origins) == 1 and origins[0].lower() in own
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:

@@ -1,5 +1,7 @@
 """Streamable HTTP: `/mcp` in both protocol eras and `/health`, on a socket bound by us.
 
+Further routes, those of the notes, are mounted beside them by whoever builds the server.
+
 uvicorn has no limit on how long a request head may take nor on how many connections may idle, so
 its protocol class is extended with both; bodies are the guard's.
 """
@@ -9,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import h11
@@ -19,53 +23,80 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from flashgrep import limits
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
+from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.guard import HEALTH, Guard, Names
-from flashgrep.transports.protocol import Context, build_server
+from flashgrep.transports.protocol import Context, build_server, client_name
+
+if TYPE_CHECKING:
+    from flashgrep.kb.tokens import Tokens
 
 MCP_PATH = "/mcp"
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """Routes beside our own."""
+
+    routes: Callable[[Entrance], Sequence[BaseRoute]]
+    """Given who knows the tokens: a connection that stays open is looked at again."""
+    running: Callable[[], AbstractAsyncContextManager[None]]
+    """What runs while the server does."""
+    tokens: Tokens
 
 
 class HttpPeers:
     """Callers on HTTP: the session in the handshake era, else the principal and client name."""
 
-    def __init__(self, callers: Callers, principal: str) -> None:
+    def __init__(self, callers: Callers) -> None:
         self._callers = callers
-        self._principal = principal
 
     def caller_of(self, context: Context) -> Caller:
-        session = context.request.headers.get("mcp-session-id") if context.request else None
-        if session is not None:
-            return self._callers.get(f"session:{session}")
-        client = context.session.client_params
-        name = client.client_info.name if client is not None else ""
-        return self._callers.get(f"http:{self._principal}:{name}")
+        request: Request = context.request  # type: ignore[assignment] # always there on HTTP
+        name = client_name(context)
+        admission: Admission = request.scope[ADMISSION]
+        session = request.headers.get("mcp-session-id")
+        kind, key = ("session", session) if session is not None else ("http", name)
+        # With the token's name, so that nobody else's session gives what was not granted here.
+        caller = self._callers.get(f"{kind}:{admission.token}:{key}")
+        caller.token = admission.token
+        caller.notes_only = admission.principal is not None
+        caller.call_itself(name)
+        caller.principal = replace(admission.on_tools, name=caller.author)
+        return caller
 
 
 def build_app(
-    toolbox: Toolbox, callers: Callers, names: Names, token: str | None, structured: bool
+    toolbox: Toolbox,
+    callers: Callers,
+    names: Names,
+    token: str | None,
+    structured: bool,
+    mounted: Mounted | None = None,
 ) -> EndableStreams:
     """The ASGI application: the guard, and the routes behind it."""
-    peers = HttpPeers(callers, "token" if token is not None else "anyone")
-    server = build_server(toolbox, structured=structured, peers=peers)
+    entrance = Entrance(token, mounted.tokens if mounted else None)
+    server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
     manager = StreamableHTTPSessionManager(server, max_sessions=limits.REMEMBERED_CALLERS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with manager.run(), mounted.running() if mounted else contextlib.nullcontext():
             yield
 
-    routes = [
+    routes: list[BaseRoute] = [
         Route(MCP_PATH, StreamableHTTPASGIApp(manager)),
         Route(HEALTH, _health, methods=["GET"]),
+        *(mounted.routes(entrance) if mounted else ()),
     ]
-    return EndableStreams(Guard(Starlette(routes=routes, lifespan=lifespan), names, token))
+    app = Guard(Starlette(routes=routes, lifespan=lifespan), names, entrance)
+    return EndableStreams(app, has_sockets=mounted is not None)
 
 
 async def _health(request: Request) -> JSONResponse:
@@ -75,8 +106,9 @@ async def _health(request: Request) -> JSONResponse:
 class EndableStreams:
     """Ends the endless: a client's GET stream is finished when the server stops, not torn down."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, has_sockets: bool = False) -> None:
         self._app = app
+        self.has_sockets = has_sockets
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,11 +153,22 @@ async def _shielded(server: uvicorn.Server, listener: socket.socket) -> None:
         await server.serve([listener])
 
 
+def _sockets(app: EndableStreams) -> Any:
+    """The class that serves websockets; none where no route has them."""
+    if not app.has_sockets:
+        return "none"
+    from flashgrep.transports.livesocket import LiveSocket
+
+    return LiveSocket
+
+
 def _config(app: EndableStreams) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_PatientProtocol,
-        ws="none",
+        ws=_sockets(app),
+        ws_ping_interval=limits.PING_SECONDS,
+        ws_ping_timeout=limits.PING_SECONDS,
         loop="asyncio",
         lifespan="on",
         log_config=None,

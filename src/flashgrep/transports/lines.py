@@ -60,6 +60,8 @@ class Manners:
     routes_own_methods: bool = False
     """Whether `auth` and the direct methods are answered here."""
     direct: Mapping[str, DirectMethod] = field(default_factory=dict)
+    message_bytes: int = limits.MESSAGE_BYTES
+    """The longest line."""
 
 
 class _Closed(Exception):
@@ -76,7 +78,7 @@ class LineSession:
         self._wire = wire
         self._gate = gate
         self._manners = manners
-        self._splitter = LineSplitter()
+        self._splitter = LineSplitter(manners.message_bytes)
         self._deadline: float | None = None
         self._first = True
         self._ledger = Ledger(self._send)

@@ -42,7 +42,15 @@ class OnePeer:
     caller: Caller
 
     def caller_of(self, context: Context) -> Caller:
+        """The connection's caller, under the name its client has given itself by now."""
+        self.caller.call_itself(client_name(context))
         return self.caller
+
+
+def client_name(context: Context) -> str:
+    """What a client calls itself: in its handshake, or, without one, in the request."""
+    client = context.session.client_params
+    return client.client_info.name if client is not None else ""
 
 
 def build_server(
@@ -54,7 +62,8 @@ def build_server(
     async def on_list_tools(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool(listed) for listed in toolbox.listed()])
+        caller = context.lifespan_context.caller_of(context)
+        return types.ListToolsResult(tools=[_tool(listed) for listed in toolbox.listed(caller)])
 
     async def on_call_tool(
         context: Context, params: types.CallToolRequestParams

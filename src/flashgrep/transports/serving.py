@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -20,12 +20,16 @@ from flashgrep.storage.statedir import StateDirectory
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
+from flashgrep.transports.admission import SERVER
 from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
 from flashgrep.transports.sockets import LineListener, tcp_manners, unix_manners
 from flashgrep.transports.unixsocket import UnixSocket, bind_unix, peer_is_us
+
+if TYPE_CHECKING:
+    from flashgrep.transports.http import Mounted
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +85,8 @@ class Serving:
     http: socket.socket | None
     tcp: socket.socket | None
     unix: UnixSocket | None
+    mounted: Mounted | None = None
+    """Further routes on HTTP."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @classmethod
@@ -174,7 +180,12 @@ class Serving:
             self.settings.allowed_origin,
         )
         app = build_app(
-            self.toolbox, self.callers, names, self.secret.token, self.settings.structured
+            self.toolbox,
+            self.callers,
+            names,
+            self.secret.token,
+            self.settings.structured,
+            self.mounted,
         )
         await serve_http(app, listener)
 
@@ -186,7 +197,8 @@ class Serving:
 
     def _tcp_gate(self, connection: socket.socket) -> Gate:
         open_to_all = self.secret.token is None
-        caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all)
+        token = "" if open_to_all else SERVER
+        caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all, token=token)
         return Gate(caller, self.secret.token, locked=bool(self.settings.token))
 
     def _unix_gate(self, connection: socket.socket) -> Gate | None:

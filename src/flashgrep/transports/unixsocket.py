@@ -90,6 +90,17 @@ def reach_unix(settings: Settings, workdir: str, seconds: float) -> socket.socke
         os.close(directory)
 
 
+def bind_at(path: Path) -> UnixSocket:
+    """A socket at a path in a directory that is ours; OSError where it cannot be."""
+    return _bind(os.open(path.parent, _DIRECTORY), path)
+
+
+def reach_at(path: Path, seconds: float) -> socket.socket:
+    """A connection to whoever listens there, if that is our own user; as `reach_unix` otherwise."""
+    with _opened(str(path.parent), _DIRECTORY) as directory:
+        return _connected(directory, path, seconds)
+
+
 def _connected(directory: int, path: Path, seconds: float) -> socket.socket:
     status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISSOCK(status.st_mode):

@@ -1,0 +1,212 @@
+"""Files become notes, and changed files become edits. Runs on the thread of the notes.
+
+What happens to a file is decided by three digests: of its bytes, of the file that the note would
+be now, and of the file at the last exchange with its folder (an import from there, or an export to
+there). Each folder has its own: what another one brought since is an edit like any other.
+
+    no such note                     it is created; told instead, where the note that came from
+                                     this path was moved or deleted here since
+    the file is what the note is     nothing
+    the file is as it was            nothing: the note is newer
+    the note is as it was            the note is edited: only what differs is replaced, so that
+                                     what somebody is typing elsewhere in it stays
+    both changed                     told; with `force` the file wins, and the note's history has
+                                     what it said before
+
+So importing again changes nothing. A suggestion's record is made for each mark that the text has
+outside literal zones and that no record holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final
+
+from flashgrep.errors import FlashgrepError, NotFound
+from flashgrep.kb import critic, notefile, notepath
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.journal import StorageFull
+from flashgrep.kb.library import Library
+from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.records import beside, new_id, recorded
+from flashgrep.kb.splices import between
+from flashgrep.kb.suggestion import Recorded, digest
+
+_MOST_SECONDS: Final = 10**11
+"""A time beyond this is in milliseconds: as seconds it would be in the year 5138."""
+
+
+class Fate(StrEnum):
+    """What became of a file."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    SAME = "same"
+    NEWER = "newer"
+    """The note was edited since, and the file was not."""
+    CONFLICT = "conflict"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file that comes in."""
+
+    path: str
+    data: bytes
+    folder: str = ""
+    """The folder that it comes from, by its real path."""
+    note: str = ""
+    """The id of the note that the folder's last export wrote there."""
+    exported: frozenset[str] = frozenset()
+    """The digests of what it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it, and why where it is not in."""
+
+    path: str
+    fate: Fate
+    reason: str = ""
+
+
+def take(
+    library: Library, arrivals: Sequence[Arrival], author: str, force: bool = False
+) -> list[Outcome]:
+    """Take files in, all of them durable together; a file that cannot be taken holds up no other.
+
+    Without room nothing of them is taken, and that is raised.
+    """
+    taking = _Taking(library, author, force)
+    with library.together():
+        return [taking.one(arrival) for arrival in arrivals]
+
+
+@dataclass
+class _Taking:
+    library: Library
+    author: str
+    force: bool
+    _origins: dict[str, Entry] = field(default_factory=dict)
+    """Path of a file → the note that came from it, wherever that is now."""
+
+    def __post_init__(self) -> None:
+        for entry in (*self.library.trash(), *self.library.entries()):
+            path, _ = notefile.origin(entry.properties)
+            if path:
+                self._origins[notepath.form_key(path)] = entry
+
+    def one(self, arrival: Arrival) -> Outcome:
+        try:
+            with self.library.together():
+                return self._decide(arrival)
+        except StorageFull:
+            raise
+        except FlashgrepError as error:
+            return Outcome(arrival.path, Fate.REFUSED, error.message)
+
+    def _decide(self, arrival: Arrival) -> Outcome:
+        notepath.checked(arrival.path)
+        held = notefile.read_file(arrival.data)
+        try:
+            entry = self.library.find(arrival.path)
+        except NotFound:
+            return self._create(arrival, held)
+        return self._compare(arrival, held, entry)
+
+    def _create(self, arrival: Arrival, held: notefile.Held) -> Outcome:
+        gone = self._gone(arrival)
+        if gone and not self.force:
+            return Outcome(arrival.path, Fate.CONFLICT, _told_gone(gone))
+        properties = notefile.stamped({}, arrival.folder, arrival.path, arrival.data, held)
+        entry = self.library.create(arrival.path, held.text, self.author, properties)
+        self._record_marks(entry.id)
+        return Outcome(arrival.path, Fate.CREATED)
+
+    def _gone(self, arrival: Arrival) -> Entry | None:
+        """The note that was at this path when the file was last exchanged."""
+        if arrival.note:
+            try:
+                return self.library.entry(arrival.note)
+            except NotFound:
+                pass  # exported from another knowledge base
+        return self._origins.get(notepath.form_key(arrival.path))
+
+    def _compare(self, arrival: Arrival, held: notefile.Held, entry: Entry) -> Outcome:
+        text = self.library.read(entry.id).text
+        is_now = notefile.file_bytes(text, entry.properties)
+        _, imported = notefile.origin(entry.properties)
+        before = arrival.exported | {imported.get(arrival.folder, "")} - {""}
+        if is_now == arrival.data:
+            self._stamp(entry, arrival, held)
+            return Outcome(arrival.path, Fate.SAME)
+        if notefile.digest(arrival.data) in before and not self.force:
+            return Outcome(arrival.path, Fate.NEWER)
+        if notefile.digest(is_now) not in before and not self.force:
+            return Outcome(arrival.path, Fate.CONFLICT, _told_changed(bool(before or imported)))
+        self._edit(entry, arrival, held)
+        return Outcome(arrival.path, Fate.CHANGED)
+
+    def _edit(self, entry: Entry, arrival: Arrival, held: notefile.Held) -> None:
+        self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
+        self._record_marks(entry.id)
+        self._stamp(entry, arrival, held)
+
+    def _stamp(self, entry: Entry, arrival: Arrival, held: notefile.Held) -> None:
+        properties = notefile.stamped(
+            entry.properties, arrival.folder, arrival.path, arrival.data, held
+        )
+        if properties != entry.properties:
+            self.library.set_properties(entry.id, properties)
+
+    def _record_marks(self, note: str) -> None:
+        plan = partial(_marks_recorded, author=self.author, now=time.time_ns() // 1_000_000)
+        self.library.amend(note, plan, self.author)
+
+
+def _told_gone(entry: Entry) -> str:
+    there = f"is at {entry.path} now" if entry.path else "is in the trash now"
+    return f"its note {there}; --force makes another one here"
+
+
+def _told_changed(is_known: bool) -> str:
+    if not is_known:
+        return "there is another note at this path; --force overwrites it, its history stays"
+    return "both the file and the note changed; --force takes the file, the history stays"
+
+
+# ── marks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _marks_recorded(
+    text: str, besides: Mapping[str, Beside], *, author: str, now: int
+) -> Amendment | None:
+    """Records for the suggestions in a text that have none."""
+    spans = [span for record in recorded(besides) for span in record.spans]
+    found = critic.suggestions(critic.read(text, spans).marks)
+    new = [marks for marks in found if not marks[0].is_recorded]
+    return Amendment(records={new_id(): _record(text, one, author, now) for one in new})
+
+
+def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> Beside:
+    said = critic.metadata(text, marks[0])
+    name = said.get("author", said.get("a"))
+    old = "".join(text[slice(*mark.old)] for mark in marks)
+    new = "".join(text[slice(*mark.new)] for mark in marks)
+    spans = tuple(mark.span for mark in marks)
+    by = name if isinstance(name, str) and name else author
+    return beside(Recorded("", by, spans, digest(old, new)), _made_at(said) or now)
+
+
+def _made_at(said: Mapping[str, Any]) -> int:
+    """When the metadata says that a mark was made, in milliseconds; 0 where it does not."""
+    for key in ("time", "t", "timestamp"):
+        value = said.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value if value > _MOST_SECONDS else value * 1_000
+    return 0

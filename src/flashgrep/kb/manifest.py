@@ -1,0 +1,112 @@
+"""What an export wrote into a folder: by it a folder and its files are known again.
+
+    DIR/.flashgrep-export    JSON, one object a line
+        {"flashgrep-export": 1}
+        {"path": "Folder/Note.md", "note": "16 hex digits, or empty", "digest": "SHA-256"}
+
+A line is added before its file is put in place, so that after a crash every file of ours is known;
+at the end of an export the whole is written anew with one line a file. A last line that was cut
+short is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from flashgrep.errors import Conflict
+
+NAME: Final = ".flashgrep-export"
+_HEAD: Final = "flashgrep-export"
+_VERSION: Final = 1
+_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass
+class Exported:
+    """One file that we wrote."""
+
+    note: str = ""
+    digests: set[str] = field(default_factory=set)
+
+
+class Manifest:
+    """The files of one folder, which is open as a descriptor."""
+
+    def __init__(self, directory: int) -> None:
+        self._directory = directory
+        self.files: dict[str, Exported] = {}
+        data = self._read()
+        self.is_there = data is not None
+        for line in _lines(data or b""):
+            self._learn(line)
+
+    def _read(self) -> bytes | None:
+        try:
+            descriptor = os.open(NAME, os.O_RDONLY | _FLAGS, dir_fd=self._directory)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+    def _learn(self, line: Any) -> None:
+        if _HEAD in line and line[_HEAD] != _VERSION:
+            raise Conflict(f"{NAME} is of another version of flashgrep; use that one")
+        if isinstance(line.get("path"), str) and isinstance(line.get("digest"), str):
+            known = self.files.setdefault(line["path"], Exported())
+            known.note = str(line.get("note", ""))
+            known.digests.add(line["digest"])
+
+    def begin(self) -> None:
+        """Say that this folder is ours, before anything is in it."""
+        if not self.is_there:
+            self._append({_HEAD: _VERSION})
+            self.is_there = True
+
+    def add(self, path: str, note: str, digest: str) -> None:
+        """A file is about to be put in place."""
+        known = self.files.setdefault(path, Exported())
+        known.note = note
+        if digest not in known.digests:
+            known.digests.add(digest)
+            self._append(_line(path, note, digest))
+
+    def _append(self, value: dict[str, Any]) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS
+        descriptor = os.open(NAME, flags, 0o600, dir_fd=self._directory)
+        try:
+            # A line that was cut short before must not swallow this one.
+            os.write(descriptor, b"\n" + json.dumps(value).encode() + b"\n")
+        finally:
+            os.close(descriptor)
+
+    def finish(self, digests: dict[str, str]) -> None:
+        """Write it anew: of each file only what it is now."""
+        draft = f"{NAME}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS
+        descriptor = os.open(draft, flags, 0o600, dir_fd=self._directory)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps({_HEAD: _VERSION}).encode() + b"\n")
+            for path, known in sorted(self.files.items()):
+                for digest in [digests[path]] if path in digests else sorted(known.digests):
+                    file.write(json.dumps(_line(path, known.note, digest)).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(draft, NAME, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+
+
+def _line(path: str, note: str, digest: str) -> dict[str, Any]:
+    return {"path": path, "note": note, "digest": digest}
+
+
+def _lines(data: bytes) -> Iterator[Any]:
+    for line in data.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value

@@ -1,0 +1,142 @@
+"""An edit of a note as a suggestion, made in one step: looked at, planned, recorded, durable.
+
+Nobody comes between looking at the note and changing it. What a caller has read may be older; so
+whoever asks gives a `check`, which is shown the text as it is now and refuses by raising.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from flashgrep.errors import StringNotFound
+from flashgrep.kb import critic, records
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.changes import Published
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.suggesting import Edit, Plan, suggest
+from flashgrep.kb.suggestion import digest
+
+Check = Callable[[Entry, str], None]
+
+_IN_MARKS: Final = "{}+-~=<>@"
+"""What delimiters and the end of metadata are made of."""
+
+
+class Markup(StrEnum):
+    """What is written into a mark beside its text."""
+
+    PLAIN = "plain"
+    COMMENTATOR = "commentator"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of an edit."""
+
+    published: Published
+    """The note afterwards."""
+    ids: tuple[str, ...]
+    """The suggestions that the edit made or changed."""
+    lines: tuple[int, ...]
+    """The lines of the accepted view, before, where it applied."""
+    is_repeated: bool
+    """The same edit was made already; nothing was done."""
+
+
+def propose(
+    kb: KnowledgeBase,
+    path: str,
+    edit: Edit,
+    author: str,
+    *,
+    shown: str | None = None,
+    markup: Markup = Markup.PLAIN,
+    check: Check | None = None,
+) -> Proposed:
+    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages."""
+
+    def job(library: Library) -> Proposed:
+        return propose_in(library, path, edit, author, shown=shown, markup=markup, check=check)
+
+    return kb.ask(job)
+
+
+def propose_in(
+    library: Library,
+    path: str,
+    edit: Edit,
+    author: str,
+    *,
+    shown: str | None = None,
+    markup: Markup = Markup.PLAIN,
+    check: Check | None = None,
+    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+) -> Proposed:
+    """The same, on the thread of the notes."""
+    entry = library.find(path)
+    step = _Step(edit, author, shown or path, markup, now())
+
+    def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        if check is not None:
+            check(entry, text)
+        return step.amendment(text, besides)
+
+    published = library.amend(entry.id, plan, author)
+    return Proposed(published, step.ids, step.plan.lines, step.plan.is_repeated)
+
+
+class _Step:
+    """One edit on its way from words to an amendment."""
+
+    def __init__(self, edit: Edit, author: str, shown: str, markup: Markup, now: int) -> None:
+        self._edit = edit
+        self._author = author
+        self._shown = shown
+        self._markup = markup
+        self._now = now
+        self._asked = digest(edit.old, edit.new)
+        self.plan = Plan((), "", (), (), (), (), is_repeated=True)
+        self.ids: tuple[str, ...] = ()
+
+    def amendment(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        memory = besides.get(records.withdrawn_id(self._author))
+        if memory and records.is_withdrawn(memory.value, self._asked, text):
+            return None
+        known = records.recorded(besides)
+        prefix = metadata(self._author, self._now) if self._markup is Markup.COMMENTATOR else ""
+        try:
+            plan = suggest(text, known, self._edit, self._author, self._shown, prefix)
+        except StringNotFound:
+            if memory and records.is_withdrawn(memory.value, self._asked):
+                return None
+            raise
+        self.plan = plan
+        return None if plan.is_repeated else self._carried_out(plan, besides)
+
+    def _carried_out(self, plan: Plan, besides: Mapping[str, Beside]) -> Amendment:
+        put: dict[str, Beside | None] = dict.fromkeys(plan.dropped)
+        for record in plan.changed:
+            put[record.id] = records.beside(record, self._now, besides[record.id].value)
+        for record in plan.made:
+            named = replace(record, id=records.new_id())
+            put[named.id] = records.beside(named, self._now)
+        self.ids = tuple(name for name, found in put.items() if found is not None)
+        if plan.dropped and not self.ids:
+            name = records.withdrawn_id(self._author)
+            put[name] = records.withdrawn(self._author, self._asked, plan.text, self._now)
+        return Amendment(plan.splices, put)
+
+
+def metadata(author: str, time_ms: int) -> str:
+    """What Obsidian Commentator writes at the beginning of a mark; its clock counts seconds."""
+    name = json.dumps(author)
+    if critic.token(name) or "@@" in name:
+        name = "".join(f"\\u{ord(c):04x}" if c in _IN_MARKS else c for c in name)
+    return f'{{"author":{name},"time":{time_ms // 1000}}}@@'

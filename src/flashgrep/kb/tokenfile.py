@@ -1,0 +1,144 @@
+"""The file of tokens: what is in it, and how it is replaced.
+
+PATH/tokens.json   0600, replaced as a whole
+    {"format": 1, "tokens": [{"name", "hash", "role", "folders", "made", "expires"}, …]}
+        hash     SHA-256 of the secret in hex; the secret itself is nowhere
+        folders  where the role holds; [""] is everything
+        made     milliseconds since 1970; expires the same, or null for never
+PATH/tokens.lock   held (flock) by whoever changes it
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from flashgrep.errors import InvalidParams, IOFailure, Unavailable, from_os_error
+from flashgrep.kb import notepath
+from flashgrep.kb.roles import Grant, Principal, Role, role_named
+
+FILE: Final = "tokens.json"
+LOCK: Final = "tokens.lock"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is listed: all but its secret."""
+
+    name: str
+    hash: str
+    role: Role
+    folders: tuple[str, ...]
+    made: int
+    expires: int | None
+
+    def is_expired(self, now: int) -> bool:
+        """Whether its time is over, in milliseconds since 1970."""
+        return self.expires is not None and self.expires <= now
+
+    @property
+    def principal(self) -> Principal:
+        """Whom it stands for."""
+        return Principal(self.name, tuple(Grant(self.role, folder) for folder in self.folders))
+
+
+def checked_folder(folder: str) -> str:
+    """A folder as grants have it: without slashes around it; "" for everything."""
+    stripped = folder.strip("/")
+    if stripped:
+        # A folder can be whatever a note in it could have before its name.
+        notepath.checked(stripped + "/a" + notepath.ENDING)
+    return stripped
+
+
+def encoded(tokens: Sequence[Token]) -> bytes:
+    """The file's bytes."""
+    told = [
+        {
+            "name": one.name,
+            "hash": one.hash,
+            "role": one.role.shown,
+            "folders": list(one.folders),
+            "made": one.made,
+            "expires": one.expires,
+        }
+        for one in tokens
+    ]
+    return json.dumps({"format": _FORMAT, "tokens": told}, indent=1).encode() + b"\n"
+
+
+def read(path: Path) -> dict[str, Token]:
+    """The tokens of a file that is ours alone; anything else is refused, not taken for none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            data = file.read()
+    except OSError as error:
+        raise from_os_error(error, str(path)) from None
+    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
+        raise Unavailable(f"{path} can be written by others; look who did, then chmod go-w it")
+    try:
+        held: Any = json.loads(data)
+        if held["format"] != _FORMAT:
+            raise Unavailable(
+                f"{path} has format {held['format']}; use the flashgrep that wrote it"
+            )
+        tokens = [_token(one) for one in held["tokens"]]
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidParams) as error:
+        raise IOFailure(f"{path} is damaged ({error}); remove it and make new tokens") from None
+    return {token.hash: token for token in tokens}
+
+
+def _token(held: Any) -> Token:
+    expires = held["expires"]
+    return Token(
+        name=str(held["name"]),
+        hash=str(held["hash"]),
+        role=role_named(held["role"]),
+        folders=tuple(checked_folder(one) for one in held["folders"]),
+        made=int(held["made"]),
+        expires=None if expires is None else int(expires),
+    )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Be the one who changes the tokens."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """The whole new file or the whole old one, after a crash too."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(draft, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,103 @@
+"""list_suggestions: what is proposed in the notes, for those who may decide."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flashgrep import limits
+from flashgrep.kb.roles import Role
+from flashgrep.tools import places
+from flashgrep.tools.answer import Answer, json_answer, json_text
+from flashgrep.tools.registry import Parameter, ToolSpec
+
+if TYPE_CHECKING:
+    from flashgrep.kb.pendinglist import Found
+    from flashgrep.kb.reviewing import Query
+    from flashgrep.tools.arguments import Arguments
+    from flashgrep.tools.toolbox import Call
+
+
+def list_suggestions(call: Call, arguments: Arguments) -> Answer:
+    """Answer a page of suggestions, the oldest first."""
+    review = places.mounted(call).review
+    query = _query(call, arguments)
+    page = review.suggestions(query, call.caller.principal)
+    shown = [_described(call, found) for found in page.suggestions]
+    few = _fitting(shown, call.output_chars)
+    if len(few) < len(shown):
+        page = review.suggestions(replace(query, limit=len(few)), call.caller.principal)
+        few = [_described(call, found) for found in page.suggestions]
+    return json_answer({"suggestions": few, "next": page.next})
+
+
+def _query(call: Call, arguments: Arguments) -> Query:
+    from flashgrep.kb.moments import moment
+    from flashgrep.kb.reviewing import Query
+
+    now = time.time_ns() // 1_000_000
+    note: str | None = arguments.get("note")
+    times = {name: arguments.get(name) for name in ("older_than", "newer_than")}
+    return Query(
+        note=None if note is None else places.noted(call, note),
+        author=arguments.get("author"),
+        **{name: moment(name, text, now) for name, text in times.items() if text is not None},
+        limit=arguments.get("limit"),
+        cursor=arguments.get("cursor"),
+    )
+
+
+def _described(call: Call, found: Found) -> dict[str, Any]:
+    from flashgrep.kb.moments import written
+
+    return {
+        "id": found.id,
+        "note": places.shown_note(call.settings, found.path),
+        "line": found.line,
+        "author": found.author,
+        "time": written(found.time),
+        "old": found.old,
+        "new": found.new,
+        "context": {"before": found.before, "after": found.after},
+    }
+
+
+def _fitting(rows: list[dict[str, Any]], chars: int) -> list[dict[str, Any]]:
+    """As many as the answer has room for, and at least one."""
+    if not chars:
+        return rows
+    left = max(chars - limits.FOOTER_CHARS, chars // 2)
+    for at, row in enumerate(rows):
+        left -= len(json_text(row)) + 1
+        if left < 0 and at:
+            return rows[:at]
+    return rows
+
+
+SPEC = ToolSpec(
+    name="list_suggestions",
+    title="List suggestions",
+    description=(
+        "The suggestions that wait for a decision, oldest first, as JSON: suggestions (id, note, "
+        "line as read shows it, author, time, old, new, context before and after), next (the "
+        "cursor of the next page, or null). Decide on them with decide_suggestions."
+    ),
+    parameters=(
+        Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
+        Parameter("author", "string", "Only those of this author"),
+        Parameter("older_than", "string", "Only those made before: an age (7d, 12h) or a time"),
+        Parameter("newer_than", "string", "Only those made after: an age (7d, 12h) or a time"),
+        Parameter(
+            "limit",
+            "integer",
+            "At most this many",
+            default=limits.LISTED_SUGGESTIONS,
+            minimum=1,
+        ),
+        Parameter("cursor", "string", "next of the page before"),
+    ),
+    handler=list_suggestions,
+    toolset="kb",
+    role=Role.WRITE,
+)

@@ -1,0 +1,123 @@
+"""Which tools a server offers, how they describe themselves, and what a model is told of it all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from flashgrep.errors import SettingsError
+from flashgrep.settings import Settings
+from flashgrep.tools.places import SCHEME
+from flashgrep.tools.registry import ToolSpec
+from flashgrep.workspace import names
+from flashgrep.workspace.scope import Scope
+
+_INSTRUCTION_BYTES: Final = 2_000
+_SHOWN_ENTRIES: Final = 8
+_WITH_NOTES: Final = ("read", "edit")
+"""Tools that the notes bring with them, where other ones are listed for files."""
+
+
+def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, ...]:
+    """The tools of the enabled toolsets without the disabled ones, as they are on this server."""
+    known = [name for spec in specs for name in spec.names]
+    for name in settings.disable_tools:
+        if name not in known:
+            raise SettingsError(
+                f"--disable-tools: unknown tool {name!r}; valid: {', '.join(known)}"
+            )
+    _check_together(settings)
+    of_sets = (_fitted(spec, settings) for spec in specs if _is_offered(spec, settings))
+    left = (spec.without(settings.disable_tools) for spec in of_sets)
+    return tuple(spec for spec in left if spec is not None)
+
+
+def _check_together(settings: Settings) -> None:
+    if settings.kb is None and settings.no_workspace:
+        raise SettingsError("--no-workspace needs --kb PATH: without it there is nothing to serve")
+    if settings.kb is None and settings.toolsets == ("kb",):
+        raise SettingsError("--toolsets: kb needs --kb PATH")
+    if settings.no_workspace and not {"files", "kb"} & set(settings.toolsets):
+        raise SettingsError(
+            "--toolsets: index is for a workspace, and --no-workspace takes it away"
+        )
+
+
+def _is_offered(spec: ToolSpec, settings: Settings) -> bool:
+    notes = settings.kb is not None and "kb" in settings.toolsets
+    if spec.toolset == "kb":
+        return notes
+    if settings.no_workspace:
+        return bool(spec.notes)
+    return spec.toolset in settings.toolsets or (notes and spec.name in _WITH_NOTES)
+
+
+def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
+    """The tool as it is with notes, or without any."""
+    if settings.kb is None or not spec.notes:
+        return replace(spec, parameters=tuple(p for p in spec.parameters if not p.of_notes))
+    description = f"{spec.description}\n{spec.notes}"
+    if settings.no_workspace:
+        description = spec.notes_alone or description
+    normal = spec.normal or ("kb" in settings.toolsets and spec.name in _WITH_NOTES)
+    return replace(spec, description=description, normal=normal)
+
+
+def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:
+    """What a client tells its model of this server: under 2 KB, essentials first."""
+    listed = [
+        spec.name for spec in specs if spec.in_mode(settings.compat_names) and spec.role is None
+    ]
+    told = _of_notes(listed) if settings.no_workspace else _of_files(scope, listed, settings)
+    return _cut(
+        "\n".join([*told, "Long answers say how much is missing and which call continues."])
+    )
+
+
+def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[str]:
+    kinds = "one workspace and a knowledge base" if settings.kb else "one workspace"
+    lines = [
+        f"File tools over {kinds}: {', '.join(listed)}.",
+        f"Working directory (relative paths start here): {names.shown(scope.workdir)}",
+    ]
+    if settings.kb:
+        lines.append(
+            f"Notes are files of their own at {SCHEME}Folder/Note.md: read, edit, grep and glob "
+            f'take such a path ("{SCHEME}" is all notes); calls without one mean the workspace. '
+            "An edit of a note is a suggestion that a person accepts or rejects."
+        )
+    if scope.allowed:
+        lines.append("Only these directories are reachable: " + _few(scope.allowed))
+    if settings.deny_dir:
+        lines.append("Not reachable: " + _few([os.fsencode(glob) for glob in settings.deny_dir]))
+    return [
+        *lines,
+        "Search with grep (RE2 regular expressions; .gitignore is respected) and find files with "
+        "glob instead of running shell commands.",
+        "Read a file before changing it. Edits replace exact text, which must stand once.",
+    ]
+
+
+def _of_notes(listed: Sequence[str]) -> list[str]:
+    return [
+        f"File tools over a knowledge base of Markdown notes: {', '.join(listed)}.",
+        "Paths are those of notes, such as Folder/Note.md; a folder's path narrows grep and glob.",
+        "An edit is a suggestion that a person accepts or rejects; what you read shows all pending "
+        "suggestions as if they were accepted.",
+        "Read a note before changing it. Edits replace exact text, which must stand once.",
+    ]
+
+
+def _few(paths: Sequence[bytes]) -> str:
+    shown = [names.shown(path) for path in paths[:_SHOWN_ENTRIES]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _cut(text: str) -> str:
+    raw = text.encode("utf-8", "backslashreplace")
+    if len(raw) <= _INSTRUCTION_BYTES:
+        return raw.decode("utf-8")
+    return raw[:_INSTRUCTION_BYTES].decode("utf-8", "ignore") + " ..."

@@ -1,0 +1,77 @@
+"""Who a request on HTTP comes from: the server's token, or one of the knowledge base's.
+
+The server's own token, given or generated, opens everything, and so does its absence with
+`--no-auth`: on notes it is an admin's, through the tools an agent's, who suggests. A token of the
+knowledge base stands for what it was made for, on every route.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from flashgrep.errors import FlashgrepError
+from flashgrep.kb.roles import Principal, Role, everywhere
+from flashgrep.transports.gate import same_token
+
+if TYPE_CHECKING:
+    from flashgrep.kb.tokens import Tokens
+
+ADMISSION: Final = "flashgrep.admission"
+"""Where it stands in an ASGI scope."""
+SERVER: Final = "server"
+"""What the server's own token, given or generated, is called in the names of authors."""
+ANYONE: Final = "anyone"
+"""Who decides and writes where no token is asked for."""
+_MARK: Final = "fgkb_"
+"""What tokens of a knowledge base begin with."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Somebody who was let in."""
+
+    token: str
+    """What the token is called; empty where none is asked for."""
+    principal: Principal | None
+    """What the token was made for; None for the server's own."""
+
+    @property
+    def shown(self) -> str:
+        """The name under which changes of notes are kept."""
+        return self.token or ANYONE
+
+    @property
+    def on_notes(self) -> Principal:
+        """What this is on the routes of the notes."""
+        return self.principal or everywhere(self.shown, Role.ADMIN)
+
+    @property
+    def on_tools(self) -> Principal:
+        """What this is to the tools."""
+        return self.principal or everywhere(self.shown, Role.SUGGEST)
+
+
+class Entrance:
+    """Knows all tokens."""
+
+    def __init__(self, token: str | None, tokens: Tokens | None = None) -> None:
+        """`token` None: none is asked for."""
+        self._token = token
+        self._tokens = tokens
+
+    def admit(self, secret: str) -> Admission | None:
+        """Who shows this secret, "" for none; asked again, it tells what holds now."""
+        principal = self._principal(secret) if secret else None
+        if principal is not None:
+            return Admission(principal.name, principal)
+        if self._token is None:
+            # A token that was taken back must not open more than it did before.
+            return None if secret.startswith(_MARK) else Admission("", None)
+        return Admission(SERVER, None) if same_token(secret, self._token) else None
+
+    def _principal(self, secret: str) -> Principal | None:
+        try:
+            return self._tokens.principal(secret) if self._tokens else None
+        except FlashgrepError:
+            return None  # the file cannot be trusted, and has said so in the log

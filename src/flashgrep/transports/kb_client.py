@@ -1,0 +1,79 @@
+"""Asks the owner of a knowledge base on its socket: one connection, one question at a time."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError, Unavailable
+from flashgrep.kb.home import SOCKET
+from flashgrep.transports.unixsocket import reach_at
+
+
+class NoOwner(Unavailable):
+    """Nobody answers on the socket; nothing was asked."""
+
+
+class OwnerGone(Unavailable):
+    """The owner ended before it answered: what was asked may have been done or not."""
+
+
+class Refused(FlashgrepError):
+    """A failure told by the owner."""
+
+    def __init__(self, message: str, code: str, details: Mapping[str, Any]) -> None:
+        super().__init__(message, details)
+        self.code = code
+
+
+class OwnerClient:
+    """A connection to the owner. May be used by several threads."""
+
+    def __init__(self, home: Path) -> None:
+        """Connect, or `NoOwner`."""
+        self.home = home
+        path = home / SOCKET
+        try:
+            self._socket = reach_at(path, limits.JOIN_SECONDS)
+        except OSError as error:
+            raise NoOwner(f"nobody answers on {path} ({error.strerror or error})") from None
+        self._socket.settimeout(None)
+        self._lines = self._socket.makefile("rb")
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._lines.close()
+        self._socket.close()
+
+    def is_alive(self) -> bool:
+        """Whether the owner has not hung up; asked while no answer is awaited."""
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
+        with self._turn:
+            try:
+                self._socket.sendall(json.dumps(request).encode("ascii") + b"\n")
+                line = self._lines.readline()
+                answer = json.loads(line)
+            except (OSError, ValueError) as error:
+                raise OwnerGone(
+                    f"the process that owns {self.home} ended before it answered {method}, which "
+                    "may be done or not; look, and ask again"
+                ) from error
+        failure = answer.get("error")
+        if failure is not None:
+            data = dict(failure.get("data") or {})
+            raise Refused(failure["message"], str(data.pop("code", "")), data)
+        return answer["result"]

@@ -1,0 +1,205 @@
+"""News of the notes as server-sent events, for a page that shows what is suggested.
+
+    changed   {"note", "sequence", "author"}       a text; several changes at once are one
+    note      {"note", "was": "created" | "moved" | "deleted" | "begun", "from"}
+    decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
+    reload    {}    the page has missed something, or comes from before a restart: load all again
+
+An event's id is the start of the server and a number. A page that comes back names the last one it
+has seen (`Last-Event-ID`) and gets those after it, as far as they are kept. Each page has a queue
+of its own; one that does not keep up is told to load again, and never holds up the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from flashgrep import limits
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.changes import Change
+from flashgrep.kb.decisions import Decided
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.roles import Role
+from flashgrep.transports.admission import Entrance
+from flashgrep.transports.guard import secret_of
+from flashgrep.web.suggestions import described
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A piece of news, and the notes one must be allowed to read to hear it."""
+
+    number: int
+    kind: str
+    paths: tuple[str, ...]
+    told: Mapping[str, Any]
+
+
+class _Page:
+    """One who listens: what was not sent yet, and whether something was left out."""
+
+    def __init__(self) -> None:
+        self.unsent: deque[Event] = deque()
+        self.has_missed = False
+        self.is_there = asyncio.Event()
+
+    def put(self, event: Event) -> None:
+        if len(self.unsent) >= limits.EVENTS_UNSENT:
+            self.unsent.clear()
+            self.has_missed = True
+        self.unsent.append(event)
+        self.is_there.set()
+
+
+class Events:
+    """All news since the start, as far as they are kept. Used on the server's loop."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._start = secrets.token_hex(4)
+        self._kept: deque[Event] = deque(maxlen=limits.EVENTS_KEPT)
+        self._number = 0
+        self._pages: set[_Page] = set()
+        self._paths: dict[str, tuple[str | None, str]] = {}
+        """Where each note is, and its epoch."""
+        self._changed: dict[str, Change] = {}
+
+    # ── hearing ─────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear of all that happens for the block."""
+        loop = asyncio.get_running_loop()
+
+        def on_loop(job: Callable[[], None]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(job)
+
+        with ExitStack() as ends:
+            kb, review = self._kb, self._kb.review
+            listen, watch, heard = (
+                lambda change: on_loop(lambda: self._hear(change)),
+                lambda entry: on_loop(lambda: self._filed(entry)),
+                lambda decided: on_loop(lambda: self._decided(decided)),
+            )
+            ends.callback(kb.ask(lambda library: library.listen(listen)))
+            ends.callback(kb.ask(lambda library: library.watch(watch)))
+            entries = kb.ask(lambda library: library.entries())
+            self._paths = {entry.id: (entry.path, entry.epoch) for entry in entries}
+            ends.callback(review.listen(heard))
+            yield
+
+    def _hear(self, change: Change) -> None:
+        """Typing makes many changes a second; a page wants to know of them once."""
+        if not self._changed:
+            asyncio.get_running_loop().call_later(limits.NEWS_SECONDS, self._tell_changes)
+        self._changed[change.published.note] = change
+
+    def _tell_changes(self) -> None:
+        changed, self._changed = self._changed, {}
+        for note, change in changed.items():
+            if path := self._path(note):
+                found = change.published
+                told = {"note": path, "sequence": found.sequence, "author": found.author}
+                self._put("changed", (path,), told)
+
+    def _filed(self, entry: Entry) -> None:
+        before, epoch = self._paths.get(entry.id, (None, ""))
+        self._paths[entry.id] = (entry.path, entry.epoch)
+        path = entry.path or before
+        if path is None or (before, epoch) == (entry.path, entry.epoch):
+            return
+        if entry.path is None:
+            was = "deleted"
+        elif before is None:
+            was = "created"
+        else:
+            was = "moved" if before != entry.path else "begun"
+        paths = (path, before) if before and before != path else (path,)
+        self._put("note", paths, {"note": path, "was": was, "from": before})
+
+    def _decided(self, decided: Decided) -> None:
+        if path := self._path(decided.note):
+            self._put("decided", (path,), {"note": path, **described(decided)})
+
+    def _path(self, note: str) -> str | None:
+        return self._paths.get(note, (None, ""))[0]
+
+    def _put(self, kind: str, paths: tuple[str, ...], told: Mapping[str, Any]) -> None:
+        self._number += 1
+        event = Event(self._number, kind, paths, told)
+        self._kept.append(event)
+        for page in self._pages:
+            page.put(event)
+
+    # ── telling ─────────────────────────────────────────────────────────────────────────────────
+
+    def route(self, entrance: Entrance) -> Route:
+        """GET /kb/events."""
+
+        async def events(request: Request) -> Response:
+            if len(self._pages) >= limits.EVENT_STREAMS:
+                return JSONResponse({"error": {"code": "unavailable"}}, 503, {"retry-after": "5"})
+            page = _Page()
+            self._pages.add(page)  # before the answer begins: nothing falls between
+            self._catch_up(page, request.headers.get("last-event-id"))
+            stream = self._stream(page, entrance, secret_of(request.scope))
+            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+            return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+
+        return Route("/kb/events", events, methods=["GET"])
+
+    def _catch_up(self, page: _Page, last: str | None) -> None:
+        if last is None:
+            return
+        start, _, number = last.partition("-")
+        seen = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
+        oldest = self._kept[0].number if self._kept else self._number + 1
+        if start != self._start or not oldest - 1 <= seen <= self._number:
+            page.has_missed = True
+            return
+        for event in self._kept:
+            if event.number > seen:
+                page.put(event)
+
+    async def _stream(self, page: _Page, entrance: Entrance, secret: str) -> AsyncIterator[bytes]:
+        try:
+            yield f"retry: 1000\nid: {self._start}-{self._number - len(page.unsent)}\n\n".encode()
+            while True:
+                admission = entrance.admit(secret)
+                if admission is None:
+                    return
+                if page.has_missed:
+                    page.has_missed = False
+                    yield b"event: reload\ndata: {}\n\n"
+                while page.unsent:
+                    event = page.unsent.popleft()
+                    if all(admission.on_notes.may(Role.READ, path) for path in event.paths):
+                        yield self._shown(event)
+                page.is_there.clear()
+                yield await self._pause(page)
+        finally:
+            self._pages.discard(page)
+
+    def _shown(self, event: Event) -> bytes:
+        data = json.dumps(event.told, separators=(",", ":"))
+        return f"id: {self._start}-{event.number}\nevent: {event.kind}\ndata: {data}\n\n".encode()
+
+    async def _pause(self, page: _Page) -> bytes:
+        """Wait for news; where there are none, a comment keeps the connection alive."""
+        try:
+            await asyncio.wait_for(page.is_there.wait(), limits.EVENT_SECONDS)
+        except TimeoutError:
+            return b": still here\n\n"
+        return b""

@@ -1,0 +1,83 @@
+"""Routes for notes as a whole, for those who may write; reading is for all who may read.
+
+    GET    /kb/notes/{path}    → {"path", "epoch", "text"}
+    POST   /kb/notes           {"path", "text"} → 201 {"path", "epoch"}
+    POST   /kb/notes/move      {"from", "to"} → {"path", "epoch"}
+    DELETE /kb/notes/{path}    to the trash → {"path"}
+
+A path is asked for by somebody who may not see it with the same answer whether it is there or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+
+from flashgrep.errors import AccessDenied
+from flashgrep.kb import notepath
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.roles import Role
+from flashgrep.transports.admission import Admission
+from flashgrep.web.answers import handler
+
+Answer = tuple[int, Mapping[str, Any]]
+
+
+def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
+    """The routes above."""
+    routes = _Routes(kb)
+    create = handler(routes.create, {"path": str, "text": str})
+    move = handler(routes.move, {"from": str, "to": str})
+    return [
+        Route("/kb/notes", create, methods=["POST"]),
+        Route("/kb/notes/move", move, methods=["POST"]),
+        Route("/kb/notes/{path:path}", handler(routes.read), methods=["GET"]),
+        Route("/kb/notes/{path:path}", handler(routes.delete), methods=["DELETE"]),
+    ]
+
+
+class _Routes:
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+
+    def read(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        path = _checked(who, Role.READ, request.path_params["path"])
+
+        def job(library: Library) -> Answer:
+            entry = library.find(path)
+            text = library.read(entry.id).text
+            return 200, {"path": entry.path, "epoch": entry.epoch, "text": text}
+
+        return self._kb.ask(job)
+
+    def create(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
+        path = _checked(who, Role.WRITE, body["path"])
+        entry = self._kb.ask(lambda library: library.create(path, body["text"], who.shown))
+        return 201, _told(entry)
+
+    def move(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
+        source = _checked(who, Role.WRITE, body["from"])
+        target = _checked(who, Role.WRITE, body["to"])
+        moved = self._kb.ask(lambda library: library.move(library.find(source).id, target))
+        return 200, _told(moved)
+
+    def delete(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        path = _checked(who, Role.WRITE, request.path_params["path"])
+        gone = self._kb.ask(lambda library: library.delete(library.find(path).id))
+        return 200, {"path": gone.last_path}
+
+
+def _checked(who: Admission, role: Role, path: str) -> str:
+    notepath.checked(path)
+    if not who.on_notes.may(role, path):
+        raise AccessDenied(f"{who.shown} has not the role {role.shown} on {path}")
+    return path
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    return {"path": entry.path, "epoch": entry.epoch}

@@ -1,0 +1,287 @@
+"""One live connection to a note: what a y-websocket client and we say to each other.
+
+Three tasks share it. One reads frames, no faster than the peer's pace and only as far ahead as
+fits in memory. One works them off in their order: updates are handed to the notes, as many at a
+time as have come meanwhile, and only what is durable is told to others. One writes what is in the
+queue, and now and then, where nothing is, presence of nobody: y-websocket takes silence for a dead
+connection, and does not see pings. A peer whose queue overflows does not keep up, and is closed;
+the others never wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import anyio
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.changes import Received
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.note import NOTHING
+from flashgrep.kb.roles import Role
+from flashgrep.kb.updates import parse as parse_update
+from flashgrep.transports.admission import Entrance
+from flashgrep.web import frames
+from flashgrep.web.closing import REASONS, Close, Refused, code_of
+from flashgrep.web.frames import Kind, Malformed, Message
+from flashgrep.web.pace import Pace, wait
+from flashgrep.web.room import Room
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+_STILL_HERE: Final = frames.presence([])
+
+
+class Peer:
+    """A connection that was let in."""
+
+    def __init__(
+        self, socket: WebSocket, kb: KnowledgeBase, entrance: Entrance, secret: str, entry: Entry
+    ) -> None:
+        """`secret` is what the peer came with; it is looked at again and again."""
+        self.note = entry.id
+        self.path = entry.path or ""
+        self.epoch = entry.epoch
+        self._socket = socket
+        self._kb = kb
+        self._entrance = entrance
+        self._secret = secret
+        self._code: Close | None = None
+        self._over = asyncio.Event()
+        self._unread: deque[Message | None] = deque()
+        self._unread_bytes = 0
+        self._unsent: deque[bytes] = deque()
+        self._unsent_bytes = 0
+        self._moved = asyncio.Condition()
+        self._to_send = asyncio.Event()
+        clock = asyncio.get_running_loop().time
+        self._bytes = Pace(limits.LIVE_BYTES_A_SECOND, limits.LIVE_BYTES_BURST, clock)
+        self._frames = Pace(limits.LIVE_FRAMES_A_SECOND, limits.LIVE_FRAMES_BURST, clock)
+
+    # ── from outside ────────────────────────────────────────────────────────────────────────────
+
+    def offer(self, frame: bytes) -> None:
+        """Queue a frame; a peer that does not keep up is closed instead."""
+        if self._over.is_set():
+            return
+        self._unsent_bytes += len(frame)
+        is_alone = not self._unsent
+        self._unsent.append(frame)
+        too_many = len(self._unsent) > limits.UNSENT_FRAMES
+        if too_many or (self._unsent_bytes > limits.UNSENT_BYTES and not is_alone):
+            self.close(Close.OVERLOADED)
+        self._to_send.set()
+
+    def close(self, code: Close) -> None:
+        """End the connection with a code; the first one counts."""
+        if not self._over.is_set():
+            self._code = code
+            self._over.set()
+
+    def recheck(self) -> None:
+        """Close the connection where its token no longer lets it read this note."""
+        try:
+            self._check(Role.READ)
+        except Refused as refused:
+            self.close(refused.code)
+
+    def _check(self, role: Role) -> str:
+        """The name to write under, where the peer has the role now."""
+        admission = self._entrance.admit(self._secret)
+        if admission is None:
+            raise Refused(Close.UNAUTHENTICATED)
+        if not admission.on_notes.may(role, self.path):
+            raise Refused(Close.FORBIDDEN)
+        return admission.shown
+
+    # ── the connection ──────────────────────────────────────────────────────────────────────────
+
+    async def run(self, room: Room) -> None:
+        """Serve the peer until either side ends it."""
+        async with anyio.create_task_group() as tasks:
+            for job in (self._read, self._write, lambda: self._work(room)):
+                tasks.start_soon(self._ending, job)
+            await self._over.wait()
+            tasks.cancel_scope.cancel()
+        if self._code is not None:
+            await close(self._socket, self._code)
+
+    async def _ending(self, job: Callable[[], Awaitable[None]]) -> None:
+        """Whatever task ends first ends the connection."""
+        try:
+            await job()
+        except Refused as refused:
+            self.close(refused.code)
+        except WebSocketDisconnect:
+            self._over.set()
+        except Exception:
+            # The last boundary: a defect of ours ends this connection, and no other.
+            log.exception("a live connection to %s failed", self.path)
+            self.close(Close.FAILED)
+
+    async def _read(self) -> None:
+        while True:
+            event = await self._socket.receive()
+            if event["type"] == "websocket.disconnect":
+                await self._put(None)  # what came before is worked off first
+                await self._over.wait()
+                return
+            frame = event.get("bytes")
+            if frame is None:
+                raise Refused(Close.TEXT)
+            await self._put(_parsed(frame))
+            await wait(self._bytes.take(len(frame)), self._frames.take(1))
+
+    async def _put(self, message: Message | None) -> None:
+        size = len(message.data) if message else 0
+        async with self._moved:
+            await self._moved.wait_for(
+                lambda: not self._unread or self._unread_bytes + size <= limits.UNREAD_BYTES
+            )
+            self._unread.append(message)
+            self._unread_bytes += size
+            self._moved.notify_all()
+
+    async def _take(self) -> list[Message]:
+        """The next message, or all updates that come next; none at the end."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: bool(self._unread))
+            taken: list[Message] = []
+            size = 0
+            while self._unread and (message := self._unread[0]) is not None:
+                size += len(message.data)
+                is_update = message.kind in (Kind.LACK, Kind.UPDATE)
+                if taken and (size > limits.UPDATE_BYTES or not is_update):
+                    break
+                taken.append(message)
+                self._unread.popleft()
+                self._unread_bytes -= len(message.data)
+                if not is_update:
+                    break
+            self._moved.notify_all()
+            return taken
+
+    async def _write(self) -> None:
+        while True:
+            with anyio.move_on_after(limits.QUIET_SECONDS):
+                await self._to_send.wait()
+            self._to_send.clear()
+            if not self._unsent:
+                self.offer(_STILL_HERE)
+            while self._unsent:
+                frame = self._unsent[0]
+                await self._socket.send_bytes(frame)
+                self._unsent.popleft()
+                self._unsent_bytes -= len(frame)
+
+    # ── what is said ────────────────────────────────────────────────────────────────────────────
+
+    async def _work(self, room: Room) -> None:
+        await self._ask_what_is_new()
+        if states := list(room.presence.all()):
+            self.offer(frames.presence(states))
+        while messages := await self._take():
+            self._check(Role.READ)
+            await self._answer(room, messages)
+        self._over.set()
+
+    async def _answer(self, room: Room, messages: list[Message]) -> None:
+        kind, data = messages[0]
+        if kind is Kind.HAVE:
+            missing = await self._notes(lambda library: library.missing(self.note, data))
+            self.offer(frames.lack(missing))
+        elif kind in (Kind.LACK, Kind.UPDATE):
+            await self._receive([one for one in messages if one.data != NOTHING])
+        elif kind is Kind.PRESENCE:
+            self._hear(room, data)
+        elif kind is Kind.ASK:
+            self.offer(frames.presence(room.presence.all()))
+
+    def _hear(self, room: Room, data: bytes) -> None:
+        try:
+            news = room.presence.take(self, data)
+        except Malformed:
+            raise Refused(Close.MALFORMED) from None
+        if news:
+            room.tell(frames.presence(news), besides=self)
+
+    async def _receive(self, messages: list[Message]) -> None:
+        try:
+            author = self._check(Role.WRITE)
+        except Refused as refused:
+            if refused.code is Close.FORBIDDEN and not any(map(_says_something, messages)):
+                return
+            raise
+        updates = [message.data for message in messages]
+        try:
+            received = await self._take_in(updates, author)
+        except Refused as refused:
+            if len(updates) == 1 or refused.code not in (Close.MALFORMED, Close.TOO_LARGE):
+                raise
+            for one in updates:  # the good ones before the bad one are kept
+                received = await self._take_in([one], author)
+        if received.is_waiting:
+            await self._ask_what_is_new()
+
+    async def _take_in(self, updates: list[bytes], author: str) -> Received:
+        if not updates:
+            return Received(0, False)
+        return await self._notes(
+            lambda library: library.receive(self.note, updates, author, origin=self)
+        )
+
+    async def _ask_what_is_new(self) -> None:
+        self.offer(frames.have(await self._notes(lambda library: library.state(self.note))))
+
+    async def _notes(self, job: Callable[[Library], Value]) -> Value:
+        """Have something done with the note, if it still is the one the peer opened."""
+
+        def on_note(library: Library) -> Value:
+            entry = library.entry(self.note)
+            if entry.path != self.path:
+                raise Refused(Close.NO_NOTE)
+            if entry.epoch != self.epoch:
+                raise Refused(Close.OTHER_EPOCH)
+            return job(library)
+
+        try:
+            return await asyncio.wrap_future(self._kb.submit(on_note))
+        except FlashgrepError as error:
+            raise Refused(code_of(error)) from error
+
+
+def _parsed(frame: bytes) -> Message:
+    try:
+        return frames.parse(frame)
+    except Malformed:
+        raise Refused(Close.MALFORMED) from None
+
+
+def _says_something(message: Message) -> bool:
+    """Whether a message of one who may only read would change the note.
+
+    Asked what it has, a client answers with all it knows to be deleted, every time; that is no
+    change. What it typed is.
+    """
+    try:
+        return message.kind is Kind.UPDATE or bool(parse_update(message.data).structs)
+    except InvalidParams:
+        raise Refused(Close.MALFORMED) from None
+
+
+async def close(socket: WebSocket, code: Close) -> None:
+    """Close with a code; the other side may be gone already."""
+    try:
+        await socket.close(code, REASONS[code])
+    except (RuntimeError, WebSocketDisconnect):
+        return

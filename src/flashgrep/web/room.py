@@ -1,0 +1,122 @@
+"""The notes that are open: who is in each, told of what was committed, closed when it went away.
+
+A change is told by the thread of the notes once it is durable; here it is handed to the server's
+loop and put into each peer's queue, but not into that of the peer who made it. A peer enters its
+room before it asks for the note's state, so that no change falls between the two; one that comes
+twice does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
+
+from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.changes import Change
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.tokens import Tokens
+from flashgrep.web import frames
+from flashgrep.web.closing import Close
+from flashgrep.web.presence import Presence
+
+
+class Member(Protocol):
+    """A peer as its room knows it."""
+
+    note: str
+    path: str
+    epoch: str
+
+    def offer(self, frame: bytes) -> None: ...
+
+    def close(self, code: Close) -> None: ...
+
+    def recheck(self) -> None: ...
+
+
+class Room:
+    """The peers of one note."""
+
+    def __init__(self) -> None:
+        self.members: set[Member] = set()
+        self.presence = Presence()
+
+    def tell(self, frame: bytes, besides: object = None) -> None:
+        """Put a frame into the queue of every peer but one."""
+        for member in tuple(self.members):
+            if member is not besides:
+                member.offer(frame)
+
+
+class Rooms:
+    """All notes that are open. Used on the server's loop."""
+
+    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
+        self._kb = kb
+        self._tokens = tokens
+        self._rooms: dict[str, Room] = {}
+        self._count = 0
+
+    @property
+    def count(self) -> int:
+        """How many peers there are."""
+        return self._count
+
+    @contextmanager
+    def entered(self, member: Member) -> Iterator[Room]:
+        """Be in a room for the block; whoever is left learns that the peer's clients went."""
+        room = self._rooms.setdefault(member.note, Room())
+        room.members.add(member)
+        self._count += 1
+        try:
+            yield room
+        finally:
+            self._count -= 1
+            room.members.discard(member)
+            if gone := room.presence.leave(member):
+                room.tell(frames.presence(gone))
+            if not room.members:
+                self._rooms.pop(member.note, None)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear of changes for the block."""
+        loop = asyncio.get_running_loop()
+
+        def on_loop(job: Callable[[], None]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(job)
+
+        def changed(change: Change) -> None:
+            if change.published.note in self._rooms:
+                on_loop(lambda: self._spread(change))
+
+        def filed(entry: Entry) -> None:
+            if entry.id in self._rooms:
+                on_loop(lambda: self._filed(entry))
+
+        with ExitStack() as ends:
+            ends.callback(self._kb.ask(lambda library: library.listen(changed)))
+            ends.callback(self._kb.ask(lambda library: library.watch(filed)))
+            ends.callback(self._tokens.watch(lambda: on_loop(self._recheck)))
+            yield
+
+    def _spread(self, change: Change) -> None:
+        if room := self._rooms.get(change.published.note):
+            room.tell(frames.update(change.update), change.origin)
+
+    def _filed(self, entry: Entry) -> None:
+        """A note was moved, deleted or begun anew: its peers hold what is no more."""
+        room = self._rooms.get(entry.id)
+        for member in tuple(room.members) if room else ():
+            if entry.path != member.path:
+                member.close(Close.NO_NOTE)
+            elif entry.epoch != member.epoch:
+                member.close(Close.OTHER_EPOCH)
+
+    def _recheck(self) -> None:
+        for room in tuple(self._rooms.values()):
+            for member in tuple(room.members):
+                member.recheck()

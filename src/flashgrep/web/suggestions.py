@@ -1,0 +1,140 @@
+"""Routes for those who decide: what is suggested, accept or reject it, take that back.
+
+GET  /kb/suggestions           ?note= &author= &older_than= &newer_than= &limit= &cursor=
+POST /kb/suggestions/decide    {"ids": […], "action": "accept" | "reject"}
+POST /kb/suggestions/undo      {"decision": number}
+GET  /kb/decisions             ?limit= &before=    the newest first
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams
+from flashgrep.kb.deciding import Action
+from flashgrep.kb.decisions import Decided
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.moments import moment
+from flashgrep.kb.pendinglist import Found
+from flashgrep.kb.reviewing import ALL_DECISIONS, Outcome, Query, Status
+from flashgrep.transports.admission import Admission
+from flashgrep.web.answers import handler, whole_number
+
+Answer = tuple[int, Mapping[str, Any]]
+
+
+def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
+    """The routes above."""
+    routes = _Routes(kb)
+    decide = handler(routes.decide, {"ids": list, "action": str})
+    undo = handler(routes.undo, {"decision": int})
+    return [
+        Route("/kb/suggestions", handler(routes.suggestions), methods=["GET"]),
+        Route("/kb/suggestions/decide", decide, methods=["POST"]),
+        Route("/kb/suggestions/undo", undo, methods=["POST"]),
+        Route("/kb/decisions", handler(routes.decisions), methods=["GET"]),
+    ]
+
+
+class _Routes:
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._review = kb.review
+
+    def suggestions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        page = self._review.suggestions(_query(request), who.on_notes)
+        return 200, {"suggestions": [_shown(one) for one in page.suggestions], "next": page.next}
+
+    def decide(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
+        ids = body["ids"]
+        if not ids or not all(isinstance(one, str) for one in ids):
+            raise InvalidParams("ids must be a list of ids of suggestions, at least one")
+        try:
+            action = Action(body["action"])
+        except ValueError:
+            raise InvalidParams(
+                f"action is {body['action'][:40]!r}; it must be accept or reject"
+            ) from None
+        outcomes = self._review.decide(ids, action, who.on_notes, who.shown)
+        return _status(outcomes), {"results": [_told(one) for one in outcomes]}
+
+    def undo(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
+        undone = self._review.undo(body["decision"], who.on_notes, who.shown)
+        return 200, {"undone": described(undone)}
+
+    def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        limit = whole_number(request, "limit", limits.LISTED_SUGGESTIONS)
+        if not 1 <= limit <= limits.LISTED_SUGGESTIONS_MOST:
+            raise InvalidParams(
+                f"limit is {limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
+            )
+        before = whole_number(request, "before", ALL_DECISIONS)
+        rows = self._review.decisions(who.on_notes, limit, before)
+        shown = [{**described(row), "note": path} for path, row in rows]
+        return 200, {"decisions": shown, "next": rows[-1][1].id if len(rows) == limit else None}
+
+
+def _query(request: Request) -> Query:
+    given, now = request.query_params, time.time_ns() // 1_000_000
+    times = {
+        name: moment(name, given[name], now) if given.get(name) else None
+        for name in ("older_than", "newer_than")
+    }
+    return Query(
+        given.get("note") or None,
+        given.get("author") or None,
+        times["older_than"],
+        times["newer_than"],
+        whole_number(request, "limit", limits.LISTED_SUGGESTIONS),
+        given.get("cursor") or None,
+    )
+
+
+def _status(outcomes: list[Outcome]) -> int:
+    """409 where all were decided before, 403 where none may be; otherwise the results tell."""
+    found = {one.status for one in outcomes}
+    if found == {Status.FORBIDDEN}:
+        return 403
+    return 409 if found == {Status.ALREADY} else 200
+
+
+def _shown(one: Found) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "note": one.path,
+        "line": one.line,
+        "author": one.author,
+        "time": one.time,
+        "old": one.old,
+        "new": one.new,
+        "context": {"before": one.before, "after": one.after},
+    }
+
+
+def _told(one: Outcome) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
+    if one.decided:
+        row = one.decided
+        told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
+    return told
+
+
+def described(row: Decided) -> dict[str, Any]:
+    """A decision as it is told."""
+    return {
+        "decision": row.id,
+        "suggestion": row.suggestion,
+        "action": row.action.value,
+        "by": row.by,
+        "time": row.time,
+        "author": row.record.get("author", ""),
+        "old": row.old,
+        "new": row.new,
+        "undone_by": row.undone_by,
+        "undone_time": row.undone_time,
+    }

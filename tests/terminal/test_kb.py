@@ -1,0 +1,228 @@
+"""flashgrep kb at the terminal: notes opened here, and notes that a server has open."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.tokens import Tokens
+from tests.kb.vault import contents, plant, plant_vault
+from tests.terminal.console import Ran, flashgrep
+from tests.transports.clients import serving
+
+
+class Shell:
+    """Commands on one knowledge base."""
+
+    def __init__(self, path: Path) -> None:
+        self.kb = path / "kb"
+        self.vault = path / "vault"
+        self.out = path / "out"
+
+    def run(self, *words: str) -> Ran:
+        return flashgrep("kb", *words, "--kb", str(self.kb))
+
+    def note(self, text: str = "one\n") -> None:
+        plant(self.vault, {"Folder/N.md": text.encode()})
+        assert self.run("import", str(self.vault)).status == 0
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.delenv("FLASHGREP_KB", raising=False)
+    made = Shell(tmp_path)
+    assert made.run("init").status == 0
+    return made
+
+
+@pytest.fixture(params=["here", "owned"])
+def either(shell: Shell, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
+    """The same commands with and without a server that owns the notes."""
+    if request.param == "here":
+        yield shell
+        return
+    work = tmp_path / "work"
+    work.mkdir()
+    flags = ("--kb", str(shell.kb), "--no-index", "--tcp-port", "none", "--http-port", "auto")
+    with serving(work, flags, ports=False):
+        yield shell
+
+
+def test_a_vault_goes_in_and_comes_out(either: Shell) -> None:
+    files = plant_vault(either.vault)
+    done = either.run("import", str(either.vault))
+    assert done.status == 0
+    assert "created" in done.text
+    assert "Latin one.md: kept as an attachment: it is not UTF-8" in done.err
+    assert "hidden names left out: " in done.err
+    again = either.run("import", str(either.vault), "--json").json
+    assert again["attachments"] == 0
+    assert again.keys() & {"created", "changed", "conflict"} == set()
+    assert either.run("export", str(either.out)).status == 0
+    assert contents(either.out) == files
+    listed = either.run("list", "--json").json["notes"]
+    assert len(listed) == len(either.run("list").lines) == again["same"]
+
+
+def test_history_and_restore(either: Shell) -> None:
+    either.note("one\n")
+    first = either.run("history", "Folder/N.md", "--json").json["versions"][0]["version"]
+    assert either.run("history", "kb://Folder/N.md").lines[0].startswith(f"{first}\t")
+    assert either.run("history", "Folder/N.md", "--show", str(first)).text == "one\n"
+    assert either.run("restore", "Folder/N.md", str(first)).status == 0
+    wrong = either.run("restore", "Folder/N.md", "99")
+    assert (wrong.status, "no version 99" in wrong.err) == (2, True)
+    assert either.run("restore", "Folder/N.md").status == 2
+    missing = either.run("history", "No.md")
+    assert (missing.status, "no note No.md" in missing.err) == (2, True)
+
+
+def test_a_backup_is_a_knowledge_base(either: Shell, tmp_path: Path) -> None:
+    either.note()
+    assert either.run("backup", str(tmp_path / "copy")).status == 0
+    copied = flashgrep("kb", "list", "--kb", str(tmp_path / "copy"))
+    assert copied.lines[0].startswith("Folder/N.md\t")
+    assert not (tmp_path / "copy" / "tokens.json").exists()
+    again = either.run("backup", str(tmp_path / "copy"))
+    assert (again.status, "already" in again.err) == (2, True)
+
+
+def test_check_finds_nothing_where_nothing_is(either: Shell) -> None:
+    either.note()
+    assert either.run("check").lines == ["1 notes, 0 damaged"]
+    assert either.run("check", "--json").json == {"notes": 1, "damaged": [], "problems": []}
+
+
+def test_conflicts_are_told_and_the_status_is_one(either: Shell) -> None:
+    either.note("one\n")
+    assert either.run("export", str(either.out)).status == 0
+    plant(either.vault, {"Folder/N.md": b"two\n"})
+    assert either.run("import", str(either.vault), "--author", "bob").status == 0
+    plant(either.out, {"Folder/N.md": b"three\n"})
+    conflict = either.run("import", str(either.out))
+    assert conflict.status == 1
+    assert "Folder/N.md: both the file and the note changed" in conflict.err
+    refused = either.run("export", str(either.out))
+    assert (refused.status, "changed since the last export" in refused.err) == (1, True)
+    assert either.run("import", str(either.out), "--force").status == 0
+    assert either.run("export", str(either.out)).status == 0
+    assert (either.out / "Folder/N.md").read_bytes() == b"three\n"
+
+
+def test_the_trash_is_listed_and_brought_back_from(shell: Shell) -> None:
+    shell.note()
+    assert shell.run("list", "--trash").status == 1
+    with closing(KnowledgeBase(shell.kb)) as notes:
+        notes.ask(lambda library: library.delete(library.find("Folder/N.md").id))
+    assert shell.run("list").status == 1
+    (row,) = shell.run("list", "--trash").lines
+    assert row.startswith("Folder/N.md\t")
+    assert "deleted" in row
+    assert shell.run("restore", "Folder/N.md").status == 0
+    assert shell.run("list").lines[0].startswith("Folder/N.md\t")
+
+
+def test_a_damaged_note_is_told_with_what_to_do_and_salvaged(shell: Shell) -> None:
+    shell.note("one\n")
+    plant(shell.vault, {"Other.md": b"fine\n"})
+    shell.run("import", str(shell.vault))
+    plant(shell.vault, {"Folder/N.md": b"one\ntwo\n"})
+    shell.run("import", str(shell.vault))
+    with closing(sqlite3.connect(shell.kb / "notes.db")) as database:
+        (note,) = database.execute("SELECT id FROM notes WHERE path = 'Folder/N.md'").fetchone()
+        newest = "SELECT max(sequence) FROM records WHERE note = ?1"
+        database.execute(
+            f"UPDATE records SET content = x'00' WHERE note = ?1 AND sequence = ({newest})",  # noqa: S608
+            (note,),
+        )
+        database.commit()
+    checked = shell.run("check")
+    assert checked.status == 1
+    assert "2 notes, 1 damaged" in checked.text
+    listed = shell.run("list")
+    assert "Folder/N.md\tquarantined" in listed.lines
+    assert "flashgrep kb restore" in listed.err
+    exported = shell.run("export", str(shell.out))
+    assert (exported.status, "quarantined" in exported.err) == (1, True)
+    assert contents(shell.out) == {"Other.md": b"fine\n"}
+    assert shell.run("restore", "Other.md", "--salvage").status == 2
+    assert shell.run("restore", "Folder/N.md", "--salvage").status == 0
+    assert shell.run("check").status == 0
+    assert shell.run("export", str(shell.out)).status == 0
+    assert (shell.out / "Folder/N.md").read_bytes() == b"one\n"
+
+
+# ── tokens ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_token_is_shown_once_listed_and_taken_back(shell: Shell) -> None:
+    assert shell.run("token", "list").status == 1
+    made = shell.run("token", "make", "agent", "--role", "write", "--folder", "A", "--folder", "B")
+    secret = made.text.strip()
+    found = Tokens(shell.kb).principal(secret)
+    assert found is not None
+    assert [grant.folder for grant in found.grants] == ["A", "B"]
+    shell.run("token", "make", "brief", "--expires", "30d")
+    rows = shell.run("token", "list").lines
+    assert rows[0] == "agent\twrite\tA, B\tnever expires"
+    assert rows[1].startswith("brief\tsuggest\teverything\texpires ")
+    assert secret not in json.dumps(shell.run("token", "list", "--json").json)
+    assert shell.run("token", "revoke", "agent").status == 0
+    assert Tokens(shell.kb).principal(secret) is None
+    assert shell.run("token", "revoke", "agent").status == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("token", "make", "a/b"),
+        ("token", "make", "x", "--role", "owner"),
+        ("token", "make", "x", "--folder", ".."),
+        ("token", "make", "x", "--expires", "soon"),
+        ("token", "make", "x", "--expires", "0d"),
+        ("import", "/no/such/folder"),
+        ("restore", "N.md", "1", "--salvage"),
+        ("nothing",),
+        ("init",),
+    ],
+)
+def test_what_cannot_be_is_an_error_with_a_reason(shell: Shell, words: tuple[str, ...]) -> None:
+    ran = shell.run(*words)
+    assert ran.status == 2
+    assert ran.err
+
+
+def test_the_knowledge_base_must_be_named_and_be_one(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "--kb" in flashgrep("kb", "list").err
+    missing = flashgrep("kb", "list", "--kb", str(tmp_path / "none"))
+    assert (missing.status, "kb init" in missing.err) == (2, True)
+    monkeypatch.setenv("FLASHGREP_KB", str(shell.kb))
+    assert flashgrep("kb", "list").status == 1
+
+
+def test_a_command_waits_for_another_that_has_the_notes_open(shell: Shell) -> None:
+    shell.note()
+    home = Home(shell.kb)
+    home.own()
+    letting_go = threading.Timer(0.3, home.disown)
+    letting_go.start()
+    assert shell.run("list").status == 0
+    letting_go.join()
+
+
+def test_commands_say_what_they_do() -> None:
+    told = flashgrep("kb", "--help").text
+    for name in ("init", "import", "export", "list", "history", "restore", "backup", "check"):
+        assert name in told
+        assert flashgrep("kb", name, "-h").status == 0
+    assert "token" in told

@@ -1,0 +1,119 @@
+"""Under which name a client's suggestions stand, on every transport that speaks lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import ClientSession
+
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.roles import Grant, Principal, Role
+from flashgrep.tools.caller import UNNAMED, Caller, author_name
+from tests.transports.clients import ERAS, Server, connect, join, serving
+
+NOTE = "kb://N.md"
+
+
+def filled(path: Path) -> Path:
+    Home.create(path)
+    kb = KnowledgeBase(path)
+    kb.ask(lambda library: library.create("N.md", "hello world\n"))
+    kb.close()
+    return path
+
+
+async def suggests(session: ClientSession) -> str:
+    """Suggest something; the author that the note tells, and the session was shown."""
+    await session.call_tool("read", {"path": NOTE})
+    edit = {"path": NOTE, "old_string": "world", "new_string": "earth"}
+    done = await session.call_tool("edit", edit)
+    assert not done.is_error, done
+    (block,) = (await session.call_tool("read", {"path": NOTE})).content
+    assert isinstance(block, types.TextContent)
+    found = re.search(r"^- s_\w+ by (.*?), ", block.text, re.MULTILINE)
+    assert found, block.text
+    return found[1]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "work").mkdir()
+    kb = filled(tmp_path / "kb")
+    with serving(tmp_path / "work", ["--kb", str(kb), "--http-port", "none"]) as running:
+        yield running
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_on_stdio_it_is_the_clients_own_name(tmp_path: Path, era: str) -> None:
+    (tmp_path / "work").mkdir()
+    kb = filled(tmp_path / "kb")
+
+    async def main() -> str:
+        flags = ["--kb", str(kb)]
+        async with connect("stdio", tmp_path / "work", flags, era=era) as session:
+            return await suggests(session)
+
+    assert anyio.run(main) == "tests"
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("kind", "prefix"), [("unix", ""), ("tcp", "server/")])
+def test_on_a_socket_too_behind_the_name_of_the_token_where_one_is_shown(
+    server: Server, kind: str, prefix: str, era: str
+) -> None:
+    async def main() -> str:
+        async with join(server, kind, era=era, name="my editor") as session:
+            return await suggests(session)
+
+    assert anyio.run(main) == f"{prefix}my editor"
+
+
+def test_a_client_that_joins_a_daemon_keeps_its_name(server: Server, tmp_path: Path) -> None:
+    """The daemon owns the notes: without joining it, this server could not have them."""
+
+    async def main() -> str:
+        flags = ["--kb", str(tmp_path / "kb")]
+        async with connect("stdio", tmp_path / "work", flags) as session:
+            return await suggests(session)
+
+    assert anyio.run(main) == "tests"
+
+
+# ── names ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("claude-code", "claude-code"),
+        ("  two\n words\t", "two words"),
+        ("", UNNAMED),
+        ("\0\x1b", UNNAMED),
+        ("half \ud83d", "half"),
+        ("日本 😀", "日本 😀"),
+        ("x" * 500, "x" * 100),
+    ],
+)
+def test_a_name_is_one_line_that_can_be_told(given: str, name: str) -> None:
+    assert author_name(given) == name
+
+
+def test_a_name_changes_nothing_of_what_a_caller_may_do() -> None:
+    grants = (Grant(Role.READ, "F"),)
+    caller = Caller("x", token="laptop", principal=Principal("laptop", grants))
+    caller.call_itself("claude")
+    assert caller.author == "laptop/claude"
+    assert caller.principal == Principal("laptop/claude", grants)
+
+
+def test_a_caller_nobody_named_may_suggest_everywhere() -> None:
+    caller = Caller("x")
+    assert caller.author == UNNAMED
+    assert caller.principal.may(Role.SUGGEST, "Any.md")
+    assert not caller.principal.is_anywhere(Role.WRITE)

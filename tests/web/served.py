@@ -1,0 +1,105 @@
+"""A knowledge base with a server of its own, and clients that speak to it over real sockets.
+
+with served(tmp_path, {"One.md": "text"}) as server:
+    with server.live("One.md") as peer: ...
+    server.post("/kb/notes", {"path": "Two.md", "text": ""})
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.proposing import propose
+from flashgrep.kb.roles import Role
+from flashgrep.kb.suggesting import Edit
+from flashgrep.kb.tokens import Tokens
+from tests.transports.clients import PATIENCE_SECONDS, Server, serving
+from tests.web.live import Live
+
+TOKEN = "the-servers-own"
+
+
+@dataclass
+class Served:
+    """A running server, and the directory of its notes."""
+
+    server: Server
+    home: Path
+    client: httpx2.Client
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(self.home)
+
+    def token(self, name: str, role: Role, folder: str = "") -> str:
+        return self.tokens.make(name, role, folder)
+
+    def get(self, path: str, token: str = TOKEN, **headers: str) -> httpx2.Response:
+        return self.ask("GET", path, None, token, **headers)
+
+    def post(self, path: str, body: Any, token: str = TOKEN, **headers: str) -> httpx2.Response:
+        return self.ask("POST", path, body, token, **headers)
+
+    def ask(
+        self, method: str, path: str, body: Any, token: str = TOKEN, **headers: str
+    ) -> httpx2.Response:
+        shown = {"authorization": f"Bearer {token}"} if token else {}
+        shown |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = json.dumps(body).encode() if method == "POST" else None
+        return self.client.request(method, path, content=data, headers=shown)
+
+    def text(self, note: str) -> str:
+        return str(self.get(f"/kb/notes/{quote(note)}").json()["text"])
+
+    def url(self, note: str, **query: str) -> str:
+        asked = "&".join(f"{name}={quote(value)}" for name, value in query.items())
+        return f"ws://127.0.0.1:{self.server.http}/kb/ws/{quote(note)}" + f"?{asked}" * bool(asked)
+
+    @contextmanager
+    def live(self, note: str, token: str = TOKEN, **headers: str) -> Iterator[Live]:
+        with Live.opened(self.url(note, token=token), headers) as peer:
+            yield peer
+
+
+def make(home: Path, notes: Mapping[str, str], edits: Sequence[tuple[str, str, str, str]]) -> None:
+    """A knowledge base with notes, and suggestions: (note, old, new, author) each."""
+    Home.create(home)
+    kb = KnowledgeBase(home)
+    try:
+        for path, text in notes.items():
+            kb.ask(partial(Library.create, path=path, text=text, author="start"))
+        for path, old, new, author in edits:
+            propose(kb, path, Edit(old, new), author)
+    finally:
+        kb.close()
+
+
+@contextmanager
+def served(
+    place: Path,
+    notes: Mapping[str, str] | None = None,
+    edits: Sequence[tuple[str, str, str, str]] = (),
+    flags: Sequence[str] = ("--token", TOKEN),
+) -> Iterator[Served]:
+    """Serve the notes in `place`, made where there are none."""
+    home, workdir = place / "kb", place / "workspace"
+    workdir.mkdir(exist_ok=True)
+    if notes is not None:
+        make(home, notes, edits)
+    every = ["--kb", str(home), "--tcp-port", "none", "--socket", "none", *flags]
+    with serving(workdir, ["--http-port", "auto", *every], ports=False) as server:
+        base = f"http://127.0.0.1:{server.http}"
+        with httpx2.Client(base_url=base, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            yield Served(server, home, client)

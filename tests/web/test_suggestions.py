@@ -1,0 +1,143 @@
+"""Suggestions over HTTP: listed, decided once, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from flashgrep.kb.roles import Role
+from tests.web.served import Served, served
+
+NOTES = {
+    "A.md": "one two three\n",
+    "B.md": "one two three\n",
+    "Many.md": " ".join(f"w{number}." for number in range(20)),
+    "Live.md": "alpha beta\n",
+    "Undo.md": "alpha beta\n",
+}
+EDITS = [
+    ("A.md", "two", "2", "agent/one"),
+    ("B.md", "two", "2", "agent/two"),
+    ("Live.md", "beta", "gamma", "agent/one"),
+    ("Undo.md", "beta", "gamma", "agent/one"),
+    *(("Many.md", f"w{n}.", f"W{n}.", "agent/many") for n in range(20)),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("web"), NOTES, EDITS) as running:
+        yield running
+
+
+def _listed(server: Served, query: str) -> list[dict[str, Any]]:
+    answer = server.get(f"/kb/suggestions?{query}")
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["suggestions"]
+    return found
+
+
+def _decide(server: Served, action: str, *ids: str, **more: Any) -> Any:
+    body = {"ids": list(ids), "action": action}
+    return server.post("/kb/suggestions/decide", body, **more)
+
+
+def test_what_is_listed_is_what_the_contract_names(server: Served) -> None:
+    (found,) = _listed(server, "note=A.md")
+    assert set(found) == {"id", "note", "line", "author", "time", "old", "new", "context"}
+    assert (found["note"], found["line"], found["author"]) == ("A.md", 1, "agent/one")
+    assert (found["old"], found["new"]) == ("two", "2")
+    assert found["context"] == {"before": "one ", "after": " three\n"}
+
+
+def test_filters_limits_and_cursors(server: Served) -> None:
+    assert [one["note"] for one in _listed(server, "author=agent/two")] == ["B.md"]
+    assert _listed(server, "older_than=1d") == []
+    assert len(_listed(server, "newer_than=1d&author=agent/many")) == 20
+    first = server.get("/kb/suggestions?author=agent/many&limit=15").json()
+    rest = server.get(f"/kb/suggestions?author=agent/many&cursor={first['next']}").json()
+    assert (len(first["suggestions"]), len(rest["suggestions"]), rest["next"]) == (15, 5, None)
+    for bad in ("limit=0", "limit=x", "older_than=soon", "cursor=x"):
+        assert server.get(f"/kb/suggestions?{bad}").status_code == 400
+
+
+def test_a_decision_arrives_at_peers_and_the_second_one_is_409(server: Served) -> None:
+    (found,) = _listed(server, "note=Live.md")
+    with server.live("Live.md") as peer:
+        peer.sync()
+        answer = _decide(server, "accept", found["id"])
+        assert answer.status_code == 200
+        (result,) = answer.json()["results"]
+        assert (result["status"], result["action"], result["by"]) == ("done", "accept", "server")
+        peer.until(lambda: peer.text == "alpha gamma\n")
+    again = _decide(server, "reject", found["id"])
+    assert again.status_code == 409
+    (result,) = again.json()["results"]
+    assert (result["status"], result["action"]) == ("already_decided", "accept")
+    assert server.text("Live.md") == "alpha gamma\n"
+    mixed = _decide(server, "reject", found["id"], "s_unknown")
+    assert mixed.status_code == 200
+    assert [one["status"] for one in mixed.json()["results"]] == ["already_decided", "not_found"]
+
+
+def test_accept_and_reject_at_once_one_wins_for_each(server: Served) -> None:
+    found = _listed(server, "note=Many.md")
+    ids = [one["id"] for one in found]
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [
+            (one, action, pool.submit(_decide, server, action, one))
+            for one in ids
+            for action in ("accept", "reject")
+        ]
+        codes = {(one, action): job.result().status_code for one, action, job in jobs}
+    kept = []
+    for one in found:
+        outcome = {action: codes[one["id"], action] for action in ("accept", "reject")}
+        assert sorted(outcome.values()) == [200, 409]
+        kept.append(one["new"] if outcome["accept"] == 200 else one["old"])
+    assert sorted(server.text("Many.md").split()) == sorted(kept)
+
+
+def test_a_decision_is_logged_and_undone(server: Served) -> None:
+    (found,) = _listed(server, "note=Undo.md")
+    writer = server.token("Bo", Role.WRITE)
+    decision = _decide(server, "reject", found["id"], token=writer).json()["results"][0]["decision"]
+    rows = server.get("/kb/decisions?limit=1").json()
+    (row,) = rows["decisions"]
+    assert (row["decision"], row["note"], row["by"]) == (decision, "Undo.md", "Bo")
+    assert (row["author"], row["old"], row["new"]) == ("agent/one", "beta", "gamma")
+    assert rows["next"] == decision
+    undone = server.post("/kb/suggestions/undo", {"decision": decision})
+    assert undone.json()["undone"]["undone_by"] == "server"
+    assert server.text("Undo.md") == "alpha {--beta--}{++gamma++}\n"
+    assert server.post("/kb/suggestions/undo", {"decision": decision}).status_code == 409
+    assert server.post("/kb/suggestions/undo", {"decision": 999}).status_code == 404
+
+
+WRONG = [
+    ({}, "ids"),
+    ({"ids": []}, "action"),
+    ({"ids": [], "action": "accept"}, "at least one"),
+    ({"ids": [1], "action": "accept"}, "ids"),
+    ({"ids": ["s"], "action": "maybe"}, "accept or reject"),
+    ({"ids": ["s"], "action": "accept", "why": 1}, "why"),
+    ([], "object"),
+]
+
+
+@pytest.mark.parametrize(("body", "hint"), WRONG)
+def test_a_request_that_is_off_is_400_and_says_why(server: Served, body: Any, hint: str) -> None:
+    answer = server.post("/kb/suggestions/decide", body)
+    assert answer.status_code == 400
+    assert hint in answer.json()["error"]["message"]
+
+
+def test_who_may_only_suggest_may_not_decide(server: Served) -> None:
+    (found,) = _listed(server, "note=A.md")
+    for role in (Role.READ, Role.SUGGEST):
+        answer = _decide(server, "accept", found["id"], token=server.token(role.shown, role))
+        assert answer.status_code == 403
+    assert _listed(server, "note=A.md") == [found]
