@@ -27,18 +27,20 @@ bench: $(READY)
 	$(BIN)/python -m bench --write
 
 faults: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py -s --timeout 3600 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py tests/kb/test_kills.py -s --timeout 7200 -o faulthandler_timeout=0
 
 fuzz: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools -n 2 --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/kb tests/web -n 2 --timeout 7200 -o faulthandler_timeout=0
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml tests/kb/peers/package-lock.json
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --editable . --group dev
+	@if command -v npm >/dev/null; then npm ci --silent --prefix tests/kb/peers; \
+	else echo "no npm here: the tests with real Yjs peers are skipped"; fi
 	touch $(READY)
 
 clean:

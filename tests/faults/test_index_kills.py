@@ -126,4 +126,4 @@ def test_of_two_servers_one_writes_both_answer_and_the_other_takes_over(top: Pat
         compare(second, top / "ws")
     with victim(top) as server:
         compare(server, top / "ws")
-        assert not unnamed(top)
+        wait_for(lambda: not unnamed(top), lambda: f"left over: {unnamed(top)}")

@@ -20,7 +20,7 @@ from tests.faults.victim import Victim, victim
 from tests.transports.clients import RawLines, serving, tool_call
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-KILLS = 200 if HEAVY else 10
+KILLS = 200 if HEAVY else 6
 SIZE = 400_000
 LATEST_KILL_SECONDS = 0.05
 IN_PLACE_SECONDS = 0.0003
