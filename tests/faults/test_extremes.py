@@ -25,7 +25,7 @@ from flashgrep.limits import GIB, MIB
 from flashgrep.search.haystack import windows
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-LINE_BYTES = GIB if HEAVY else 64 * MIB
+LINE_BYTES = GIB if HEAVY else 24 * MIB
 DEPTH = 5_000 if HEAVY else 1_500
 ENTRIES = 200_000 if HEAVY else 20_000
 TRUNCATIONS = 1_000 if HEAVY else 30
@@ -81,7 +81,7 @@ def test_a_sparse_file_of_a_terabyte_is_answered(top: Path) -> None:
 
 def test_a_hole_in_a_line_costs_no_disk(top: Path) -> None:
     """A line is copied to be searched; what is nothing in the file stays nothing in the copy."""
-    hole = GIB if HEAVY else 128 * MIB
+    hole = GIB if HEAVY else 64 * MIB
     with (top / "ws" / "hole").open("wb") as file:
         file.truncate(hole)
         file.seek(0, os.SEEK_END)

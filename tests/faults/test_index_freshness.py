@@ -31,10 +31,10 @@ from flashgrep.workspace import names
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-EDITS = 10_000 if HEAVY else 240
+EDITS = 10_000 if HEAVY else 180
 EDITS_OVER_A_SOCKET = 2_000 if HEAVY else 60
 FLIPS = 200 if HEAVY else 5
-RACES = 10_000 if HEAVY else 300
+RACES = 10_000 if HEAVY else 200
 FLOOD = 6_000
 """Files; each is made, written and closed: three events."""
 

@@ -22,7 +22,7 @@ from flashgrep.search.pattern import PatternSpec, matching_lines
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, piece_text
 
-CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 100
+CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 60
 RELAXED = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BLOCKS = st.sampled_from([1, 16, 64, 32 * 1024])
 CUTS = st.lists(st.booleans(), min_size=40, max_size=40)

@@ -14,7 +14,7 @@ import pytest
 from flashgrep import limits
 from tests.transports.clients import TINY, Server, join, serving, tool_call
 
-FLOOD_BYTES = 200_000_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 40_000_000
+FLOOD_BYTES = 200_000_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 12_000_000
 ADDED_BYTES = 16 * 1024 * 1024
 
 

@@ -27,7 +27,7 @@ from tests.transports.clients import (
 )
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-FLOOD_BYTES = 200_000_000 if HEAVY else 40_000_000
+FLOOD_BYTES = 200_000_000 if HEAVY else 12_000_000
 ADDED_BYTES = 8 * 1024 * 1024
 CHUNK = b"x" * 65536
 
@@ -154,7 +154,7 @@ def test_a_flood_in_one_line_is_refused_without_being_kept(
         alive(client)
 
 
-FRAMES = 100_000 if HEAVY else 3_000
+FRAMES = 100_000 if HEAVY else 2_000
 SEEDS = [
     request("initialize", 1, **HANDSHAKE),
     request("tools/list", "two"),

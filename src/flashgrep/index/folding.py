@@ -47,9 +47,8 @@ class Folder:
         self.base = 0
         self.updated: float | None = None
         # Looking through the segments is one core's work; the tree is listed meanwhile.
-        loader = ThreadPoolExecutor(1, "flashgrep-load", _give_way)
-        self._loaded: Future[Loaded] | None = loader.submit(store.load)
-        loader.shutdown(wait=False)
+        self._loader = ThreadPoolExecutor(1, "flashgrep-load", _give_way)
+        self._loaded: Future[Loaded] | None = self._loader.submit(store.load)
         self.size = store.size()
         self.writes = False
         """Whether this process is the one that writes."""
@@ -68,6 +67,7 @@ class Folder:
 
     def _finish_loading(self) -> None:
         loaded, self._loaded = self._loaded, None
+        self._loader.shutdown()
         if loaded is not None:
             self.segments, self.base, self.updated = loaded.result()
 
