@@ -9,6 +9,7 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
+from flashgrep.workspace.textfile import common_prefix
 
 _COMPARED_LINES: Final = 2_000
 """Line by line comparison takes the square of this; a longer change is one replacement."""
@@ -97,8 +98,8 @@ def between(old: str, new: str) -> list[Splice]:
 
     A text that is replaced as a whole would throw out what others are typing in it.
     """
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
+    start = common_prefix(old, new)
+    end = common_prefix(old[start:][::-1], new[start:][::-1])
     old_lines = old[start : len(old) - end].splitlines(keepends=True)
     new_lines = new[start : len(new) - end].splitlines(keepends=True)
     if old_lines == new_lines:
@@ -116,15 +117,3 @@ def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Sp
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind != "equal":
             yield Splice(places[first], places[last], "".join(new[new_first:new_last]))
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters both texts begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -122,8 +122,8 @@ class TextFile:
         if self._newline == "":
             return start, end, replacement  # no line end to follow: the caller's own stand
         old, new = self.text[start:end], normalised(replacement)
-        head = _common_prefix(old, new)
-        tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+        head = common_prefix(old, new)
+        tail = common_prefix(old[head:][::-1], new[head:][::-1])
         return start + head, end - tail, new[head : len(new) - tail]
 
     def _raw_position(self, position: int) -> int:
@@ -181,7 +181,7 @@ def _wide(data: bytes, mark: bytes, encoding: str, unit: int) -> TextFile | None
     return TextFile(data, encoding, mark, data[end:], raw)
 
 
-def _common_prefix(one: str, other: str) -> int:
+def common_prefix(one: str, other: str) -> int:
     """How many characters two texts share at their beginning, by halving: slices compare in C."""
     low, high = 0, min(len(one), len(other))
     while low < high:
