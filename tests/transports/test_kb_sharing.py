@@ -104,6 +104,7 @@ def test_a_second_server_has_the_owner_answer_and_takes_over_when_it_ends(place:
     assert "alpha beta" in second.call("read", file_path="kb://Note.md")
     assert "a file" in second.call("view", path="file.txt")
     assert "kb://Note.md" in second.call("grep", pattern="alpha", path="kb://")
+    assert second.call("glob", pattern="kb://*.md") == "kb://Note.md"
     second.call("edit", file_path="kb://Note.md", old_string="alpha", new_string="gamma")
     assert place.text() == "{--alpha--}{++gamma++} beta\n"
     # Each client has read, or not, for itself, and is named by its own name.
@@ -118,6 +119,7 @@ def test_a_second_server_has_the_owner_answer_and_takes_over_when_it_ends(place:
     third = place.mcp("three", "--no-workspace")
     assert "gamma delta" in third.call("read", file_path="Note.md")
     assert third.call("glob", pattern="**/*.md") == "Note.md"
+    assert third.call("glob", pattern="kb://*.md") == "Note.md"
 
 
 def test_an_owner_that_ends_in_good_order_leaves_no_socket(place: Place) -> None:

@@ -53,7 +53,18 @@ def test_what_is_listed_is_what_the_contract_names(server: Served) -> None:
     assert found["context"] == {"before": "one ", "after": " three\n"}
 
 
+@pytest.mark.parametrize("route", ["/kb/suggestions", "/kb/decisions"])
+def test_a_parameter_that_is_none_is_refused_and_not_passed_over(
+    server: Served, route: str
+) -> None:
+    """Passed over, it would list, and let somebody decide, more than was meant."""
+    answer = server.get(f"{route}?path=A.md")
+    assert answer.status_code == 400
+    assert "'path' is no parameter here; there are " in answer.json()["error"]["message"]
+
+
 def test_filters_limits_and_cursors(server: Served) -> None:
+    assert [one["note"] for one in _listed(server, "note=kb://A.md")] == ["A.md"]
     assert [one["note"] for one in _listed(server, "author=agent/two")] == ["B.md"]
     assert _listed(server, "older_than=1d") == []
     assert len(_listed(server, "newer_than=1d&author=agent/many")) == 20

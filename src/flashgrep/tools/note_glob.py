@@ -28,7 +28,9 @@ def find_notes(call: Call, arguments: Arguments, folder: str) -> Answer:
     leaves = tree.below(folder)
     if [leaf.path for leaf in leaves] == [folder]:
         raise InvalidParams(f"{tree.prefix}{folder} is a note; glob searches below a folder")
-    wanted = wanted_of(arguments, (tree.prefix + folder).rstrip("/"))
+    in_full = places.is_note(arguments.get("pattern") or "")  # also where it need not be
+    prefix = places.SCHEME if in_full else tree.prefix
+    wanted = wanted_of(arguments, (prefix + folder).rstrip("/"))
     by = arguments.get("sort_by") if "sort_by" in arguments.given else "path"
     entries, damaged = _entries(places.mounted(call), leaves, folder, by)
     finder = Finder(call.services.scope, b"", wanted, lambda: bool(call.cancelled))

@@ -134,6 +134,8 @@ def lead_to_notes(spec: ToolSpec, settings: Settings, arguments: Arguments) -> b
     """Whether a call is about notes: all of them without a workspace, else by its paths."""
     if settings.kb is None or settings.no_workspace or spec.toolset == "kb":
         return settings.kb is not None
+    if spec.name == "glob" and is_note(arguments.get("pattern") or ""):
+        return True  # such a pattern says itself where it looks
     values = ((parameter, arguments.get(parameter.name)) for parameter in spec.parameters)
     return any(is_note(path) for parameter, value in values for path in _paths(parameter, value))
 

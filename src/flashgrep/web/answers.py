@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
 import anyio.to_thread
@@ -71,6 +71,14 @@ def _fields(body: bytes, fields: Mapping[str, type]) -> Mapping[str, Any]:
 
 def _named(fields: Mapping[str, type]) -> str:
     return ", ".join(f"{name} ({kind.__name__})" for name, kind in fields.items())
+
+
+def check_query(request: Request, names: Collection[str]) -> None:
+    """Refuse a parameter that is none: ignored, it would widen what somebody decides on."""
+    if unknown := set(request.query_params) - set(names):
+        raise InvalidParams(
+            f"{min(unknown)[:40]!r} is no parameter here; there are {', '.join(names)}"
+        )
 
 
 def whole_number(request: Request, name: str, default: int) -> int:

@@ -24,7 +24,7 @@ from flashgrep.kb.moments import moment
 from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.reviewing import ALL_DECISIONS, Outcome, Query, Status
 from flashgrep.transports.admission import Admission
-from flashgrep.web.answers import handler, whole_number
+from flashgrep.web.answers import check_query, handler, whole_number
 
 Answer = tuple[int, Mapping[str, Any]]
 
@@ -68,6 +68,7 @@ class _Routes:
         return 200, {"undone": described(undone)}
 
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        check_query(request, ("limit", "before"))
         limit = whole_number(request, "limit", limits.LISTED_SUGGESTIONS)
         if not 1 <= limit <= limits.LISTED_SUGGESTIONS_MOST:
             raise InvalidParams(
@@ -80,13 +81,14 @@ class _Routes:
 
 
 def _query(request: Request) -> Query:
+    check_query(request, ("note", "author", "older_than", "newer_than", "limit", "cursor"))
     given, now = request.query_params, time.time_ns() // 1_000_000
     times = {
         name: moment(name, given[name], now) if given.get(name) else None
         for name in ("older_than", "newer_than")
     }
     return Query(
-        given.get("note") or None,
+        given.get("note", "").removeprefix("kb://") or None,
         given.get("author") or None,
         times["older_than"],
         times["newer_than"],
