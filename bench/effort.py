@@ -21,6 +21,7 @@ class Effort:
     symbols: int = 30
     small_files: int = 1_000
     reads: int = 300
+    notes: int = 10_000
     rest_seconds: float = 35.0
     """Before a server counts as idle; the ranked index closes half a minute after a query."""
     idle_seconds: float = 10.0

@@ -15,6 +15,7 @@ from bench import (
     latency,
     modes,
     newcomer,
+    notes,
     pages,
     questions,
     searching,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "cold": cold.measure,
     "starting": starting.measure,
     "latency": latency.measure,
+    "notes": notes.measure,
     "extremes": extremes.measure,
 }
 ON_REQUEST = ("cold",)

@@ -27,6 +27,7 @@ TINY = Effort(
     symbols=2,
     small_files=5,
     reads=3,
+    notes=30,
     rest_seconds=0.0,
     idle_seconds=0.1,
 )
@@ -67,7 +68,7 @@ def measured(corpus: Corpus) -> Measured:
     return cache(lambda name: PARTS[name](corpus, TINY))
 
 
-SLOW = frozenset(("starting", "latency", "idle", "questions", "modes", "searching"))
+SLOW = frozenset(("starting", "latency", "idle", "questions", "modes", "searching", "notes"))
 """Parts that take seconds to start whatever they measure; `make bench` runs them anyway."""
 MEASURED = [name for name in PARTS if os.environ.get("FLASHGREP_HEAVY") or name not in SLOW]
 

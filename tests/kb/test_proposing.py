@@ -213,6 +213,21 @@ def test_commentators_metadata_stands_in_both_marks_and_in_no_view(desk: Desk) -
     assert edit("earth", "mars", markup=Markup.COMMENTATOR).ids == (name,)
 
 
+def test_what_is_typed_behind_a_plain_opener_never_becomes_metadata(desk: Desk) -> None:
+    """Own promise: marks that stand there when Commentator's metadata is switched on stay plain."""
+    edit = Editor(desk, "hello world again\n")
+    edit("world", "earth")
+    peer = Peer(desk.library, edit.note)
+    peer.text.splice([Splice(edit.text.index("world"), edit.text.index("world"), "wide ")])
+    edit("earth again", "mars", markup=Markup.COMMENTATOR)
+    desk.library.receive(edit.note, peer.take())
+    (name,) = edit.ids
+    assert edit.text.startswith("hello {--wide world again--}{++")
+    reading = critic.read(edit.text, desk.library.records(edit.note)[name].spans)
+    assert reading.base.text == "hello wide world again\n"
+    assert reading.accepted.text == "hello mars\n"
+
+
 @pytest.mark.parametrize(
     "author", ["a++}b", "{--", "x@@y", '"quoted"', "back\\slash", "日本", "--}"]
 )

@@ -309,6 +309,28 @@ def test_metadata_is_written_where_it_is_asked_for() -> None:
     assert (reading.base.text, reading.accepted.text) == ("a b", "a c")
 
 
+META = '{"author":"ann","time":17}@@'
+OTHER = '{"author":"ann","time":18}@@'
+STANDING = [
+    # a mark that stands there stays as it began, with metadata or without
+    ("⟦{--b--}⟧⟦{++c++}⟧ d", "c d", "e", f"{{--b d--}}{{++{OTHER}e++}}"),
+    ("a ⟦{--b--}⟧⟦{++c++}⟧", "a c", "e", f"{{--{OTHER}a b--}}{{++e++}}"),
+    (f"⟦{{--{META}b--}}⟧⟦{{++{META}c++}}⟧ d", "c d", "e", f"{{--{META}b d--}}{{++{OTHER}e++}}"),
+    (f"a ⟦{{--{META}b--}}⟧⟦{{++{META}c++}}⟧", "a c", "e", f"{{--{OTHER}a b--}}{{++{META}e++}}"),
+    # inside one's own insertion nothing but the words changes
+    ("⟦{--b--}⟧⟦{++c++}⟧ d", "c", "e", "{--b--}{++e++} d"),
+]
+
+
+@pytest.mark.parametrize(("source", "old", "new", "expected"), STANDING)
+def test_a_mark_that_stands_there_gets_no_metadata(
+    source: str, old: str, new: str, expected: str
+) -> None:
+    note = note_of(source)
+    plan = suggest(note.text, note.records, Edit(old, new), "ann", "N.md", OTHER)
+    assert plan.text == expected
+
+
 # ── the documents' pitfalls ─────────────────────────────────────────────────────────────────────
 
 

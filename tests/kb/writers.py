@@ -1,13 +1,16 @@
-"""A process to be killed: five writers on one knowledge base, who say what they know is kept.
+"""Processes to be killed: five writers on one knowledge base, who say what they know is kept.
 
-    python -m tests.kb.writers HOME SEED
+    python -m tests.kb.writers
 
-Lines on stdout, each written when it is true:
+A line `["HOME", "SEED"]` on stdin starts one, by fork: to start Python anew takes longer than all
+that is written before the kill. Lines on stdout, each written when it is true:
 
+    ! PID           the process that is to be killed
     + NOTE WORD     the word is a line of the note
     ? NOTE WORD     the word is about to be deleted
     - NOTE WORD     the word is deleted
     * NOTE          the note was made
+    .               it was killed, and nothing more comes from it
 
 Two writers are agents, two are Yjs peers with documents of their own, the fifth makes notes and
 compacts them. A word is written once, and only ever as a line of its own.
@@ -15,6 +18,7 @@ compacts them. A word is written once, and only ever as a line of its own.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -129,7 +133,7 @@ ROLES: tuple[tuple[str, Callable[[KnowledgeBase, str, str], None]], ...] = (
 )
 
 
-def main(home: str, seed: str) -> None:
+def write(home: str, seed: str) -> None:
     """Write until killed."""
     limits.COMPACT_RECORDS = 15  # type: ignore[misc]
     notes = KnowledgeBase(Path(home))
@@ -143,5 +147,19 @@ def main(home: str, seed: str) -> None:
         thread.join()
 
 
+def main() -> None:
+    """Start writers as asked, one process after the other."""
+    for line in sys.stdin:
+        if child := os.fork():
+            os.waitpid(child, 0)
+            say(".", "")
+        else:
+            try:
+                say("!", str(os.getpid()))
+                write(*json.loads(line))
+            finally:
+                os._exit(1)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -16,7 +16,6 @@ from flashgrep.tools.registry import ToolSpec
 FILES_ONLY: list[tuple[str, dict[str, Any], str]] = [
     ("create_file", {"path": "kb://New.md", "content": "x"}, "do not create them; use edit"),
     ("write", {"path": "kb://Plan.md", "content": "x"}, "use edit"),
-    ("str_replace", {"path": "kb://Plan.md", "old_str": "a", "new_str": "b"}, "use edit"),
     (
         "write_code",
         {"file_path": "kb://Plan.md", "start_line": 1, "end_line": 1, "replacement": ""},
@@ -64,6 +63,7 @@ ON_NOTES: list[tuple[str, dict[str, Any]]] = [
     ("glob", {"path": "kb://", "pattern": "*"}),
     ("glob", {"pattern": "kb://*.md"}),
     ("edit", {"path": "kb://Plan.md", "old_string": "a", "new_string": "b"}),
+    ("str_replace", {"path": "kb://Plan.md", "old_str": "a", "new_str": "b"}),
 ]
 
 
@@ -224,4 +224,6 @@ def test_a_tool_works_on_notes_if_its_row_says_so() -> None:
     from flashgrep.tools.catalog import all_tools
 
     rows: tuple[ToolSpec, ...] = all_tools()
-    assert {row.name for row in rows if row.notes} == {"grep", "glob", "read", "view", "edit"}
+    assert {row.name for row in rows if row.notes} == {
+        *("grep", "glob", "read", "view", "edit", "str_replace")
+    }

@@ -120,6 +120,13 @@ class Journal(Protocol):
         """The same of all notes."""
         ...
 
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
+        """Of many notes the newest snapshot, where there is one, and all records after it.
+
+        A note of which something is missing or not as written is left out.
+        """
+        ...
+
     def snapshots(self, note: str) -> list[Dated]:
         """All snapshots, the newest first."""
         ...

@@ -146,6 +146,7 @@ class KnowledgeBase:
 
 def _read_each(library: Library, notes: Sequence[str]) -> dict[str, Published | FlashgrepError]:
     found: dict[str, Published | FlashgrepError] = {}
+    library.glance(notes)
     for note in notes:
         try:
             found[note] = library.read(note)

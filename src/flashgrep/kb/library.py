@@ -19,7 +19,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
-from flashgrep.kb import compacting
+from flashgrep.kb import compacting, glancing
 from flashgrep.kb.anchors import Anchors
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
@@ -133,6 +133,13 @@ class Library:
             return found
         with self._shelf.trusted(note):
             return self._publish(self._loaded(note))
+
+    def glance(self, notes: Sequence[str]) -> None:
+        """Publish the texts of notes that are not loaded yet, as far as they are whole."""
+        known = self.published.keys() | self._shelf.quarantined().keys()
+        if not self._unpublished:
+            unread = [note for note in notes if note not in known]
+            self.published |= glancing.texts(self._journal, unread)
 
     def records(self, note: str) -> dict[str, Beside]:
         """What is known beside the text, in the order it was made."""

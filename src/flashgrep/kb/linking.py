@@ -72,12 +72,21 @@ class Linking:
             self._ahead.join()
 
     def _read_ahead(self) -> None:
-        while not self._is_closing.wait(_PAUSE_SECONDS):
-            try:
+        try:
+            self._read_texts()
+            while not self._is_closing.wait(_PAUSE_SECONDS):
                 if self._kb.ask(self._read_some):
                     return
-            except Unavailable:
+        except Unavailable:
+            return
+
+    def _read_texts(self) -> None:
+        """Have all texts in memory first: a search is likely to come before a look at links."""
+        notes = [leaf.note for leaf in self._kb.listing.all()]
+        for at in range(0, len(notes), limits.NOTES_A_TURN):
+            if self._is_closing.wait(_PAUSE_SECONDS / 4):
                 return
+            self._kb.read_all(notes[at : at + limits.NOTES_A_TURN])
 
     def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
         """The links from and to the note at a path, as all notes are now."""
@@ -108,7 +117,9 @@ class Linking:
         """Read the links of some notes; whether all are read."""
         if self._generation != library.generation:
             self._follow(library)
-        for note in list(self._unread)[: limits.LINKED_NOTES_A_TURN]:
+        some = list(self._unread)[: limits.LINKED_NOTES_A_TURN]
+        library.glance(some)
+        for note in some:
             del self._unread[note]
             self._index.put(self._paths[note], self._links(library, note))
         return not self._unread

@@ -65,6 +65,14 @@ class MemoryJournal:
     def heads(self) -> dict[str, Head]:
         return {note: history.head for note, history in self._notes.items()}
 
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
+        found: dict[str, list[Record | Snapshot]] = {}
+        for note in notes:
+            if head := self.head(note):
+                kept = [self.snapshot(note, head.snapshot)] if head.snapshot else []
+                found[note] = [*kept, *self.read(note, head.snapshot)]
+        return found
+
     def snapshots(self, note: str) -> list[Dated]:
         found = self._notes[note].snapshots if note in self._notes else {}
         kept = (found[sequence] for sequence in sorted(found, reverse=True))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
@@ -13,13 +15,24 @@ from flashgrep.kb.suggestion import Pending
 from flashgrep.search.matching import line_of, near, straight
 
 
-def check(old: str, new: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a caller's tool calls the two strings of an edit."""
+
+    old: str = "old_string"
+    new: str = "new_string"
+
+
+WORDS: Final = Words()
+
+
+def check(old: str, new: str, words: Words = WORDS) -> None:
     """Refuse strings that no suggestion can hold."""
     if not old:
-        raise InvalidParams("old_string must not be empty")
+        raise InvalidParams(f"{words.old} must not be empty")
     if old == new:
-        raise no_changes()
-    for name, value in (("old_string", old), ("new_string", new)):
+        raise no_changes(words)
+    for name, value in ((words.old, old), (words.new, new)):
         try:
             check_characters(value)
         except InvalidParams as error:
@@ -32,61 +45,62 @@ def check(old: str, new: str) -> None:
             )
 
 
-def no_changes() -> InvalidParams:
+def no_changes(words: Words) -> InvalidParams:
     """The two strings are one, or differ only in quotes that follow the note's."""
-    return InvalidParams("No changes to make: old_string and new_string are exactly the same.")
+    return InvalidParams(f"No changes to make: {words.old} and {words.new} are exactly the same.")
 
 
-def check_readable(old: str, new: str) -> None:
+def check_readable(old: str, new: str, words: Words) -> None:
     """Refuse a suggestion that only its record could delimit: one merged with typed-in closers."""
     found = critic.token(old) or critic.token(new)
     if found:
         raise InvalidParams(
             f"the suggestion would hold {found}, which begins or ends a mark, together with the "
-            "text around it; choose another old_string"
+            f"text around it; choose another {words.old}"
         )
 
 
-def check_free(note: Pending, author: str, start: int, end: int) -> None:
+def check_free(note: Pending, author: str, start: int, end: int, words: Words) -> None:
     """Refuse a stretch that touches any mark but the author's own suggestions."""
     for mark in note.touching(start, end):
         owner = note.owner(mark)
         if owner is None or owner.author != author or mark.kind not in critic.SUGGESTIONS:
-            raise _occupied(note, mark)
+            raise _occupied(note, mark, words)
 
 
-def not_unique(text: str, starts: Sequence[int], count: int, shown: str) -> NotUnique:
+def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: Words) -> NotUnique:
     """The string stands more than once in the accepted view."""
     lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
     return NotUnique(
-        f"old_string is not unique in {shown} ({count} occurrences found). "
+        f"{words.old} is not unique in {shown} ({count} occurrences found). "
         f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
         "replace, but replace_all is false; it must be unique, or set replace_all."
     )
 
 
-def not_found(note: Pending, old: str, shown: str) -> FlashgrepError:
+def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepError:
     """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
     for mark in note.reading.marks:
         if mark.kind is Kind.COMMENT and old in _text(note, (mark.body, mark.end - critic.WIDTH)):
             return InvalidParams(
-                f"old_string stands only inside a comment, at line {_line(note, mark)} of {shown}, "
-                "and comments are not edited; choose text of the note itself"
+                f"{words.old} stands only inside a comment, at line {_line(note, mark)} of "
+                f"{shown}, and comments are not edited; choose text of the note itself"
             )
     quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
     hint = _deleted(note, old) or near(note.reading.accepted.text, old)
     return StringNotFound(
-        f"old_string not found in {shown}. String to replace not found in file.\n"
+        f"{words.old} not found in {shown}. String to replace not found in file.\n"
         f"String: {quoted}\n{hint}".rstrip()
     )
 
 
-def does_not_read_back(line: int) -> InvalidParams:
+def does_not_read_back(line: int, words: Words) -> InvalidParams:
     """The marks would mean something else than the edit."""
     return InvalidParams(
         f"the suggestion at line {line} would not read back as this edit, because of the marks, "
-        "braces or metadata that stand in or beside it; choose a longer or a shorter old_string"
+        "braces or metadata that stand in or beside it; choose a longer or a shorter "
+        f"{words.old}"
     )
 
 
@@ -101,20 +115,20 @@ def _deleted(note: Pending, old: str) -> str:
     return ""
 
 
-def _occupied(note: Pending, mark: Mark) -> FlashgrepError:
+def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
     line = _line(note, mark)
     if mark.kind is Kind.COMMENT:
         return InvalidParams(
-            f"a comment stands inside old_string at line {line}, and would be lost; "
+            f"a comment stands inside {words.old} at line {line}, and would be lost; "
             "choose text before or behind it"
         )
     if mark.kind is Kind.HIGHLIGHT:
         return InvalidParams(
-            f"old_string overlaps a highlighted text at line {line}, and marks cannot nest; "
+            f"{words.old} overlaps a highlighted text at line {line}, and marks cannot nest; "
             "choose text outside it"
         )
     return Conflict(
-        f"old_string overlaps {_whose(note, mark)} at line {line}; choose text outside it, "
+        f"{words.old} overlaps {_whose(note, mark)} at line {line}; choose text outside it, "
         "or wait until somebody has decided it"
     )
 

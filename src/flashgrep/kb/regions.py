@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from flashgrep.kb import refusals
 from flashgrep.kb.critic import DELIMITERS, Kind, Span
+from flashgrep.kb.refusals import WORDS, Words
 from flashgrep.kb.splices import Splice
 from flashgrep.kb.suggestion import Pending, Recorded
 
@@ -48,10 +49,11 @@ class Part:
 class Regions:
     """The way from occurrences to splices, for one author."""
 
-    def __init__(self, note: Pending, author: str, prefix: str) -> None:
+    def __init__(self, note: Pending, author: str, prefix: str, words: Words = WORDS) -> None:
         self._note = note
         self._author = author
         self._prefix = prefix
+        self._words = words
 
     def around(self, matches: Iterable[Match]) -> list[Region]:
         """The stretches to rewrite, with the author's suggestions they touch taken in whole."""
@@ -85,11 +87,11 @@ class Regions:
         reading, start, end = self._note.reading, region.start, region.end
         old = reading.base.text[reading.base.to_view(start) : reading.base.to_view(end)]
         new = self._said(region)
-        refusals.check_readable(old, new)
+        refusals.check_readable(old, new, self._words)
         own = self._own(start, end)
         if len(own) == 1 and new and new != old and self._stands_in_insertion(region):
             return self._in_place(region, own[0])
-        refusals.check_free(self._note, self._author, start, end)
+        refusals.check_free(self._note, self._author, start, end, self._words)
         return self._rewritten(region, own, old, new)
 
     def _said(self, region: Region) -> str:
@@ -123,29 +125,43 @@ class Regions:
 
     def _rewritten(self, region: Region, own: Sequence[Recorded], old: str, new: str) -> Part:
         """Leave a region's base text where it stands, and put one pair of marks around it."""
-        head, tail, spans = self._marks(old, new)
+        head, tail, spans = self._marks(region, old, new)
         splices = self._around(region, head, tail)
         if not spans:
             return Part(splices, region.start, [], None, tuple(record.id for record in own))
         kept = own[0] if own else None
         return Part(splices, region.start, spans, kept, tuple(record.id for record in own[1:]))
 
-    def _marks(self, old: str, new: str) -> tuple[str, str, list[Span]]:
+    def _marks(self, region: Region, old: str, new: str) -> tuple[str, str, list[Span]]:
         """What goes before and behind the old text, and where the marks stand from there."""
         head, tail = "", ""
         spans: list[Span] = []
         if old == new:
             return head, tail, spans
         if old:
-            head = DELIMITERS[Kind.DELETION].opener + self._prefix
+            head = self._beginning(region, Kind.DELETION)
             tail = DELIMITERS[Kind.DELETION].closer
             spans.append((0, len(head) + len(old) + len(tail)))
         if new:
-            opener, closer = DELIMITERS[Kind.INSERTION]
             start = len(head) + len(old) + len(tail)
-            tail += opener + self._prefix + new + closer
+            opener = self._beginning(region, Kind.INSERTION)
+            tail += opener + new + DELIMITERS[Kind.INSERTION].closer
             spans.append((start, len(head) + len(old) + len(tail)))
         return head, tail, spans
+
+    def _beginning(self, region: Region, kind: Kind) -> str:
+        """A mark's opener with its metadata; of one that stands at that end already, as it is.
+
+        Whoever types right behind an opener types text. Were metadata put in between, what was
+        typed meanwhile could become part of it.
+        """
+        for mark in self._note.touching(region.start, region.end):
+            at_end = (
+                mark.end == region.end if kind is Kind.INSERTION else mark.start == region.start
+            )
+            if mark.kind is kind and at_end:
+                return self._note.reading.text[mark.start : mark.body]
+        return DELIMITERS[kind].opener + self._prefix
 
     def _around(self, region: Region, head: str, tail: str) -> list[Splice]:
         """Splices that leave a region as head, its base text, tail."""

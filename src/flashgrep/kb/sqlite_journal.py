@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final, TypeVar
 
 from flashgrep.kb.database import Database
@@ -120,6 +120,35 @@ class SqliteJournal:
         rows = self._database.rows(f"SELECT note, {_HEAD} FROM heads")  # noqa: S608
         return {row[0]: Head(*row[1:]) for row in rows}
 
+    # ── many notes ──────────────────────────────────────────────────────────────────────────────
+
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
+        heads = self._database.rows(
+            f"SELECT note, sequence, snapshot FROM heads WHERE note IN ({_places(notes)})",  # noqa: S608
+            *notes,
+        )
+        snapshots = {row[0]: row for row in self._rows_of(notes, "snapshots", "=")}
+        records: dict[str, list[Any]] = {}
+        for row in self._rows_of(notes, "records", ">"):
+            records.setdefault(row[0], []).append(row)
+        found: dict[str, list[Record | Snapshot]] = {}
+        for note, last, snapshot in heads:
+            with suppress(Damaged):
+                rest = [self._checked(Record(*row[:-1]), row[-1]) for row in records.get(note, ())]
+                check_row(note, rest, snapshot, last)
+                kept = [self._unpacked(snapshots.get(note), note, snapshot)] if snapshot else []
+                found[note] = [*kept, *rest]
+        return found
+
+    def _rows_of(self, notes: Sequence[str], table: str, beside_snapshot: str) -> list[Any]:
+        columns = ", ".join(f"stored.{column}" for column in _ROW.split(", "))
+        return self._database.rows(
+            f"SELECT {columns} FROM heads JOIN {table} AS stored ON stored.note = heads.note"  # noqa: S608
+            f" AND stored.sequence {beside_snapshot} heads.snapshot"
+            f" WHERE heads.note IN ({_places(notes)}) ORDER BY stored.note, stored.sequence",
+            *notes,
+        )
+
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
     def snapshots(self, note: str) -> list[Dated]:
@@ -135,9 +164,12 @@ class SqliteJournal:
             note,
             sequence,
         )
-        if not rows:
+        return self._unpacked(rows[0] if rows else None, note, sequence)
+
+    def _unpacked(self, row: Any, note: str, sequence: int) -> Snapshot:
+        if row is None:
             raise Damaged(note, f"there is no snapshot {sequence}")
-        name, number, packed, state, author, time, stored = rows[0]
+        name, number, packed, state, author, time, stored = row
         try:
             content = zlib.decompress(packed)
         except (zlib.error, TypeError):
@@ -218,3 +250,7 @@ class SqliteJournal:
         if not is_whole:
             raise Damaged(entry.note, f"{kind} {entry.sequence} has a wrong checksum")
         return entry
+
+
+def _places(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

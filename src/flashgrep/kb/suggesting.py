@@ -25,6 +25,7 @@ from itertools import accumulate
 
 from flashgrep.kb import refusals
 from flashgrep.kb.critic import Span
+from flashgrep.kb.refusals import WORDS, Words
 from flashgrep.kb.regions import Match, Part, Regions, growth, in_text
 from flashgrep.kb.splices import Splice, spliced
 from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
@@ -38,6 +39,8 @@ class Edit:
     old: str
     new: str
     replace_all: bool = False
+    words: Words = WORDS
+    """For messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +76,15 @@ def suggest(
     `records` are all of the note's, in the order they were made; `prefix` is metadata to write at
     the beginning of each mark (`--kb-markup commentator`).
     """
-    refusals.check(edit.old, edit.new)
+    refusals.check(edit.old, edit.new, edit.words)
     note = pending(text, records)
     matches = _matches(note, edit, author, shown)
     if not matches:
         return Plan((), text, (), (), (), (), is_repeated=True)
-    regions = Regions(note, author, prefix)
+    regions = Regions(note, author, prefix, edit.words)
     parts = [regions.part(region) for region in regions.around(matches)]
     plan = _assembled(note, parts, author, digest(edit.old, edit.new), matches)
-    _verify(note, plan, matches)
+    _verify(note, plan, matches, edit.words)
     return plan
 
 
@@ -98,10 +101,11 @@ def _matches(note: Pending, edit: Edit, author: str, shown: str) -> list[Match]:
     if not left and repeated:
         return []
     if not left:
-        raise refusals.not_found(note, edit.old, shown)
+        raise refusals.not_found(note, edit.old, shown, edit.words)
     count = found.count if len(left) == len(spans) else len(left)
     if count > 1 and not edit.replace_all:
-        raise refusals.not_unique(view.text, [start for start, _ in left], count, shown)
+        starts = [start for start, _ in left]
+        raise refusals.not_unique(view.text, starts, count, shown, edit.words)
     matches = []
     for start, end in left:
         new = edit.new
@@ -109,7 +113,7 @@ def _matches(note: Pending, edit: Edit, author: str, shown: str) -> list[Match]:
             new = in_file_quotes(view.text[start:end], edit.old, edit.new)
         matches.append(Match(start, end, new))
     if all(match.new == view.text[match.start : match.end] for match in matches):
-        raise refusals.no_changes()
+        raise refusals.no_changes(edit.words)
     return matches
 
 
@@ -166,13 +170,13 @@ def _lines(text: str, matches: Iterable[Match]) -> Iterator[int]:
         yield line
 
 
-def _verify(note: Pending, plan: Plan, matches: Sequence[Match]) -> None:
+def _verify(note: Pending, plan: Plan, matches: Sequence[Match], words: Words) -> None:
     """Refuse a plan that would not read back as what was asked."""
     edits = [Splice(match.start, match.end, match.new) for match in matches]
     wanted = spliced(note.reading.accepted.text, edits)
     after = pending(plan.text, after_plan(note.records, plan)).reading
     if after.base.text != note.reading.base.text or after.accepted.text != wanted:
-        raise refusals.does_not_read_back(plan.lines[0])
+        raise refusals.does_not_read_back(plan.lines[0], words)
 
 
 def after_plan(records: Iterable[Recorded], plan: Plan) -> list[Recorded]:

@@ -1,4 +1,4 @@
-"""edit on notes: the text is left standing, and the change is a suggestion around it.
+"""edit and str_replace on notes: the text is left standing, and marks around it say the change.
 
 To whoever calls, it is the edit of a file: the same words, the same refusals. What is asked for is
 the accepted view, what `read` shows.
@@ -10,6 +10,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.proposing import Markup, Proposed, propose
+from flashgrep.kb.refusals import Words
 from flashgrep.kb.roles import Role
 from flashgrep.kb.splices import with_lf
 from flashgrep.kb.suggesting import Edit as Wanted
@@ -28,7 +29,8 @@ def suggest_edit(call: Call, path: str, edit: Edit) -> Answer:
     path = places.tree(call).find(path).path
     shown = places.shown_note(call.settings, path)
     _require_role(call, path, shown)
-    wanted = Wanted(with_lf(edit.old), with_lf(edit.new), edit.replace_all)
+    words = Words(edit.word, edit.new_word)
+    wanted = Wanted(with_lf(edit.old), with_lf(edit.new), edit.replace_all, words)
     seen = Seen.NEVER
 
     def check(entry: Entry, text: str) -> None:

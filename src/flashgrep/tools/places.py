@@ -105,7 +105,6 @@ _INSTEAD: Final = {
     "write": "agents suggest changes of notes and do not overwrite them; use edit",
     "write_code": "agents suggest changes of notes; use edit",
     "batch_write_code": "agents suggest changes of notes; use edit, once for each change",
-    "str_replace": "use edit, which leaves a suggestion for a person to decide",
     "view": "use read",
     "get_slice": "use read with offset and limit",
     "read_code": "use read with offset and limit",

@@ -1,17 +1,18 @@
-"""str_replace: replace a string that stands once in a file, or every one."""
+"""str_replace: replace a string that stands once, or every one; in a note, suggest that."""
 
 from __future__ import annotations
 
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.editing import Edit, apply_edit
+from flashgrep.tools.places import note_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.toolbox import Call
 
 
 def str_replace(call: Call, arguments: Arguments) -> Answer:
     """Replace `old_str` by `new_str`."""
-    edit = Edit(
+    asked = Edit(
         old=arguments.text("old_str"),
         new=arguments.text("new_str"),
         replace_all=arguments.get("replace_all"),
@@ -20,7 +21,13 @@ def str_replace(call: Call, arguments: Arguments) -> Answer:
         fold_quotes=False,
         needs_read=call.settings.require_view_before_edit == "true",
     )
-    return apply_edit(call, arguments.text("path"), edit)
+    path = arguments.text("path")
+    note = note_path(call, path)
+    if note is not None:
+        from flashgrep.tools.note_editing import suggest_edit  # with the engine of the notes
+
+        return suggest_edit(call, note, asked)
+    return apply_edit(call, path, asked)
 
 
 SPEC = ToolSpec(
@@ -43,6 +50,10 @@ SPEC = ToolSpec(
             default="",
         ),
         Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
+    ),
+    notes=(
+        "On a note (kb://Folder/Note.md) the change becomes a suggestion that people accept or "
+        "reject, and view shows it as made; there the style of quotes does not matter either."
     ),
     handler=str_replace,
     compat=False,
