@@ -7,7 +7,6 @@ it are skipped.
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import shutil
 import subprocess
@@ -81,25 +80,13 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _install() -> None:
-    """Have npm fetch what the lock file names; test processes take turns."""
-    with open(PEERS / "package.json", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (PEERS / "node_modules" / "y-websocket" / "package.json").exists():
-            subprocess.run(
-                ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
-                cwd=PEERS,
-                check=True,
-                capture_output=True,
-            )
-
-
 @contextmanager
 def running_node(script: str = "peer.js") -> Iterator[Node]:
     """A Node with Yjs, gone after the block."""
     if shutil.which("node") is None:
         pytest.skip("no node here: real Yjs peers are not tried")
-    _install()
+    if not (PEERS / "node_modules" / "y-websocket" / "package.json").exists():
+        pytest.skip("the Yjs peers are not installed: npm ci --prefix tests/kb/peers")
     with subprocess.Popen(
         ["node", str(PEERS / script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
