@@ -20,7 +20,7 @@ from tests.web.served import TOKEN, Served, served
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-KILLS = 1_000 if HEAVY else 6
+KILLS = 1_000 if HEAVY else 4
 KILLS_A_HOME = 20 if HEAVY else 6
 LATEST_KILL_SECONDS = 0.6
 MARKS = re.compile(r"\{--(.*?)--\}\{\+\+(.*?)\+\+\}", re.DOTALL)

@@ -1,0 +1,10 @@
+"""What every test run needs, however it was started."""
+
+from __future__ import annotations
+
+import signal
+
+# A shell that starts a run in the background has it ignore Ctrl-C, and so would every program that
+# a test starts and then interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
