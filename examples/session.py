@@ -13,8 +13,8 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 NORMAL = (
-    ("grep", {"pattern": r"def \w+_message\(", "output_mode": "content", "path": "src"}),
-    ("glob", {"pattern": "src/**/w*.py", "sort_by": "path"}),
+    ("grep", {"pattern": r"\bsublicense\b|MERCHANT", "output_mode": "content", "path": "LICENSE"}),
+    ("glob", {"pattern": "src/flashgrep/*.py", "sort_by": "path"}),
     ("view", {"path": "LICENSE", "view_range": [1, 3]}),
     ("str_replace", {"path": "LICENSE", "old_str": "no such text", "new_str": ""}),
 )

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ def block(first: str) -> str:
     found = re.search(rf"^```\n({re.escape(first)}.*?)^```$", README, re.MULTILINE | re.DOTALL)
     assert found is not None, f"no block begins with {first}"
     return found[1]
+
+
+@pytest.mark.parametrize("flags", [[], ["--anthropic-compat"]], ids=["normal", "compat"])
+def test_a_session_of_the_example_is_what_the_readme_shows(flags: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "session.py"), *flags],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert f"```\n{done.stdout}```" in README
 
 
 def commands() -> Iterator[tuple[str, str]]:

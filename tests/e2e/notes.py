@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from anyio.from_thread import start_blocking_portal
-from tests.e2e.agent import Agent
+from tests.e2e.agent import Agent, agent
 from tests.transports.clients import join, serving
 
 from flashgrep.kb.home import Home
@@ -27,6 +27,15 @@ def filled(path: Path, notes: Mapping[str, str]) -> Path:
     kb.ask(job)
     kb.close()
     return path
+
+
+@contextmanager
+def alone(directory: Path, notes: Mapping[str, str]) -> Iterator[Agent]:
+    """An agent on a server of nothing but these notes."""
+    kb = filled(directory / "kb", notes)
+    (directory / "work").mkdir()
+    with agent(directory / "work", ["--no-workspace", "--kb", str(kb)]) as running:
+        yield running
 
 
 def raw(agent: Agent, path: str) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.e2e.agent import Agent, agent
-from tests.e2e.notes import edited, filled, raw, visitors
+from tests.e2e.agent import Agent
+from tests.e2e.notes import alone, edited, filled, raw, visitors
 from tests.e2e.scenarios import scenario
 
 NOTES: Final = {
@@ -30,10 +30,7 @@ NOTES: Final = {
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    directory = tmp_path_factory.mktemp("notes")
-    kb = filled(directory / "kb", NOTES)
-    (directory / "work").mkdir()
-    with agent(directory / "work", ["--no-workspace", "--kb", str(kb)]) as running:
+    with alone(tmp_path_factory.mktemp("notes"), NOTES) as running:
         yield running
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 import pytest
 from tests.e2e.agent import Agent, agent, text_of
-from tests.e2e.notes import edited, filled, raw, visitors
+from tests.e2e.notes import alone, edited, filled, raw, visitors
 from tests.e2e.scenarios import scenario
 
 NOTES: Final = {
@@ -47,10 +47,7 @@ NOTES: Final = {
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    directory = tmp_path_factory.mktemp("notes")
-    kb = filled(directory / "kb", NOTES)
-    (directory / "work").mkdir()
-    with agent(directory / "work", ["--no-workspace", "--kb", str(kb)]) as running:
+    with alone(tmp_path_factory.mktemp("notes"), NOTES) as running:
         yield running
 
 

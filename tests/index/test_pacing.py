@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,50 +12,53 @@ from flashgrep import limits
 from flashgrep.index.pacing import Bell, Pace
 
 
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, which stands still unless a test moves it."""
-    clock = [1_000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    return clock
+class Clock:
+    """A time that stands still unless a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
-def test_changes_wait_until_they_pause(now: list[float]) -> None:
-    pace = Pace()
+def test_changes_wait_until_they_pause() -> None:
+    clock = Clock()
+    pace = Pace(clock)
     pace.attempted()
     pace.changed()
-    now[0] += limits.FOLD_QUIET_SECONDS / 2
+    clock.now += limits.FOLD_QUIET_SECONDS / 2
     assert not pace.is_due()
     pace.changed()
-    now[0] += limits.FOLD_QUIET_SECONDS * 0.9
+    clock.now += limits.FOLD_QUIET_SECONDS * 0.9
     assert not pace.is_due()
-    now[0] += limits.FOLD_QUIET_SECONDS * 0.2
+    clock.now += limits.FOLD_QUIET_SECONDS * 0.2
     assert pace.is_due()
 
 
-def test_changes_that_never_pause_do_not_wait_for_ever(now: list[float]) -> None:
-    pace = Pace()
+def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
+    clock = Clock()
+    pace = Pace(clock)
     pace.attempted()
     pace.changed()
     steps = 0
     while not pace.is_due():
-        now[0] += limits.FOLD_QUIET_SECONDS / 2
+        clock.now += limits.FOLD_QUIET_SECONDS / 2
         pace.changed()
         steps += 1
         assert steps < 10_000
-    assert now[0] - 1_000 > limits.FOLD_LATEST_SECONDS
+    assert clock.now - 1_000 > limits.FOLD_LATEST_SECONDS
 
 
-def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_that(
-    now: list[float],
-) -> None:
-    pace = Pace()
+def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_that() -> None:
+    clock = Clock()
+    pace = Pace(clock)
     pauses = []
     for _ in range(12):
         pace.failed()
         assert not pace.is_due()
         pauses.append(pace.pause())
-        now[0] += pauses[-1] + 0.001
+        clock.now += pauses[-1] + 0.001
         assert pace.is_due()
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[1]
@@ -66,10 +68,11 @@ def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_th
     assert pace.pause() == pauses[0]
 
 
-def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again(now: list[float]) -> None:
-    pace = Pace()
+def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again() -> None:
+    clock = Clock()
+    pace = Pace(clock)
     assert not pace.is_time_to_sweep()
-    now[0] += limits.SWEEP_SECONDS + 1
+    clock.now += limits.SWEEP_SECONDS + 1
     assert pace.is_time_to_sweep()
     pace.swept()
     assert not pace.is_time_to_sweep()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from flashgrep import limits
@@ -13,18 +14,19 @@ from flashgrep import limits
 class Pace:
     """When changes are folded in: once they pause, or after a while at the latest."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._noted = self._attempted = self._retry_at = 0.0
         self._failures = 0
-        self._swept = time.monotonic()
+        self._swept = now()
 
     def changed(self) -> None:
         """Something happened just now."""
-        self._noted = time.monotonic()
+        self._noted = self._now()
 
     def attempted(self) -> None:
         """Changes were folded in, or that failed."""
-        self._attempted = time.monotonic()
+        self._attempted = self._now()
 
     def succeeded(self) -> None:
         """The next failure is a first one."""
@@ -37,26 +39,26 @@ class Pace:
 
     def put_off(self, seconds: float) -> None:
         """Not before so many seconds have passed."""
-        self._retry_at = time.monotonic() + seconds
+        self._retry_at = self._now() + seconds
 
     def is_due(self) -> bool:
         """Whether it is time to fold in what is waiting."""
-        now = time.monotonic()
+        now = self._now()
         is_quiet = now - self._noted > limits.FOLD_QUIET_SECONDS
         is_late = now > self._attempted + limits.FOLD_LATEST_SECONDS
         return now >= self._retry_at and (is_quiet or is_late)
 
     def pause(self) -> float:
         """How long to sleep while something is waiting, in seconds."""
-        return max(limits.FOLD_TURN_SECONDS, self._retry_at - time.monotonic())
+        return max(limits.FOLD_TURN_SECONDS, self._retry_at - self._now())
 
     def swept(self) -> None:
         """Everything was looked at just now."""
-        self._swept = time.monotonic()
+        self._swept = self._now()
 
     def is_time_to_sweep(self) -> bool:
         """Whether everything should be looked at once more."""
-        return time.monotonic() - self._swept > limits.SWEEP_SECONDS
+        return self._now() - self._swept > limits.SWEEP_SECONDS
 
 
 class Bell:

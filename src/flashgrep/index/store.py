@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.index.segment import Damaged, Segment
+from flashgrep.storage.wholefile import sync_directory
 
 log = logging.getLogger(__name__)
 
@@ -143,16 +144,9 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.rename(draft, self.directory / _MANIFEST)
-        self._sync()
+        sync_directory(self.directory)
         self.sweep()
         return updated
-
-    def _sync(self) -> None:
-        directory = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
     def sweep(self) -> None:
         """Remove segments that do not count, and unfinished ones; for the writer alone."""

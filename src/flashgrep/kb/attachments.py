@@ -15,6 +15,7 @@ from typing import Final
 
 from flashgrep.kb import notepath
 from flashgrep.kb.vault import opened_file
+from flashgrep.storage.wholefile import put_in_place
 
 _CHUNK: Final = 1024 * 1024
 _DRAFT: Final = ".draft-"
@@ -42,18 +43,7 @@ class Attachments:
             return False
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = target.parent / f"{_DRAFT}{secrets.token_hex(8)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-                for chunk in chunks(source):
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            os.rename(draft, target)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(draft)
-            raise
+        put_in_place(target, chunks(source), draft)
         return True
 
     def remove(self, path: str) -> None:

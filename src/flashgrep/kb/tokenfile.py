@@ -16,7 +16,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from typing import Any, Final
 from flashgrep.errors import InvalidParams, IOFailure, Unavailable, from_os_error
 from flashgrep.kb import notepath
 from flashgrep.kb.roles import Grant, Principal, Role, role_named
+from flashgrep.storage.wholefile import put_in_place
 
 FILE: Final = "tokens.json"
 LOCK: Final = "tokens.lock"
@@ -124,21 +125,5 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """The whole new file or the whole old one, after a crash too."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    """Put other tokens in the place of those there are."""
+    put_in_place(path, [data], path.with_name(f".{path.name}.{secrets.token_hex(8)}"))

@@ -210,7 +210,12 @@ SPEC = ToolSpec(
     handler=run,
     direct=True,
     parameters=(
-        Parameter("pattern", "string", 'The glob, e.g. "**/*.py"; required without extensions'),
+        Parameter(
+            "pattern",
+            "string",
+            'The glob, e.g. "**/*.py"; required without extensions',
+            leads=True,
+        ),
         Parameter(
             "path",
             "string",

@@ -133,8 +133,6 @@ def lead_to_notes(spec: ToolSpec, settings: Settings, arguments: Arguments) -> b
     """Whether a call is about notes: all of them without a workspace, else by its paths."""
     if settings.kb is None or settings.no_workspace or spec.toolset == "kb":
         return settings.kb is not None
-    if spec.name == "glob" and is_note(arguments.get("pattern") or ""):
-        return True  # such a pattern says itself where it looks
     values = ((parameter, arguments.get(parameter.name)) for parameter in spec.parameters)
     return any(is_note(path) for parameter, value in values for path in _paths(parameter, value))
 
@@ -156,6 +154,8 @@ def check_reach(caller: Caller, spec: ToolSpec, settings: Settings, arguments: A
 def _paths(parameter: Parameter, value: object) -> Iterator[str]:
     """What stands where a path is wanted, in lists of operations too."""
     if isinstance(value, str) and {"path", "file_path"} & set(parameter.names):
+        yield value
+    if isinstance(value, str) and parameter.leads and is_note(value):
         yield value
     for item in value if parameter.kind == "objects" and isinstance(value, list) else ():
         for field in parameter.fields:

@@ -45,6 +45,8 @@ class Parameter:
     listed_compat: bool = True
     of_notes: bool = False
     """There only where notes are."""
+    leads: bool = False
+    """Not a path, but `kb://` in it leads to notes as in one."""
     fields: tuple[Parameter, ...] = ()
     """What an object, or each of a list of objects, may hold."""
 

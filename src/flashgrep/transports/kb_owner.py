@@ -15,6 +15,7 @@ import logging
 import socket
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ from flashgrep.kb.administration import METHODS, Administration
 from flashgrep.tools.caller import Caller
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.gate import Gate
-from flashgrep.transports.lines import DirectMethod, Manners
+from flashgrep.transports.lines import DirectMethod
 from flashgrep.transports.protocol import build_server
-from flashgrep.transports.sockets import LineListener
+from flashgrep.transports.sockets import LineListener, unix_manners
 from flashgrep.transports.unixsocket import bind_at, peer_is_us
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,9 @@ class OwnerSocket:
         except OSError as error:
             raise Unavailable(f"{path}: {error.strerror or error}") from None
         direct = {**administrative(administration), **(more or {})}
+        manners = replace(unix_manners(direct), message_bytes=limits.OWNER_MESSAGE_BYTES)
         self._listener = LineListener(
-            self._bound.listener, build_server(toolbox), self._gate, _manners(direct)
+            self._bound.listener, build_server(toolbox), self._gate, manners
         )
         self._numbers = itertools.count(1)
         self._started = threading.Event()
@@ -93,13 +95,3 @@ async def _administer(
     administration: Administration, name: str, _: Caller, params: Mapping[str, Any] | None
 ) -> Any:
     return await anyio.to_thread.run_sync(administration.call, name, params or {})
-
-
-def _manners(direct: Mapping[str, DirectMethod]) -> Manners:
-    return Manners(
-        drain_seconds=limits.SOCKET_DRAIN_SECONDS,
-        line_seconds=limits.LINE_SECONDS,
-        routes_own_methods=True,
-        direct=direct,
-        message_bytes=limits.OWNER_MESSAGE_BYTES,
-    )

@@ -16,7 +16,7 @@ import asyncio
 import json
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +34,7 @@ from flashgrep.kb.roles import Role
 from flashgrep.transports.admission import Entrance
 from flashgrep.transports.guard import secret_of
 from flashgrep.web.suggestions import described
+from flashgrep.web.threads import to_this_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,7 @@ class Events:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Hear of all that happens for the block."""
-        loop = asyncio.get_running_loop()
-
-        def on_loop(job: Callable[[], None]) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(job)
+        on_loop = to_this_loop()
 
         with ExitStack() as ends:
             kb, review = self._kb, self._kb.review

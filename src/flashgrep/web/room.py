@@ -8,8 +8,7 @@ twice does nothing.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
@@ -20,6 +19,7 @@ from flashgrep.kb.tokens import Tokens
 from flashgrep.web import frames
 from flashgrep.web.closing import Close
 from flashgrep.web.presence import Presence
+from flashgrep.web.threads import to_this_loop
 
 
 class Member(Protocol):
@@ -83,11 +83,7 @@ class Rooms:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Hear of changes for the block."""
-        loop = asyncio.get_running_loop()
-
-        def on_loop(job: Callable[[], None]) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(job)
+        on_loop = to_this_loop()
 
         def changed(change: Change) -> None:
             if change.published.note in self._rooms:
