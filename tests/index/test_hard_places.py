@@ -213,6 +213,7 @@ def test_a_link_is_followed_as_the_kernel_follows_it(tmp_path: Path, work: Path)
         text = pair.agree("grep", pattern="[AB]{3}", output_mode="content")
         assert "over a link:1:AAA" in text
         assert "over nothing" not in text
+        assert "slash" not in text  # y is no directory
         (work / "dir").unlink()
         (work / "dir").symlink_to("other")
         text = pair.agree("grep", pattern="[AB]{3}", output_mode="content")

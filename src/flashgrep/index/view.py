@@ -94,6 +94,8 @@ def led_to(link: str, text: str) -> str | None:
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if text.startswith("/") or ".." in list(dropwhile(lambda part: part == "..", parts)):
         return None  # what is left of x/.. is for the kernel to say: x may be a link
+    if text.endswith(("/", "/.")):
+        return None  # which kind stands there decides, and changes without the link
     path = os.path.normpath(os.path.join(os.path.dirname(link), text))
     if path == ".":
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import stat
 from collections import deque
 
 from flashgrep.workspace.opening import O_PATH, STEP, is_free_of_links, open_beneath
@@ -21,7 +22,8 @@ _UNREADABLE = frozenset({errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENAMET
 def resolve(root: int, path: bytes) -> bytes:
     """The real path of absolute `path`; what does not exist (yet) is kept as it is named.
 
-    Raises OSError: ELOOP for a chain of links without end, ENOENT for `..` behind a gap.
+    Raises OSError: ELOOP for a chain of links without end, ENOENT for `..` behind a gap, ENOTDIR
+    for a link whose text ends in `/` and leads to a file.
     """
     if is_free_of_links(root, path.lstrip(b"/")):
         return b"/" + posixpath.normpath(path).lstrip(b"/")
@@ -36,6 +38,7 @@ class _Walk:
         self.names: list[bytes] = []
         self.at = root
         self.links = 0
+        self.wants_directory = False
 
     def run(self, path: bytes) -> bytes:
         pending = deque(path.split(b"/"))
@@ -48,6 +51,7 @@ class _Walk:
                     self._up()
                 elif not self._down(name, pending):
                     return self._with_missing([name, *pending])
+            self._check_kind()
             return b"/" + b"/".join(self.names)
         finally:
             self._move(self.root)
@@ -59,8 +63,8 @@ class _Walk:
             if target is not None:
                 self._follow(target, pending)
                 return True
-            more = any(rest not in (b"", b".") for rest in pending)
-            following = os.open(name, STEP if more else _ANY, dir_fd=self.at)
+            flags = STEP if _go_on(pending) else _ANY
+            following = os.open(name, flags, dir_fd=self.at)
         except OSError as error:
             if error.errno in _UNREADABLE:
                 return False
@@ -73,10 +77,16 @@ class _Walk:
         self.links += 1
         if self.links > _LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), target)
+        if target.endswith((b"/", b"/.")) and not _go_on(pending):
+            self.wants_directory = True
         pending.extendleft(reversed(target.split(b"/")))
         if target.startswith(b"/"):
             self.names.clear()
             self._move(self.root)
+
+    def _check_kind(self) -> None:
+        if self.wants_directory and not stat.S_ISDIR(os.fstat(self.at).st_mode):
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), b"/".join(self.names))
 
     def _up(self) -> None:
         if self.names:
@@ -96,6 +106,11 @@ class _Walk:
 
 
 _ANY = O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _go_on(pending: deque[bytes]) -> bool:
+    """Whether a component is left that leads anywhere."""
+    return any(rest not in (b"", b".") for rest in pending)
 
 
 def _link_target(name: bytes, directory: int) -> bytes | None:
