@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TextIO
 
-from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -19,7 +18,7 @@ from bench.figures import mark, milliseconds, times
 from bench.kept import indexed, state_of
 from bench.report import Section, Table, Target, code
 from bench.rivals import Times
-from bench.served import FLASHGREP, UNBOUNDED, Client, environment
+from bench.served import FLASHGREP, UNBOUNDED, Client, environment, kept_open
 
 FIRST_BOUND = 1.5
 SECOND_LEAST = 80.0
@@ -107,10 +106,9 @@ def _ask(client: Client, timed: Times, pattern: str) -> None:
 def _newcomer(corpus: Corpus) -> Iterator[Client]:
     with (
         open(os.devnull, "w", encoding="utf-8") as log,
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_initialized(corpus, log)) as session,
+        kept_open(_initialized(corpus, log)) as client,
     ):
-        yield Client(portal, session)
+        yield client
 
 
 @asynccontextmanager

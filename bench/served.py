@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import ClientSession
 from mcp.shared.message import SessionMessage
@@ -110,13 +110,12 @@ class NoAnswer(Exception):
 class Client:
     """A connection, with the tools as functions."""
 
-    portal: BlockingPortal
+    loop: asyncio.AbstractEventLoop
     session: ClientSession
 
     def call(self, tool: str, arguments: dict[str, Any], seconds: float = 600.0) -> str:
         """The text of a call, refusals included."""
-        text: str = self.portal.call(call, self.session, tool, arguments, seconds)
-        return text
+        return self.loop.run_until_complete(call(self.session, tool, arguments, seconds))
 
 
 async def call(
@@ -131,12 +130,35 @@ async def call(
 
 @contextmanager
 def connected(server: Server) -> Iterator[Client]:
-    """A client of its own, whose event loop runs in a thread."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(joined(server)) as session,
-    ):
-        yield Client(portal, session)
+    """A client of its own."""
+    with kept_open(joined(server)) as client:
+        yield client
+
+
+@contextmanager
+def kept_open(connection: AbstractAsyncContextManager[ClientSession]) -> Iterator[Client]:
+    """A client whose event loop runs in the thread that asks, for as long as that waits.
+
+    In a thread of its own it would be handed each call, which is no part of what is measured.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        opened, ended = loop.create_future(), loop.create_future()
+
+        async def keep() -> None:
+            async with connection as session:
+                opened.set_result(session)
+                await ended
+
+        keeping = loop.create_task(keep())
+        loop.run_until_complete(asyncio.wait({opened, keeping}, return_when="FIRST_COMPLETED"))
+        if keeping.done():
+            keeping.result()
+        try:
+            yield Client(loop, opened.result())
+        finally:
+            ended.set_result(None)
+            loop.run_until_complete(keeping)
 
 
 @asynccontextmanager

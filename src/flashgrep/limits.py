@@ -210,6 +210,10 @@ SMALL_SEGMENT_BYTES: Final = 8 * MIB
 BUILDERS: Final = 4
 """Processes that build at once: each takes some 300 MB, whatever the number of cores."""
 
+INDEX_FEW_PIECES: Final = 128
+"""Candidates, of some 16 KiB each, that are matched one by one: sorting them out by segment, in
+arrays, would take as long."""
+
 INDEX_PORTION_BYTES: Final = 4 * MIB
 """Candidate text that is matched before a cancel is looked for."""
 

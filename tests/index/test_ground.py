@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +97,16 @@ def test_the_pieces_of_blocks_are_those_of_each_segment(
     whole = ground([shapes[name] for name in names])
     mask = np.array([chance.random() < share for _ in range(whole.block_count)], bool)
     expected = [
-        base + piece
+        (base + piece, block + group)
         for segment, (block, _), (base, _) in zip(
             whole.segments, whole.blocks, whole.pieces, strict=True
         )
         for piece, group in enumerate(segment.groups.tolist())
         if mask[block + group]
     ]
-    assert whole.pieces_in(mask).tolist() == expected
+    found = whole.pieces_in(mask.nonzero()[0])
+    assert found.tolist() == [piece for piece, _ in expected]
+    assert whole.blocks_of(found).tolist() == [block for _, block in expected]
 
 
 def runs_by_loop(whole: Ground, pieces: list[int]) -> dict[int, list[list[int]]]:
@@ -141,6 +144,27 @@ def test_pieces_are_joined_within_a_segment_and_up_to_a_length(
     )
 
 
+@settings(max_examples=200, deadline=None)
+@given(GROUNDS, STRETCHES, st.randoms(use_true_random=False))
+def test_a_few_pieces_are_joined_where_they_are_for_the_same_alternatives(
+    shapes: dict[str, Segment], names: list[str], stretches: list[tuple[int, int]], chance: Any
+) -> None:
+    whole = ground([shapes[name] for name in names])
+    pieces = chosen(stretches, len(whole.owners))
+    bits = [chance.choice([1, 1, 1, 2]) for _ in pieces]
+    found = whole.stretches(np.array(pieces, np.int64), bits)
+    assert all(each.segment is whole.segments[each.number] for each in found)
+    held = [
+        (whole.pieces[each.number][0] + piece, each.alternatives)
+        for each in found
+        for piece in range(each.first, each.past)
+    ]
+    assert held == list(zip(pieces, bits, strict=True))
+    for one, other in pairwise(found):
+        touch = one.number == other.number and one.past == other.first
+        assert not touch or one.alternatives != other.alternatives
+
+
 @settings(deadline=None)
 @given(GROUNDS, STRETCHES)
 def test_a_file_is_placed_in_its_segment(
@@ -159,6 +183,7 @@ def test_no_segments_hold_nothing() -> None:
     whole = ground([])
     nothing = np.zeros(0, np.int64)
     assert (whole.block_count, whole.file_count, len(whole.owners)) == (0, 0, 0)
-    assert whole.pieces_in(np.zeros(0, bool)).tolist() == []
+    assert whole.pieces_in(nothing).tolist() == []
+    assert whole.stretches(nothing, []) == []
     assert whole.runs(nothing) == {}
     assert list(whole.places(nothing)) == []

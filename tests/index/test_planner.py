@@ -239,6 +239,36 @@ def test_segments_asked_together_miss_no_more_than_each_alone(
         assert together.pieces_of(number).tolist() == sorted(together.pieces_of(number).tolist())
 
 
+LITERALS = ["needle", "needles", "thread", "_eed", "hay stack", "le\\.th"]
+
+
+@pytest.mark.parametrize("sparse", [1, 64])
+@RELAXED
+@given(
+    st.lists(st.sampled_from(LITERALS), min_size=2, max_size=9),
+    st.lists(st.lists(st.sampled_from([*LITERALS, "le.thread", "x"]), max_size=4), max_size=12),
+    st.lists(st.integers(0, 3), min_size=12, max_size=12),
+)
+def test_a_piece_may_hold_every_alternative_that_stands_in_it(
+    quick: Path, sparse: int, literals: list[str], lines: list[list[str]], shares: list[int]
+) -> None:
+    shared: list[list[bytes]] = [[] for _ in range(4)]
+    for share, words in zip(shares, lines, strict=False):
+        shared[share].append((" ".join(words) + "\n").encode())
+    whole = ground(segments_of(quick, shared, [1, 16, 64, 1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_SPARSE", sparse)
+        found = Candidates(plan(PatternSpec("|".join(literals))), whole)
+        bits = dict(zip(found.pieces.tolist(), found.alternatives(found.pieces), strict=True))
+    for segment, (base, _) in zip(whole.segments, whole.pieces, strict=True):
+        for piece in range(segment.pieces):
+            text = piece_text(segment, piece)
+            for at, literal in enumerate(literals):
+                if literal.replace("\\", "").encode() in text:
+                    held = bits[base + piece]
+                    assert not held or held >> at & 1, (literals, literal, text)
+
+
 @RELAXED
 @given(searches(True), SHARES, st.lists(BLOCKS, min_size=5, max_size=5))
 def test_whole_texts_of_segments_asked_together_are_not_missed(
@@ -256,6 +286,16 @@ def test_whole_texts_of_segments_asked_together_are_not_missed(
             text = segment.text(file)
             if text and TextMatcher(spec).matches(text, len(text)):
                 assert candidates[base + file], (spec, number, text)
+
+
+def test_alternatives_are_told_apart(tmp_path: Path) -> None:
+    texts = [b"needle\n", b"thread\n", b"hay\n", b"needle thread\n"]
+    whole = ground(segments_of(tmp_path, [texts], [1]))
+    found = Candidates(plan(PatternSpec("needle|thread")), whole)
+    assert found.pieces.tolist() == [0, 1, 3]
+    assert found.alternatives(found.pieces) == [1, 2, 3]
+    folded = Candidates(plan(PatternSpec("(?i)needle|thread")), whole)
+    assert folded.alternatives(folded.pieces) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("pattern", ["needle", "needle|thread", "nee[dt]le", "eed"])

@@ -115,6 +115,23 @@ def same_tails(count: int) -> bytes:
 
 
 @settings(max_examples=CASES // 2, deadline=None)
+@given(alternations(), st.integers(1, 63))
+@example((["_zqzq", "t zqzq"], same_tails(60)), 2)
+def test_where_only_some_alternatives_can_stand_the_others_are_not_missed(
+    made: tuple[list[str], bytes], alternatives: int
+) -> None:
+    literals, text = made
+    chosen = [literal for at, literal in enumerate(literals) if alternatives >> at & 1]
+    lines = lines_of(text)
+    matcher = LineMatcher(alternation(literals)).among(alternatives)
+    expected = defined_lines(alternation(chosen or literals), text)
+    spans = list(matcher.lines(lines, 0, len(lines)))
+    assert [lines.count(b"\n", 0, start) for start, _ in spans] == expected
+    assert matcher.count(lines, 0, len(lines)) == len(expected)
+    assert (matcher.find(lines, 0, len(lines))[0] >= 0) == bool(expected)
+
+
+@settings(max_examples=CASES // 2, deadline=None)
 @given(alternations())
 @example((["_zqzq", "t zqzq"], same_tails(60)))
 @example((["tee", "te"], b"tee\n"))

@@ -31,6 +31,9 @@ _IN_VAIN: Final = 3
 _MANY: Final = 200
 """A look at one posting costs as much as RE2 on a few blocks. After some in a row that saved less,
 the grams left, all more common, are taken to save no more; where many blocks are left, later."""
+_SPARSE: Final = 64
+"""Where at most one block of so many is left, those are asked for one by one."""
+_MOST_ALTERNATIVES: Final = 8
 _APART: Final = 4
 """Grams so near to each other share bytes: where one stands, mostly the other does too."""
 
@@ -60,7 +63,14 @@ class Candidates:
         self._folded = plan.folded
         self._ranges: list[KeyRange] = []
         self._firsts: list[int] = []
-        self._root = None if plan.need is None else self._prepared(plan.need)
+        self._alternatives: tuple[_Node, ...] = ()
+        self._root = None if plan.need is None else self._rooted(plan, plan.need)
+
+    def _rooted(self, plan: Plan, need: Need) -> _Node:
+        if len(plan.alternatives) > _MOST_ALTERNATIVES:
+            return self._prepared(need)
+        self._alternatives = tuple(map(self._prepared, plan.alternatives))
+        return _Node(False, (), self._alternatives) if plan.alternatives else self._prepared(need)
 
     def _prepared(self, need: Need) -> _Node:
         is_all = not isinstance(need, planner.Any)
@@ -83,8 +93,25 @@ class Candidates:
         ground = self._ground
         if self._root is None or not ground.segments:
             return np.arange(len(ground.owners))
-        found = ground.pieces_in(self._look(by_file=False).held(self._root))
+        found = ground.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
         return np.union1d(found, ground.marked) if self._folded else found
+
+    @cached_property
+    def _held(self) -> Any:
+        """Per block what may stand in it: a bit for each alternative of the plan."""
+        assert self._root is not None  # noqa: S101 - asked only then
+        look = self._look(by_file=False)
+        if not self._alternatives:
+            return look.held(self._root)
+        bits = [look.held(node).view(np.uint8) << at for at, node in enumerate(self._alternatives)]
+        return np.bitwise_or.reduce(bits)
+
+    def alternatives(self, pieces: Numbers) -> list[int]:
+        """For each of some candidates the alternatives that it may hold, as bits; 0 for any."""
+        if not self._alternatives:
+            return [0] * len(pieces)
+        found: list[int] = self._held[self._ground.blocks_of(pieces)].tolist()
+        return found
 
     def pieces_of(self, number: int) -> Numbers:
         """Those of one segment, by their numbers there."""
@@ -154,17 +181,20 @@ class _Look:
             return None
         sizes = self._sizes
         leaves = _apart_first(sorted(node.leaves, key=lambda leaf: sizes[leaf.number]))
-        mask = self._leaf(leaves[0])
-        left, in_vain = int(np.count_nonzero(mask)), 0
+        kept = _Kept(self._leaf(leaves[0]))
+        in_vain = 0
         for leaf in leaves[1:]:
+            left = kept.count
             if left < _FEW or in_vain >= _IN_VAIN + left // _MANY:
                 break
             if not self._is_worth_it(leaf, left):
                 continue
-            mask &= self._leaf(leaf)
-            before, left = left, int(np.count_nonzero(mask))
-            in_vain = in_vain + 1 if before - left < max(_FEW, before // _MANY) else 0
-        return mask
+            if kept.is_sparse and not self._by_file and self._most_keys[leaf.number] <= 1:
+                kept.choose(self._holds(leaf, kept.numbers))
+            else:
+                kept.keep(self._leaf(leaf))
+            in_vain = in_vain + 1 if left - kept.count < max(_FEW, left // _MANY) else 0
+        return kept.mask
 
     def _is_worth_it(self, leaf: _Leaf, left: int) -> bool:
         size = self._sizes[leaf.number]
@@ -180,28 +210,46 @@ class _Look:
         return self._owning(mask) if self._by_file else mask
 
     def _mark_lists(self, leaf: _Leaf, mask: Mask) -> None:
-        """Mark the blocks of single keys: the postings of all segments are read as one."""
-        lists: list[bytes] = []
-        bases: list[int] = []
+        """Mark the blocks of single keys."""
+        lists, bitmaps = self._postings(leaf)
+        for each in bitmaps:
+            mask |= self._unpacked(each)
+        if lists:
+            mask[_blocks_in(lists)] = True
+
+    def _holds(self, leaf: _Leaf, blocks: Numbers) -> Mask:
+        """Which of a few blocks hold one of some single keys."""
+        lists, bitmaps = self._postings(leaf)
+        found = np.zeros(len(blocks), bool)
+        for each in bitmaps:
+            found |= self._unpacked(each)[blocks]
+        if lists:
+            listed = _blocks_in(lists)
+            if leaf.ranges.stop - leaf.ranges.start > 1:
+                listed.sort()  # those of one key are in order
+            at = np.minimum(listed.searchsorted(blocks), len(listed) - 1)
+            found |= listed[at] == blocks
+        return found
+
+    def _postings(self, leaf: _Leaf) -> tuple[list[_List], list[dict[int, bytes]]]:
+        """The lists of single keys in all segments, and their bitmaps by key and segment."""
+        lists: list[_List] = []
+        bitmaps = []
+        ground = self._ground
         for at in range(leaf.ranges.start, leaf.ranges.stop):
-            bitmaps = []
-            places = zip(self._ground.segments, self._spans, self._ground.blocks, strict=True)
+            dense: dict[int, bytes] = {}
+            places = zip(ground.segments, self._spans, ground.blocks, strict=True)
             for number, (segment, (starts, ends), (base, _)) in enumerate(places):
                 start, end = starts[at], ends[at]
                 if start == end:
                     continue
-                posting = segment.postings[start:end].tobytes()
                 if end - start == segment.bitmap_bytes:
-                    bitmaps.append((number, posting))
+                    dense[number] = segment.posting(start, end)
                 else:
-                    lists.append(posting)
-                    bases.append(base)
-            if bitmaps:
-                mask |= self._unpacked(dict(bitmaps))
-        if lists:
-            sizes = np.array([len(part) for part in lists])
-            joined = np.frombuffer(b"".join(lists), np.uint8)
-            mask[decoded(joined, sizes, np.array(bases))] = True
+                    lists.append((segment.posting(start, end), base))
+            if dense:
+                bitmaps.append(dense)
+        return lists, bitmaps
 
     def _unpacked(self, bitmaps: dict[int, bytes]) -> Mask:
         """The bitmaps of some segments as one; a segment begins at a whole byte of it."""
@@ -223,8 +271,56 @@ class _Look:
         """The files that have one of some blocks."""
         ground = self._ground
         found = np.zeros(ground.file_count, bool)
-        found[ground.owners[ground.pieces_in(blocks)]] = True
+        found[ground.owners[ground.pieces_in(blocks.nonzero()[0])]] = True
         return found
+
+
+_List = tuple[bytes, int]
+"""The posting of a key in a segment, and what its blocks are counted from."""
+
+
+def _blocks_in(lists: list[_List]) -> Numbers:
+    """All blocks of some lists, read as one: it is calls into numpy that take the time."""
+    sizes = np.array([len(posting) for posting, _ in lists])
+    joined = np.frombuffer(b"".join([posting for posting, _ in lists]), np.uint8)
+    found: Numbers = decoded(joined, sizes, np.array([base for _, base in lists]))
+    return found
+
+
+class _Kept:
+    """The blocks, or files, that are still candidates: as a mask, or, where few, by number."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._numbers: Numbers | None = None
+        self.count = int(np.count_nonzero(mask))
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.count * _SPARSE <= len(self._mask)
+
+    @property
+    def numbers(self) -> Numbers:
+        if self._numbers is None:
+            self._numbers = self._mask.nonzero()[0]
+        return self._numbers
+
+    @property
+    def mask(self) -> Mask:
+        if self._numbers is not None:
+            self._mask[:] = False
+            self._mask[self._numbers] = True
+        return self._mask
+
+    def keep(self, others: Mask) -> None:
+        """Keep those of a mask."""
+        self._mask, self._numbers = self.mask & others, None
+        self.count = int(np.count_nonzero(self._mask))
+
+    def choose(self, chosen: Mask) -> None:
+        """Keep some of `numbers`."""
+        self._numbers = self.numbers[chosen]
+        self.count = len(self._numbers)
 
 
 def _apart_first(leaves: list[_Leaf]) -> list[_Leaf]:

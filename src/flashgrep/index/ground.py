@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from flashgrep.index.matching import Runs
-from flashgrep.index.segment import Mask, Numbers, Segment, numbers
+from flashgrep.index.matching import Runs, Stretch
+from flashgrep.index.segment import Numbers, Segment, numbers
 
-Stretch = tuple[int, int]
+_Ends = tuple[int, int]
+"""The first of some neighbours, and one past the last."""
 
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
@@ -27,10 +28,12 @@ class Ground:
     """Where the parts of each segment stand among those of all."""
 
     segments: tuple[Segment, ...]
-    blocks: list[Stretch]
+    blocks: list[_Ends]
     """Each from a multiple of eight on, so that bitmaps of all segments can be read as one."""
-    pieces: list[Stretch]
-    files: list[Stretch]
+    pieces: list[_Ends]
+    files: list[_Ends]
+    file_firsts: Any
+    """Per segment its first file."""
     block_firsts: Any
     """Per block its first piece, and one past the last."""
     owners: Any
@@ -46,12 +49,16 @@ class Ground:
     def file_count(self) -> int:
         return self.files[-1][1] if self.files else 0
 
-    def pieces_in(self, blocks: Mask) -> Numbers:
+    def pieces_in(self, blocks: Numbers) -> Numbers:
         """The pieces of some blocks."""
-        held = blocks.nonzero()[0]
-        return numbers(self.block_firsts[held], self.block_firsts[held + 1])
+        return numbers(self.block_firsts[blocks], self.block_firsts[blocks + 1])
 
-    def span(self, number: int, file: int) -> Stretch:
+    def blocks_of(self, pieces: Numbers) -> Numbers:
+        """The block of each of some pieces."""
+        found: Numbers = self.block_firsts.searchsorted(pieces, "right") - 1
+        return found
+
+    def span(self, number: int, file: int) -> _Ends:
         """The pieces of a file of a segment."""
         first, base = self.segments[number].first, self.pieces[number][0]
         return base + int(first[file]), base + int(first[file + 1])
@@ -70,6 +77,22 @@ class Ground:
             )
             if at < past
         }
+
+    def stretches(self, pieces: Numbers, alternatives: list[int]) -> list[Stretch]:
+        """The stretches of a few pieces one by one, each of pieces for the same alternatives."""
+        found: list[Stretch] = []
+        number, (base, end), previous = -1, (0, 0), -1
+        for piece, bits in zip(pieces.tolist(), alternatives, strict=True):
+            if piece == previous + 1 < end and bits == found[-1].alternatives:
+                found[-1] = found[-1]._replace(past=piece + 1 - base)
+            else:
+                while piece >= end:
+                    number += 1
+                    base, end = self.pieces[number]
+                segment, at = self.segments[number], piece - base
+                found.append(Stretch(segment, number, at, at + 1, bits))
+            previous = piece
+        return found
 
     def places(self, files: Numbers) -> Iterator[tuple[int, int]]:
         """The segment of each of some files, and its number there."""
@@ -109,13 +132,14 @@ def ground(segments: Sequence[Segment]) -> Ground:
         blocks,
         pieces,
         files,
+        np.array([first for first, _ in files], np.int64),
         np.append(np.concatenate(firsts), pieces[-1][1] if pieces else 0),
         _joined([segment.owners.astype(np.int64) + file for segment, _, (file, _) in places]),
         _joined([segment.marked + piece for segment, (piece, _), _ in places]),
     )
 
 
-def _numbered(counts: list[int]) -> list[Stretch]:
+def _numbered(counts: list[int]) -> list[_Ends]:
     return list(pairwise(accumulate(counts, initial=0)))
 
 

@@ -7,10 +7,10 @@ is to be matched is plain data, so that another process that maps the same segme
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,37 @@ class Runs:
         cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], size)))
         for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
             yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
+
+    def checked(self) -> Iterable[tuple[int, int]]:
+        """First piece and one past the last of each stretch; they are what was written."""
+        self.segment.check_all(self.firsts, self.pasts)
+        return zip(self.firsts.tolist(), self.pasts.tolist(), strict=True)
+
+
+class Stretch(NamedTuple):
+    """A single run: for a few of them arrays take longer than matching does."""
+
+    segment: Segment
+    number: int
+    """That of the segment."""
+    first: int
+    past: int
+    alternatives: int
+    """Those of the pattern's that it may hold, as bits; 0 for any."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        starts = self.segment.lists[0]
+        return starts[self.past] - starts[self.first]
+
+    def checked(self) -> Iterable[tuple[int, int]]:
+        """As that of `Runs`."""
+        self.segment.check(self.first, self.past)
+        return ((self.first, self.past),)
+
+
+Pieces = Runs | Stretch
 
 
 @dataclass(frozen=True)
@@ -147,13 +178,12 @@ def _in_portions(runs: Runs) -> Iterator[tuple[int, int]]:
             yield at, min(at + _DENSE_PIECES, past)
 
 
-def match_lines(counter: Counter, runs: Runs, found: dict[int, list[Span]], wanted: int) -> None:
+def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:
     """Find the matching lines of the files in some stretches, until `wanted` if that is not 0."""
-    segment = runs.segment
-    segment.check_all(runs.firsts, runs.pasts)
+    segment = work.segment
     buffer, (starts, owners, _) = segment.buffer, segment.lists
     left = wanted or -1
-    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+    for first, past in work.checked():
         for line in counter.lines(buffer, starts[first], starts[past]):
             file = owners[bisect_right(starts, line[0], first, past) - 1]
             found.setdefault(file, []).append(line)
@@ -162,17 +192,16 @@ def match_lines(counter: Counter, runs: Runs, found: dict[int, list[Span]], want
                 return
 
 
-def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int) -> None:
+def match_runs(counter: Counter, work: Pieces, found: dict[int, int], wanted: int) -> None:
     """Add up the counts of the files in some stretches, until `wanted` if that is not 0."""
     if counter.plain is not None and counter.counting == "files":
-        _match_plainly(counter.plain, runs, found)
+        _match_plainly(counter.plain, work, found)
         return
-    segment = runs.segment
-    segment.check_all(runs.firsts, runs.pasts)
+    segment = work.segment
     find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
     buffer, starts, owners, ends = segment.buffer, *segment.lists
     total = 0
-    for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+    for first_piece, past in work.checked():
         at, end = starts[first_piece], starts[past]
         while at < end:
             first = find(buffer, at, end)[0]
@@ -192,12 +221,11 @@ def match_runs(counter: Counter, runs: Runs, found: dict[int, int], wanted: int)
             at = stop
 
 
-def _match_plainly(match: Any, runs: Runs, found: dict[int, int]) -> None:
+def _match_plainly(match: Any, work: Pieces, found: dict[int, int]) -> None:
     """As `match_runs`, for files alone: fewer calls, for patterns that half a tree holds."""
-    segment = runs.segment
-    segment.check_all(runs.firsts, runs.pasts)
+    segment = work.segment
     buffer, starts, owners, ends = segment.buffer, *segment.lists
-    for first_piece, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+    for first_piece, past in work.checked():
         at, end = starts[first_piece], starts[past]
         while at < end:
             first = match(UNANCHORED, buffer, at, end)[0][0]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from itertools import groupby
 
 import numpy as np
 
@@ -37,22 +36,24 @@ class PackText:
             for piece in self._candidate_pieces():
                 yield *self._region(piece), None
             return
-        starts, _, _ = self._segment.lists
+        starts, lines = self._segment.lists[0], self._lines
         first, past = self._pieces
-        at = lambda line: bisect_right(starts, line[0], first, past) - 1  # noqa: E731
-        for piece, lines in groupby(self._lines, at):
-            start = starts[piece]
-            own = [(begin - start, end - start) for begin, end in lines]
+        at = 0
+        while at < len(lines):
+            piece = bisect_right(starts, lines[at][0], first, past) - 1
+            start, behind = starts[piece], bisect_left(lines, (starts[piece + 1],), at)
+            own = [(begin - start, end - start) for begin, end in lines[at:behind]]
             yield *self._region(piece), own
+            at = behind
 
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         for piece in self._holding(wanted):
             yield self._region(piece)
 
     def _region(self, piece: int) -> tuple[int, Region]:
-        segment = self._segment
+        segment, starts = self._segment, self._segment.lists[0]
         segment.check(piece, piece + 1)
-        data = segment.buffer[int(segment.starts[piece]) : int(segment.ends[piece])]
+        data = segment.buffer[starts[piece] : starts[piece + 1]]
         return int(segment.lines[piece]), (data, 0, len(data))
 
     def whole(self) -> bytes:

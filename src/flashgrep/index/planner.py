@@ -80,6 +80,8 @@ class Plan:
     need: Need | None
     folded: bool = False
     """Some letter counts in either case, so marked blocks are candidates too."""
+    alternatives: tuple[Need, ...] = ()
+    """What each alternative of the pattern needs, in its order, where it is nothing but those."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,12 @@ def plan(spec: PatternSpec) -> Plan:
         tree = parse(spec.source, spec.case_insensitive)
     except NotUnderstood:
         return Plan(None)
-    return Plan(_Planner(spec.multiline).need(tree), _is_folded(tree))
+    planner, is_folded = _Planner(spec.multiline), _is_folded(tree)
+    if isinstance(tree, Alt) and not is_folded:
+        needs = [need for part in tree.parts if (need := planner.need(part)) is not None]
+        if len(needs) == len(tree.parts):
+            return Plan(_any([*needs]), alternatives=tuple(needs))
+    return Plan(planner.need(tree), is_folded)
 
 
 def _is_folded(node: Node) -> bool:

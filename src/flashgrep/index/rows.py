@@ -7,7 +7,8 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from flashgrep.index.segment import Numbers
+from flashgrep.index.listing import Identity
+from flashgrep.index.segment import Segment
 from flashgrep.index.snapshot import ROOM, Place, Snapshot
 from flashgrep.search.request import Found, walk_key
 
@@ -51,9 +52,9 @@ class Table:
         self._seen: dict[str, int] = {}
         """The rows of the segments that were looked at, by name."""
 
-    def add(self, segment: int, files: Numbers, values: Numbers) -> None:
-        """Take in what was found in a segment."""
-        self._segments.append(np.full(len(files), segment))
+    def add(self, segments: Any, files: Any, values: Any) -> None:
+        """Take in what was found in segments: of each file that of its segment, and a value."""
+        self._segments.append(segments)
         self._files.append(files)
         self._values.append(values)
 
@@ -69,11 +70,10 @@ class Table:
         found = np.concatenate([*self._values, nothing])
         others = np.array([row.value for row in self._others], np.int64)
         self.value = np.concatenate([found, others])
-        ranks = np.empty(len(self.segment), np.int64)
-        for number in np.unique(self.segment):
-            mine = self.segment == number
-            ranks[mine] = self._snapshot.ranks[number][self.file[mine]]
-        self.rank = self._ranked(ranks)
+        ground = self._snapshot.ground
+        self.rank = self._ranked(
+            self._snapshot.all_ranks[ground.file_firsts[self.segment] + self.file]
+        )
 
     def _ranked(self, ranks: Any) -> Any:
         """Ranks of all rows; those that stand between files of the base are ranked together."""
@@ -120,22 +120,13 @@ class Table:
         at = self._seen.get(shown)
         return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
 
-    def identities(self, shown: Sequence[str]) -> list[list[int] | None]:
+    def identities(self, shown: Sequence[str]) -> list[Identity | None]:
         """What the segments know of files that were looked at; None for those found elsewhere."""
-        found: list[list[int] | None] = [None] * len(shown)
-        rows = [
-            (at, row) for at, name in enumerate(shown) if (row := self._seen.get(name, -1)) >= 0
-        ]
-        if not rows:
-            return found
-        places, order = np.array(rows).T
-        segments, files = self.segment[order], self.file[order]
-        for number in np.unique(segments).tolist():
-            mine = segments == number
-            known = self._snapshot.segments[number].status[files[mine]].tolist()
-            for at, status in zip(places[mine].tolist(), known, strict=True):
-                found[at] = status
-        return found
+        rows = [self._seen.get(name, -1) for name in shown]
+        own = np.array([row for row in rows if row >= 0], np.int64)
+        segments = map(self._snapshot.segments.__getitem__, self.segment[own].tolist())
+        known = map(Segment.identity, segments, self.file[own].tolist())
+        return [next(known) if row >= 0 else None for row in rows]
 
     @property
     def in_walk_order(self) -> Rows:

@@ -8,9 +8,9 @@ but not wrong.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,11 +18,13 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
-from flashgrep.index.listing import identity, joined
+from flashgrep.index.listing import Identity, identity, joined
 from flashgrep.index.matchers import Matchers, matched_here
 from flashgrep.index.matching import (
     Hits,
+    Pieces,
     Runs,
+    Stretch,
     Texts,
     Work,
     as_hits,
@@ -39,6 +41,7 @@ from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
+from flashgrep.search.counting import Counter
 from flashgrep.search.excerpt import Text
 from flashgrep.search.matcher import Span
 from flashgrep.search.pool import Pool
@@ -65,6 +68,7 @@ class IndexedScan:
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
         self.matched_bytes = 0
+        self._counters: dict[int, Counter] = {}
         self._lines: dict[Place, list[Span]] = {}
         """Where matching lines were found, as far as anybody asked for lines."""
         self._view = view
@@ -107,11 +111,41 @@ class IndexedScan:
         snapshot = self._view.snapshot
         # What is not in the base first: it stands between the base's files, and is little.
         order = [*range(snapshot.base, len(snapshot.segments)), *range(snapshot.base)]
-        if wanted and not self.request.pattern.multiline:
+        if self._is_few:
+            self._one_by_one(wanted, cancelled)
+        elif wanted and not self.request.pattern.multiline:
             self._until(wanted, order, cancelled)
         else:
             self._everywhere(order, matchers, cancelled)
         self._under_other_names(wanted)
+
+    @property
+    def _is_few(self) -> bool:
+        is_text = self.request.pattern.multiline
+        return not is_text and len(self._pieces) <= limits.INDEX_FEW_PIECES
+
+    def _one_by_one(self, wanted: int, cancelled: Flag) -> None:
+        """Match a few candidates without sorting them first; those of the base last."""
+        base, left = self._view.snapshot.base, wanted
+        rows: list[tuple[int, int, int]] = []
+        for stretch in self._stretches:
+            _stop(cancelled)
+            self.matched_bytes += stretch.size
+            number, is_base = stretch.number, stretch.number < base
+            counts = self._counted(number, stretch, left if is_base else 0)
+            rows.extend((number, file, count) for file, count in counts.items())
+            if wanted and is_base:
+                left -= sum(counts.values())
+                if left <= 0:
+                    break
+        self._add_few(rows)
+
+    @property
+    def _stretches(self) -> list[Stretch]:
+        """The candidates one by one, in the order of the walk, those of the base last."""
+        snapshot, pieces = self._view.snapshot, self._pieces
+        found = snapshot.ground.stretches(pieces, self._candidates.alternatives(pieces))
+        return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
     def _until(self, wanted: int, order: list[int], cancelled: Flag) -> None:
         """Match in the order of the walk until enough is found."""
@@ -120,7 +154,7 @@ class IndexedScan:
             if number not in runs:
                 continue
             is_base = number < self._view.snapshot.base
-            counts: Counter[int] = Counter()
+            counts: Tally[int] = Tally()
             for portion in runs[number].portions(limits.INDEX_INLINE_BYTES):
                 _stop(cancelled)
                 self.matched_bytes += portion.size
@@ -132,17 +166,29 @@ class IndexedScan:
             if left <= 0:
                 return
 
-    def _counted(self, number: int, portion: Runs, wanted: int) -> dict[int, int]:
+    def _counted(self, number: int, portion: Pieces, wanted: int) -> dict[int, int]:
         """Counts by file, of about `wanted` at least; the places of lines are kept to be shown."""
+        counter = self._counter(portion)
         if self.request.counting == "lines":
             lines: dict[int, list[Span]] = {}
-            match_lines(self.scanner.counter, portion, lines, wanted)
+            match_lines(counter, portion, lines, wanted)
             for file, spans in lines.items():
                 self._lines.setdefault(Place(number, file), []).extend(spans)
             return {file: len(spans) for file, spans in lines.items()}
         found: dict[int, int] = {}
-        match_runs(self.scanner.counter, portion, found, wanted)
+        match_runs(counter, portion, found, wanted)
         return found
+
+    def _counter(self, portion: Pieces) -> Counter:
+        """One for what of the pattern may stand there."""
+        alternatives = portion.alternatives if isinstance(portion, Stretch) else 0
+        if not alternatives:
+            return self.scanner.counter
+        known = self._counters.get(alternatives)
+        if known is None:
+            known = Counter(self.request.pattern, self.request.counting, alternatives)
+            self._counters[alternatives] = known
+        return known
 
     def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
         """Match all candidates of all segments."""
@@ -195,10 +241,28 @@ class IndexedScan:
             counts = np.bincount(places, counts, len(files)).astype(np.int64)
         if self.request.counting == "files":
             counts = self._view.snapshot.segments[number].status[files, 1]
-        self._table.add(number, files, counts)
+        self._table.add(np.full(len(files), number), files, counts)
+
+    def _add_few(self, rows: list[tuple[int, int, int]]) -> None:
+        """As `_add`: segment, file and count, where neighbours may be of one file."""
+        found: dict[Place, int] = {}
+        for number, file, count in rows:
+            place = Place(number, file)
+            found[place] = found.get(place, 0) + count
+        if self.request.counting == "files":
+            segments = self._view.snapshot.segments
+            found = {place: segments[place.segment].identity(place.file)[1] for place in found}
+        if found:
+            places, values = np.array([*found], np.int64).T, np.array([*found.values()], np.int64)
+            self._table.add(places[0], places[1], values)
 
     def _runs(self) -> Mapping[int, Runs]:
         """The candidates by segment, where lines are matched."""
+        return self._view.snapshot.ground.runs(self._pieces)
+
+    @cached_property
+    def _pieces(self) -> Numbers:
+        """The candidates that are asked for, where lines are matched."""
         ground, pieces = self._view.snapshot.ground, self._candidates.pieces
         owners = ground.owners[pieces]
         kept = self._overlay.in_scope[owners]
@@ -207,7 +271,8 @@ class IndexedScan:
             passed = np.zeros(ground.file_count, bool)
             passed[files[self._overlay.kept(files)]] = True
             kept = passed[owners]
-        return ground.runs(pieces[kept])
+        found: Numbers = pieces[kept]
+        return found
 
     def _texts(self) -> Mapping[int, Texts]:
         """The candidates by segment, where whole texts are matched."""
@@ -235,7 +300,7 @@ class IndexedScan:
                 for runs in self._runs_of(number, file):
                     match_runs(self.scanner.counter, runs, found, wanted)
             if found and self.request.counting == "files":
-                found = {file: int(segment.status[file, 1])}
+                found = {file: segment.identity(file)[1]}
             self._table.add_others([Found(shown, value) for value in found.values()])
 
     def _candidate_aliases(self) -> list[tuple[str, Place]]:
@@ -285,16 +350,16 @@ class IndexedScan:
     def _place(self, shown: str) -> Place | None:
         return self._table.place(shown) or self._overlay.alias(shown)
 
-    def _is_as_known(self, shown: str, known: list[int] | None) -> bool:
+    def _is_as_known(self, shown: str, known: Identity | None) -> bool:
         path = joined(self._root, shown)
         if known is None:
             place = self._overlay.alias(shown)
             if place is None:
                 return True  # it was found on disk
             segment = self._view.snapshot.segments[place.segment]
-            path, known = segment.name(place.file), segment.status[place.file].tolist()
+            path, known = segment.name(place.file), segment.identity(place.file)
         status = self._tracker.status(path)
-        return status is not None and [*identity(status)] == known
+        return status is not None and identity(status) == known
 
 
 def _stop(cancelled: Flag) -> None:

@@ -66,6 +66,8 @@ TYPES: Final[dict[str, Any]] = {
     "keys": np.uint32,
     "offsets": np.uint32,
 }
+_IDENTITY: Final = struct.Struct("=4q")
+"""A row of `status`, for those who ask for few: a row of an array takes five times as long."""
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
@@ -117,7 +119,7 @@ class Segment:
             raise Damaged(path, "the pack is damaged")
         self.marked: Numbers = np.flatnonzero(arrays["marks"])
         self.block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
-        self._trusted = np.zeros(self.pieces, bool)
+        self._trusted = bytearray(self.pieces)
         self._is_trusted = False
         self.release()  # checking has touched everything, and little of it is needed soon
 
@@ -166,6 +168,13 @@ class Segment:
         paths, starts = self.paths
         return [paths[a:b] for a, b in pairwise(starts)]
 
+    def identity(self, file: int) -> tuple[int, int, int, int]:
+        """What a file was: size, times, inode."""
+        size, modified, changed, inode = _IDENTITY.unpack_from(
+            self.buffer, self._sections["status"][0] + file * _IDENTITY.size
+        )
+        return size, modified, changed, inode
+
     def span(self, file: int) -> tuple[int, int]:
         """Where a file's text stands in `buffer`; its pieces are neighbours."""
         first, past = int(self.first[file]), int(self.first[file + 1])
@@ -192,6 +201,11 @@ class Segment:
             return first, first
         return first, first + (self.keys[np.minimum(first, len(self.keys) - 1)] == lows)
 
+    def posting(self, start: int, end: int) -> bytes:
+        """The bytes of one posting."""
+        base = self._sections["postings"][0]
+        return self.buffer[base + start : base + end]
+
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""
         keys = numbers(first, past)
@@ -207,22 +221,22 @@ class Segment:
 
     def check_all(self, firsts: Any, pasts: Any) -> None:
         """Make sure of several stretches of pieces."""
-        if self._is_trusted or self._trusted[numbers(firsts, pasts)].all():
+        if self._is_trusted:
             return
         for first, past in zip(firsts.tolist(), pasts.tolist(), strict=True):
             self.check(first, past)
-        self._is_trusted = bool(self._trusted.all())
+        self._is_trusted = self._trusted.find(0) < 0
 
     def check(self, piece: int, past: int) -> None:
         """Make sure that pieces of the pack are what was written; each is checked once."""
-        if self._is_trusted or self._trusted[piece:past].all():
+        if self._is_trusted or self._trusted.find(0, piece, past) < 0:
             return
         for at in range(piece, past):
             if not self._trusted[at]:
                 data = self._view[int(self.starts[at]) : int(self.ends[at])]
                 if zlib.crc32(data) != int(self.sums[at]):
                     raise Damaged(self.path, f"piece {at} is damaged")
-                self._trusted[at] = True
+                self._trusted[at] = 1
 
     def _header(self) -> dict[str, list[int]]:
         view = self._view

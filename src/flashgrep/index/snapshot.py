@@ -63,6 +63,11 @@ class Snapshot:
         """Which of all files, numbered through, stand for the disk."""
         return np.concatenate([np.zeros(0, bool), *self.alive])
 
+    @cached_property
+    def all_ranks(self) -> Any:
+        """The ranks of all files, numbered through."""
+        return np.concatenate([np.zeros(0, np.int64), *self.ranks])
+
     def find(self, name: str) -> Iterable[Place]:
         """Every place a name has in the segments, dead ones included."""
         key = walk_key("", name)

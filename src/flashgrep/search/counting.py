@@ -20,11 +20,12 @@ class TooLargeForMultiline(Exception):
 class Counter:
     """Counts one search's matches, the same way for small files, large ones and whole texts."""
 
-    def __init__(self, spec: PatternSpec, counting: Counting) -> None:
+    def __init__(self, spec: PatternSpec, counting: Counting, alternatives: int = 0) -> None:
+        """With `alternatives`, for text that can hold only those of them whose bits are set."""
         self.spec = spec
         self.counting = counting
         self.multiline = spec.multiline
-        self._lines = line_matcher(spec)
+        self._lines = line_matcher(spec).among(alternatives)
         self._text = TextMatcher(spec) if spec.multiline else None
         self.find = self._lines.find
         self.plain = self._lines.plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -111,7 +111,7 @@ class Excerpts:
         text = self._source(name)
         return [] if text is None else list(self._lines(text, first, last, request))
 
-    def _lines(self, text: Text, first: int, last: int, request: PageRequest) -> Iterator[Line]:
+    def _lines(self, text: Text, first: int, last: int, request: PageRequest) -> Iterable[Line]:
         if self._spec.multiline:
             return self._in_text(text.whole(), first, last, request)
         if request.only_matching:
@@ -131,15 +131,23 @@ class Excerpts:
                 counted = start
                 yield number, region, (start, stop)
 
-    def _matching(self, text: Text, first: int, last: int, budget: int) -> Iterator[Line]:
-        """Matching lines alone: they are shown as they are found."""
-        left = budget
-        for number, (buffer, _, _), (start, stop) in islice(self._walk(text), first, last):
-            line = self._text(buffer, start, stop, True)
-            yield number + 1, True, line
-            if budget and left < 0:
-                return  # one line more than fits: whoever shows them sees that it does not
-            left -= len(line)
+    def _matching(self, text: Text, first: int, last: int, budget: int) -> list[Line]:
+        """Matching lines alone, shown as they are found; in one loop, for pages of many."""
+        found: list[Line] = []
+        at, left = 0, budget
+        for number, region, lines in text.candidates():
+            buffer, counted, _ = region
+            for start, stop in self._matcher.lines(*region) if lines is None else lines:
+                at += 1
+                if at <= first:
+                    continue
+                number += _newlines(buffer, counted, start)
+                counted, line = start, self._text(buffer, start, stop, True)
+                found.append((number + 1, True, line))
+                if at >= last or (budget and left < 0):
+                    return found  # one line more than fits: whoever shows it sees that it does not
+                left -= len(line)
+        return found
 
     def _matches_only(self, text: Text, first: int, last: int) -> Iterator[Line]:
         at = 0
@@ -235,6 +243,8 @@ def _whole_matches(text: bytes, starts: list[int], spans: list[tuple[int, int]])
 
 
 def _newlines(buffer: Any, start: int, end: int) -> int:
+    if isinstance(buffer, bytes):
+        return buffer.count(b"\n", start, end)
     if hasattr(buffer, "count"):
         return int(buffer.count(b"\n", start, end))
     # A mapped region is one long line (see haystack): its newline is its last byte.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -70,6 +71,15 @@ class LineMatcher:
         A match behind the last newline, at `end`, stands on no line.
         """
 
+    def among(self, alternatives: int) -> LineMatcher:
+        """The matcher for text that can hold only those alternatives whose bits are set."""
+        chosen = [exact for at, exact in enumerate(self._exact) if alternatives >> at & 1]
+        if not chosen or len(chosen) == len(self._exact):
+            return self
+        other = copy(self)
+        other._exact = chosen
+        return other
+
     def find(self, buffer: Any, start: int, end: int) -> Span:
         """The first match in whole lines `start..end`, or NOTHING; it stays within its line."""
         if start >= end:
@@ -117,8 +127,12 @@ class LineMatcher:
     def lines(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
         """Start and end of each matching line of a region of whole lines."""
         if len(self._exact) > 1:
-            yield from self._lines_by_literals(buffer, start, end)
-            return
+            return self._lines_by_literals(buffer, start, end)
+        if self._exact:
+            return _lines_by_literal(self._exact[0], buffer, start, end)
+        return self._lines_by_find(buffer, start, end)
+
+    def _lines_by_find(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
         find, newline = self.find, buffer.find
         while start < end:
             first, last = find(buffer, start, end)
@@ -206,6 +220,14 @@ class LineMatcher:
                 if last > first:
                     yield start + first, start + last
                 at = last if last > first else _after_character(line, last)
+
+
+def _lines_by_literal(literal: _Literal, buffer: Any, start: int, end: int) -> Iterator[Span]:
+    """As `lines`, where the pattern is a literal: fewer calls."""
+    while (hit := literal.find(buffer, start, end)) >= 0:
+        line_end = buffer.find(b"\n", hit, end)
+        yield buffer.rfind(b"\n", start, hit) + 1 or start, line_end
+        start = line_end + 1
 
 
 def _count_plainly(match: Any, buffer: Any, start: int, end: int) -> int:
