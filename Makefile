@@ -9,6 +9,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# Every program a test starts would compile the sources anew, and every run the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test lint bench faults fuzz conformance clean
 
 run: $(READY)

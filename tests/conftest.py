@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 # A shell that starts a run in the background has it ignore Ctrl-C, and so would every program that
 # a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hundreds of tests start a program: each would compile the sources anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
