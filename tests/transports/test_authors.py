@@ -17,35 +17,45 @@ from flashgrep.kb.roles import Grant, Principal, Role
 from flashgrep.tools.caller import UNNAMED, Caller, author_name
 from tests.transports.clients import ERAS, Server, connect, join, serving
 
-NOTE = "kb://N.md"
+ONE = "One.md"
+SOCKETS = [("unix", ""), ("tcp", "server/")]
+NOTES = (ONE, *(f"{kind} {era}.md" for kind, _ in SOCKETS for era in ERAS))
+"""A note for each test, which is then the first to suggest something there."""
 
 
 def filled(path: Path) -> Path:
     Home.create(path)
     kb = KnowledgeBase(path)
-    kb.ask(lambda library: library.create("N.md", "hello world\n"))
+    kb.ask(lambda library: [library.create(note, "hello world\n") for note in NOTES])
     kb.close()
     return path
 
 
-async def suggests(session: ClientSession) -> str:
+async def suggests(session: ClientSession, note: str = ONE) -> str:
     """Suggest something; the author that the note tells, and the session was shown."""
-    await session.call_tool("read", {"path": NOTE})
-    edit = {"path": NOTE, "old_string": "world", "new_string": "earth"}
+    path = f"kb://{note}"
+    await session.call_tool("read", {"path": path})
+    edit = {"path": path, "old_string": "world", "new_string": "earth"}
     done = await session.call_tool("edit", edit)
     assert not done.is_error, done
-    (block,) = (await session.call_tool("read", {"path": NOTE})).content
+    (block,) = (await session.call_tool("read", {"path": path})).content
     assert isinstance(block, types.TextContent)
-    found = re.search(r"^- s_\w+ by (.*?), ", block.text, re.MULTILINE)
-    assert found, block.text
-    return found[1]
+    (author,) = re.findall(r"^- s_\w+ by (.*?), ", block.text, re.MULTILINE)
+    assert isinstance(author, str)
+    return author
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    (tmp_path / "work").mkdir()
-    kb = filled(tmp_path / "kb")
-    with serving(tmp_path / "work", ["--kb", str(kb), "--http-port", "none"]) as running:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the workspace and the notes of the server are."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def server(place: Path) -> Iterator[Server]:
+    (place / "work").mkdir()
+    kb = filled(place / "kb")
+    with serving(place / "work", ["--kb", str(kb), "--http-port", "none"]) as running:
         yield running
 
 
@@ -63,23 +73,24 @@ def test_on_stdio_it_is_the_clients_own_name(tmp_path: Path, era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize(("kind", "prefix"), [("unix", ""), ("tcp", "server/")])
+@pytest.mark.parametrize(("kind", "prefix"), SOCKETS)
 def test_on_a_socket_too_behind_the_name_of_the_token_where_one_is_shown(
     server: Server, kind: str, prefix: str, era: str
 ) -> None:
     async def main() -> str:
         async with join(server, kind, era=era, name="my editor") as session:
-            return await suggests(session)
+            return await suggests(session, f"{kind} {era}.md")
 
     assert anyio.run(main) == f"{prefix}my editor"
 
 
-def test_a_client_that_joins_a_daemon_keeps_its_name(server: Server, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("server")
+def test_a_client_that_joins_a_daemon_keeps_its_name(place: Path) -> None:
     """The daemon owns the notes: without joining it, this server could not have them."""
 
     async def main() -> str:
-        flags = ["--kb", str(tmp_path / "kb")]
-        async with connect("stdio", tmp_path / "work", flags) as session:
+        flags = ["--kb", str(place / "kb")]
+        async with connect("stdio", place / "work", flags) as session:
             return await suggests(session)
 
     assert anyio.run(main) == "tests"

@@ -101,13 +101,26 @@ def program(workdir: Path, *flags: str) -> Iterator[Program]:
 
 @pytest.fixture
 def workdir(tmp_path: Path) -> Path:
-    work = tmp_path / "work"
+    return _workspace(tmp_path)
+
+
+def _workspace(top: Path) -> Path:
+    work = top / "work"
     work.mkdir()
     (work / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     return work
 
 
 # ── with a real daemon ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A workspace whose daemon outlives every client it had, and then ends well."""
+    work = _workspace(tmp_path_factory.mktemp("served"))
+    with serving(work, NO_PORTS, ports=False) as server:
+        yield work
+        assert server.stop() == 0
 
 
 def _text(result: Any) -> str:
@@ -120,25 +133,24 @@ def _text(result: Any) -> str:
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.anyio
 async def test_two_clients_share_a_daemon_and_not_what_they_have_read(
-    workdir: Path, era: str
+    served: Path, era: str
 ) -> None:
-    with serving(workdir, NO_PORTS, ports=False) as server:
-        flags = ("--log-level", "debug")
-        async with (
-            connect("stdio", workdir, flags, era=era) as first,
-            connect("stdio", workdir, flags, era=era) as second,
-        ):
-            assert "two" in _text(await first.call_tool("read", {"file_path": "a.txt"}))
-            assert "has not been read" in await _edited(second)
-            assert "has not been read" not in await _edited(first)
-        log = (workdir.parent / "work-home" / "mcp.log").read_text(encoding="utf-8")
-        assert "joined the server" in log
-        assert server.stop() == 0
-    assert (workdir / "a.txt").read_text(encoding="utf-8") == "one\n2\n"
+    (served / era).write_text("one\ntwo\n", encoding="utf-8")
+    flags = ("--log-level", "debug")
+    async with (
+        connect("stdio", served, flags, era=era) as first,
+        connect("stdio", served, flags, era=era) as second,
+    ):
+        assert "two" in _text(await first.call_tool("read", {"file_path": era}))
+        assert "has not been read" in await _edited(second, era)
+        assert "has not been read" not in await _edited(first, era)
+    log = (served.parent / "work-home" / "mcp.log").read_text(encoding="utf-8")
+    assert "joined the server" in log
+    assert (served / era).read_text(encoding="utf-8") == "one\n2\n"
 
 
-async def _edited(session: ClientSession) -> str:
-    change = {"file_path": "a.txt", "old_string": "two", "new_string": "2"}
+async def _edited(session: ClientSession, name: str) -> str:
+    change = {"file_path": name, "old_string": "two", "new_string": "2"}
     return _text(await session.call_tool("edit", change))
 
 
@@ -147,8 +159,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def test_the_end_of_stdin_drains_the_answers_and_ends_well(workdir: Path) -> None:
-    with serving(workdir, NO_PORTS, ports=False), program(workdir) as client:
+def test_the_end_of_stdin_drains_the_answers_and_ends_well(served: Path) -> None:
+    with program(served) as client:
         client.wait_until_joined()
         client.send(request("initialize", 1, **HANDSHAKE), INITIALIZED)
         client.send(tool_call("view", "last", path="a.txt"))
@@ -157,13 +169,9 @@ def test_the_end_of_stdin_drains_the_answers_and_ends_well(workdir: Path) -> Non
     assert (status, [each["id"] for each in answers]) == (0, [1, "last"])
 
 
-def test_other_settings_mean_a_process_of_its_own(workdir: Path) -> None:
-    with (
-        serving(workdir, NO_PORTS, ports=False) as server,
-        program(workdir, "--deny-dir", "**/a.txt") as client,
-    ):
+def test_other_settings_mean_a_process_of_its_own(served: Path) -> None:
+    with program(served, "--deny-dir", "**/a.txt") as client:
         client.start()
-        server.stop(signal.SIGKILL)
         client.send(tool_call("view", 1, path="a.txt"))
         assert "denied" in client.receive()["result"]["content"][0]["text"]
         status, _ = client.end()
@@ -222,16 +230,16 @@ def test_a_daemon_that_ends_before_the_first_word_is_replaced_unnoticed(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_order(workdir: Path, number: int) -> None:
-    with serving(workdir, NO_PORTS, ports=False), program(workdir) as client:
+def test_a_signal_ends_it_in_order(served: Path, number: int) -> None:
+    with program(served) as client:
         client.wait_until_joined()
         client.start()
         client.process.send_signal(number)
         assert client.process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_a_client_that_reads_no_more_ends_it(workdir: Path) -> None:
-    with serving(workdir, NO_PORTS, ports=False), program(workdir) as client:
+def test_a_client_that_reads_no_more_ends_it(served: Path) -> None:
+    with program(served) as client:
         client.wait_until_joined()
         client.start()
         client.stdout.close()
