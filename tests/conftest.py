@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import hypothesis
+
 # A shell that starts a run in the background has it ignore Ctrl-C, and so would every program that
 # a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -12,3 +14,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Hundreds of tests start a program: each would compile the sources anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")

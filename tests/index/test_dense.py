@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flashgrep.index.dense import dense_literal
 from flashgrep.search.pattern import PatternSpec, matching_lines
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 300
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 150
 LITERALS = ["i", "if", "e", "_", "-", "a b", " ", "<=", "aa", "e-", "-e", "Zz9_"]
 LETTERS = [*"ife_-a b<=Zz9é@[", "\n", "\n"]
 

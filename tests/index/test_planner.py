@@ -23,7 +23,7 @@ from flashgrep.workspace.sniffing import is_text
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, owner, piece_text
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 120
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 60
 BLOCKS = st.sampled_from([1, 16, 64, 32 * 1024])
 RELAXED = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -28,7 +28,7 @@ from flashgrep.kb.critic import Kind
 from flashgrep.kb.views import View
 from tests.kb.marked import Note, anything, notes, texts
 
-CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 400
+CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
 VECTORS: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("critic_vectors.json").read_text(encoding="utf-8")
 )

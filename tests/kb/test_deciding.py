@@ -15,7 +15,7 @@ from flashgrep.kb.deciding import Action, Cut, decide, decide_all, undo
 from flashgrep.kb.splices import Splice
 from tests.kb.marked import Note, anything, note_of, notes
 
-CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 400
+CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
 
 DECISIONS = [
     ("see ⟦{--old--}⟧⟦{++new++}⟧!", "see new!", "see old!"),

@@ -11,7 +11,7 @@ from flashgrep.kb import critic
 from flashgrep.kb.linkindex import LinkIndex, NoteLinks
 from flashgrep.kb.links import links_of, parse
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 300
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 150
 
 
 def index_of(notes: dict[str, str]) -> LinkIndex:

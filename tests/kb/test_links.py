@@ -12,7 +12,7 @@ from flashgrep.kb import critic
 from flashgrep.kb.links import Change, Form, Link, links_of, parse
 from tests.kb.marked import LETTERS, TOKENS, TRAPS, Note, notes, texts
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 500
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 250
 
 WIKI, MARKDOWN, REFERENCE = Form.WIKI, Form.MARKDOWN, Form.REFERENCE
 

@@ -14,7 +14,7 @@ from flashgrep.kb.suggesting import Edit, Plan, suggest
 from flashgrep.kb.suggestion import digest
 from tests.kb.marked import Note, anything, carried_out, edits, notes, tame
 
-CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 500
+CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 250
 
 
 def expected(view: str, old: str, new: str, replace_all: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from flashgrep.search.request import Reach, ScanRequest
 from flashgrep.search.scanner import Scanner
 from flashgrep.workspace.scope import Scope
 from tests.search.strategies import patterns, texts
+
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 200
 
 
 def by_hand(
@@ -41,7 +44,7 @@ def by_hand(
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=CASES, deadline=None)
 @given(
     spec=st.one_of(patterns(), patterns(multiline=True)),
     data=texts(),

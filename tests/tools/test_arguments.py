@@ -7,6 +7,7 @@ parameter. A new parameter or tool is covered the moment its row exists.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.registry import Parameter, ToolSpec
 
+CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150
 TOOLS = all_tools()
 KEPT = "a line\nanother line\n"
 LARGEST = 2**53
@@ -392,7 +394,7 @@ JSON = st.recursive(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_no_arguments_at_all_raise_anything_but_a_refusal(shop: Workshop, data: Any) -> None:

@@ -21,7 +21,7 @@ from flashgrep.kb.suggesting import Edit
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import walk_key
 
-CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") else 120
+CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") else 60
 PREFIX = "kb://"
 
 

@@ -356,7 +356,7 @@ PATHS = ["/".join(parts) for depth in (1, 2, 3) for parts in product(NAMES, repe
 
 
 @settings(
-    max_examples=10_000 if HEAVY else 300,
+    max_examples=10_000 if HEAVY else 150,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],

@@ -257,7 +257,7 @@ def ignored_by_git(answer: tuple[bytes, int] | None, files: dict[bytes, bytes]) 
 
 
 @settings(
-    max_examples=6_000 if HEAVY else 300,
+    max_examples=6_000 if HEAVY else 150,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -293,7 +293,7 @@ def test_every_byte_falls_as_git_has_it(repository: Path, rule: str) -> None:
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
 
 
-@settings(max_examples=5_000 if HEAVY else 300, deadline=None, print_blob=True)
+@settings(max_examples=5_000 if HEAVY else 150, deadline=None, print_blob=True)
 @given(data=FILES, paths=st.lists(PATHS, min_size=1, max_size=6), directory=st.booleans())
 def test_the_fast_decision_is_the_last_matching_line(
     data: bytes, paths: list[bytes], directory: bool
@@ -303,7 +303,7 @@ def test_the_fast_decision_is_the_last_matching_line(
         assert rules.decide(path, directory) == decide_line_by_line(rules, path, directory)
 
 
-@settings(max_examples=5_000 if HEAVY else 300, deadline=None, print_blob=True)
+@settings(max_examples=5_000 if HEAVY else 150, deadline=None, print_blob=True)
 @given(data=FILES, parent=st.just(b"") | PATHS, names=st.lists(NAMES, unique=True, max_size=8))
 def test_untouched_entries_are_those_no_line_speaks_about(
     data: bytes, parent: bytes, names: list[bytes]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep.workspace.textfile import decode, display
 
-EXAMPLES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 300
+EXAMPLES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150
 WIDE = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-32-le": b"\xff\xfe\0\0"}
 WIDE["utf-32-be"] = b"\0\0\xfe\xff"
 
