@@ -142,6 +142,41 @@ def test_a_note_is_kept_as_it_was_before_it_changes_again(desk: Desk) -> None:
         desk.library.text_at(note, 2)
 
 
+def test_an_old_version_that_was_kept_a_moment_ago_is_the_last_one_kept(desk: Desk) -> None:
+    note = desk.library.create("a.md", "one", "ann").id
+    for time, word in ((DAY, " two"), (DAY + 1_000, " three"), (DAY + 11 * MINUTE, " four")):
+        desk.time = START + time
+        append(desk.library, note, word, "bob")
+    assert sequences(desk, note) == [4, 3, 1]
+    assert desk.text(note) == "one two three four"
+
+
+def test_a_change_and_the_version_before_it_are_durable_together(desk: Desk) -> None:
+    note = desk.library.create("a.md", "one").id
+    commits: list[str] = []
+    desk.database._connection.set_trace_callback(
+        lambda statement: commits.append(statement) if statement == "COMMIT" else None
+    )
+    desk.library.receive(note, [Peer(desk.library, note).type(" two")])
+    assert commits == ["COMMIT"]
+    assert sequences(desk, note) == [2, 1]
+    assert desk.text(note) == "one two"
+
+
+def test_a_change_that_is_refused_keeps_no_version(desk: Desk) -> None:
+    note = desk.library.create("a.md", "one").id
+
+    def refuse(_: str, __: object) -> None:
+        raise NotFound("this word")
+
+    with pytest.raises(NotFound, match="this word"):
+        desk.library.amend(note, refuse)
+    assert desk.journal.snapshots(note) == []
+    append(desk.library, note, " two")
+    assert sequences(desk, note) == [2, 1]
+    assert desk.text(note) == "one two"
+
+
 def test_going_back_is_one_more_change(desk: Desk) -> None:
     note = desk.library.create("a.md", "one\ntwo\nthree\n").id
     desk.library.compact(note)

@@ -182,17 +182,17 @@ def test_a_subscriber_may_write(journal: Journal) -> None:
 
 def test_a_snapshot_is_kept_beside_the_records(journal: Journal) -> None:
     records = write(journal, "a", 5)
-    journal.add_snapshot(snapshot("a", 2))
-    journal.add_snapshot(snapshot("a", 4))
+    journal.add_snapshot(snapshot("a", 2), 2000)
+    journal.add_snapshot(snapshot("a", 4), 2000)
     assert journal.read("a") == records
     assert journal.snapshot("a", 4) == snapshot("a", 4)
     assert journal.snapshots("a") == [Dated(4, "ann", 1004), Dated(2, "ann", 1002)]
-    assert journal.head("a") == Head(5, "ann", 1004, 4, 1004, loose_bytes=2)
+    assert journal.head("a") == Head(5, "ann", 1004, 4, 2000, loose_bytes=2)
 
 
 def test_a_trimmed_note_is_read_from_its_snapshot_on(journal: Journal) -> None:
     records = write(journal, "a", 5)
-    journal.add_snapshot(snapshot("a", 3))
+    journal.add_snapshot(snapshot("a", 3), 2000)
     journal.trim("a", 3)
     assert journal.read("a", 3) == records[3:]
     (later,) = write(journal, "a", 1, start=5)
@@ -217,17 +217,17 @@ def test_a_snapshot_that_is_not_there_is_no_empty_note(journal: Journal) -> None
 def test_the_newest_two_snapshots_stay(journal: Journal) -> None:
     write(journal, "a", 5)
     for sequence in (1, 2, 3, 4):
-        journal.add_snapshot(snapshot("a", sequence))
+        journal.add_snapshot(snapshot("a", sequence), 2000)
     journal.drop_snapshots("a", [1, 3, 4])
     assert [kept.sequence for kept in journal.snapshots("a")] == [4, 3, 2]
 
 
 def test_what_is_set_aside_is_kept_and_the_note_begins_anew(journal: Journal) -> None:
     write(journal, "a", 3)
-    journal.add_snapshot(snapshot("a", 2))
+    journal.add_snapshot(snapshot("a", 2), 2000)
     journal.set_aside("a", "a.old")
     assert journal.head("a") is None
-    assert journal.head("a.old") == Head(3, "ann", 1002, 2, 1002, loose_bytes=2)
+    assert journal.head("a.old") == Head(3, "ann", 1002, 2, 2000, loose_bytes=2)
     assert [record.sequence for record in write(journal, "a", 2)] == [1, 2]
 
 
@@ -266,7 +266,7 @@ def test_damage_is_told_with_the_note_and_never_read_as_empty(
 def test_a_damaged_snapshot_is_told(database: Database, harm: str) -> None:
     journal = SqliteJournal(database)
     write(journal, "a", 3)
-    journal.add_snapshot(snapshot("a", 2))
+    journal.add_snapshot(snapshot("a", 2), 2000)
     database.execute("UPDATE snapshots SET " + harm)  # noqa: S608
     with pytest.raises(Damaged, match="note a is damaged: snapshot 2"):
         journal.snapshot("a", 2)

@@ -87,7 +87,7 @@ def compact(journal: Journal, live: Note, now: int) -> None:
         live.id, head.sequence, stored.whole(), stored.state(), head.author, head.time
     )
     with journal.transaction():
-        journal.add_snapshot(snapshot)
+        journal.add_snapshot(snapshot, now)
         again = Note.load(live.id, journal.snapshot(live.id, snapshot.sequence), [])
         if not is_same(again, stored):
             raise Damaged(live.id, "a snapshot of it does not give the same note")

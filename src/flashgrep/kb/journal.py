@@ -91,6 +91,7 @@ class Head:
     snapshot: int = 0
     """Sequence of the newest snapshot; 0 where there is none."""
     snapshot_time: int = 0
+    """When it was taken, which may be long after the record."""
     loose_bytes: int = 0
     """Size of the records after the newest snapshot."""
 
@@ -135,8 +136,8 @@ class Journal(Protocol):
         """One snapshot; `Damaged` where it is missing or not as written."""
         ...
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot of a sequence that has a record."""
+    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
+        """Keep a snapshot of a sequence that has a record; `taken` is the time now."""
         ...
 
     def trim(self, note: str, through: int) -> None:

@@ -189,21 +189,20 @@ class Library:
 
         Nobody else comes between the two. The plan only looks; to refuse, it raises.
         """
-        live = self._changeable(note)
-        with self._shelf.trusted(note):
-            change = plan(live.text.checked(), live.records())
-        if change is not None and (change.splices or change.records):
-            with self._shelf.undone(note):
-                live.amend(change)
-                self._append(live, author, origin)
+        with self._changing(note) as live:
+            with self._shelf.trusted(note):
+                change = plan(live.text.checked(), live.records())
+            if change is not None and (change.splices or change.records):
+                with self._shelf.undone(note):
+                    live.amend(change)
+                    self._append(live, author, origin)
         return self.read(note)
 
     def receive(
         self, note: str, updates: Sequence[bytes], author: str = "", origin: object = None
     ) -> Received:
         """Take updates of a peer; on return they are durable, but for those that wait."""
-        live = self._changeable(note)
-        with self._shelf.undone(note):
+        with self._changing(note) as live, self._shelf.undone(note):
             is_repaired = live.receive(updates)
             self._append(live, author, None if is_repaired else origin)
         if live.waiting_bytes > limits.PENDING_BYTES:
@@ -311,13 +310,16 @@ class Library:
 
     def compact(self, note: str) -> None:
         """Take a snapshot; where it cannot be proved, nothing is changed and that is logged."""
+        self._snapshot(note)
+        self._take_head(note)
+
+    def _snapshot(self, note: str) -> None:
         live = self._loaded(note)
         try:
             compacting.compact(self._journal, live, self._now())
         except Damaged as error:
             log.error("no snapshot: %s", error)
             self._shelf.drop(note)
-        self._take_head(note)
 
     # ── loading and committing ──────────────────────────────────────────────────────────────────
 
@@ -329,14 +331,22 @@ class Library:
             self.published.pop(note, None)
             raise
 
-    def _changeable(self, note: str) -> Note:
-        """A note that is about to change; kept as it is where the last one kept is old."""
+    @contextmanager
+    def _changing(self, note: str) -> Iterator[Note]:
+        """A note for a block that changes it; kept as it is where the last one kept is old.
+
+        Both become durable together, which takes one wait for the disk and not two. The new head
+        is taken when the change is told; a snapshot without a change is found by the next one.
+        """
         if self._catalogue.entry(note).path is None:
             raise NotFound(f"note {note} is in the trash; move it back first")
         head = self._heads.get(note)
-        if head and compacting.is_dated(head, self._now()):
-            self.compact(note)
-        return self._loaded(note)
+        if not head or not compacting.is_dated(head, self._now()):
+            yield self._loaded(note)
+            return
+        with self.together():
+            self._snapshot(note)
+            yield self._loaded(note)
 
     def _seed(
         self, note: str, text: str, author: str, records: Mapping[str, Beside] | None = None

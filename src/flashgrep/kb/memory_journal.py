@@ -84,17 +84,15 @@ class MemoryJournal:
         except KeyError:
             raise Damaged(note, f"there is no snapshot {sequence}") from None
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
         history = self._notes[snapshot.note]
         with self.transaction():
             history.snapshots[snapshot.sequence] = snapshot
-            newest = history.snapshots[max(history.snapshots)]
-            later = (one for one in history.records if one.sequence > newest.sequence)
+            newest = max(history.snapshots)
+            later = (one for one in history.records if one.sequence > newest)
             loose = sum(len(record.update) for record in later)
             head = history.head
-            history.head = Head(
-                head.sequence, head.author, head.time, newest.sequence, newest.time, loose
-            )
+            history.head = Head(head.sequence, head.author, head.time, newest, taken, loose)
 
     def trim(self, note: str, through: int) -> None:
         history = self._notes[note]

@@ -176,12 +176,13 @@ class SqliteJournal:
             raise Damaged(note, f"snapshot {sequence} cannot be unpacked") from None
         return self._checked(Snapshot(name, number, content, state, author, time), stored)
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
         with self._database.transaction():
             self._insert("snapshots", snapshot, zlib.compress(snapshot.update, 1))
             self._database.execute(
-                "UPDATE heads SET (snapshot, snapshot_time) = (SELECT sequence, time FROM snapshots"
-                " WHERE note = heads.note ORDER BY sequence DESC LIMIT 1) WHERE note = ?",
+                "UPDATE heads SET snapshot = max(snapshot, ?), snapshot_time = ? WHERE note = ?",
+                snapshot.sequence,
+                taken,
                 snapshot.note,
             )
             self._database.execute(
