@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep.index.dense import DenseLiteral, dense_literal
-from flashgrep.index.segment import Numbers, Segment, numbers
+from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.matcher import Span
 from flashgrep.search.pattern import UNANCHORED
@@ -65,6 +65,11 @@ class Runs:
         for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
             yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
 
+    @property
+    def columns(self) -> Columns:
+        """Those of the segment, for a loop over many."""
+        return self.segment.lists
+
     def checked(self) -> Iterable[tuple[int, int]]:
         """First piece and one past the last of each stretch; they are what was written."""
         self.segment.check_all(self.firsts, self.pasts)
@@ -85,8 +90,13 @@ class Stretch(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes."""
-        starts = self.segment.lists[0]
+        starts = self.columns[0]
         return starts[self.past] - starts[self.first]
+
+    @property
+    def columns(self) -> Columns:
+        """Those of the segment, for a loop over few."""
+        return self.segment.columns
 
     def checked(self) -> Iterable[tuple[int, int]]:
         """As that of `Runs`."""
@@ -181,7 +191,7 @@ def _in_portions(runs: Runs) -> Iterator[tuple[int, int]]:
 def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:
     """Find the matching lines of the files in some stretches, until `wanted` if that is not 0."""
     segment = work.segment
-    buffer, (starts, owners, _) = segment.buffer, segment.lists
+    buffer, (starts, owners, _) = segment.buffer, work.columns
     left = wanted or -1
     for first, past in work.checked():
         for line in counter.lines(buffer, starts[first], starts[past]):
@@ -199,7 +209,7 @@ def match_runs(counter: Counter, work: Pieces, found: dict[int, int], wanted: in
         return
     segment = work.segment
     find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
-    buffer, starts, owners, ends = segment.buffer, *segment.lists
+    buffer, starts, owners, ends = segment.buffer, *work.columns
     total = 0
     for first_piece, past in work.checked():
         at, end = starts[first_piece], starts[past]
@@ -224,7 +234,7 @@ def match_runs(counter: Counter, work: Pieces, found: dict[int, int], wanted: in
 def _match_plainly(match: Any, work: Pieces, found: dict[int, int]) -> None:
     """As `match_runs`, for files alone: fewer calls, for patterns that half a tree holds."""
     segment = work.segment
-    buffer, starts, owners, ends = segment.buffer, *segment.lists
+    buffer, starts, owners, ends = segment.buffer, *work.columns
     for first_piece, past in work.checked():
         at, end = starts[first_piece], starts[past]
         while at < end:

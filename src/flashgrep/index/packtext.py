@@ -36,7 +36,7 @@ class PackText:
             for piece in self._candidate_pieces():
                 yield *self._region(piece), None
             return
-        starts, lines = self._segment.lists[0], self._lines
+        starts, lines = self._segment.columns[0], self._lines
         first, past = self._pieces
         at = 0
         while at < len(lines):
@@ -51,7 +51,7 @@ class PackText:
             yield self._region(piece)
 
     def _region(self, piece: int) -> tuple[int, Region]:
-        segment, starts = self._segment, self._segment.lists[0]
+        segment, starts = self._segment, self._segment.columns[0]
         segment.check(piece, piece + 1)
         data = segment.buffer[starts[piece] : starts[piece + 1]]
         return int(segment.lines[piece]), (data, 0, len(data))

@@ -33,6 +33,7 @@ import mmap
 import os
 import struct
 import zlib
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -70,6 +71,7 @@ _IDENTITY: Final = struct.Struct("=4q")
 """A row of `status`, for those who ask for few: a row of an array takes five times as long."""
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
+Columns = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 class Damaged(Exception):
@@ -124,14 +126,19 @@ class Segment:
         self.release()  # checking has touched everything, and little of it is needed soon
 
     @cached_property
-    def lists(self) -> tuple[list[int], list[int], list[int]]:
+    def columns(self) -> Columns:
         """Where pieces start (and the last ends), the file of each, and where files end.
 
-        As lists: a loop over files asks for single numbers, which arrays are slow at.
+        For loops, which ask for single numbers: arrays are slow at that.
         """
-        starts = [*self.starts.tolist(), *self.ends[-1:].tolist()] or [0]
-        past = self.first[1:].astype(np.int64)
-        return starts, self.owners.tolist(), [starts[piece] for piece in past.tolist()]
+        starts = np.append(self.starts, self.ends[-1:]) if self.pieces else np.zeros(1, np.int64)
+        return starts.data, self.owners.data, starts[self.first[1:]].data
+
+    @cached_property
+    def lists(self) -> Columns:
+        """The same as lists: three times as fast, but a new process would wait for them."""
+        starts, owners, ends = self.columns
+        return list(starts), list(owners), list(ends)
 
     @cached_property
     def octets(self) -> Any:
