@@ -217,6 +217,9 @@ arrays, would take as long."""
 INDEX_PORTION_BYTES: Final = 4 * MIB
 """Candidate text that is matched before a cancel is looked for."""
 
+INDEX_PROBE_BYTES: Final = 128 * KIB
+"""Candidate text that is matched first, to see how much of it matches and how long that takes."""
+
 INDEX_SHARED_BYTES: Final = 2 * MIB
 INDEX_SHARED_SECONDS: Final = 4e-3
 """Candidate text is shared out among processes if it is more than this and takes longer than that:

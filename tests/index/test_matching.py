@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.matching import Runs, Texts, match_each, match_lines, matched
@@ -246,6 +246,23 @@ def test_stretches_come_in_portions_of_about_a_size(
     assert runs.size == sum(len(piece_text(segment, piece)) for piece in pieces_of(runs))
     each = [part.size for part in runs.portions(1)]
     assert all(0 < part.size <= size + max(each) for part in portions)
+
+
+@settings(max_examples=80, deadline=None)
+@given(SIZES, st.integers(1, 40), CUTS, CUTS)
+def test_a_cut_takes_a_few_pieces_and_leaves_the_others(
+    quick: Path, sizes: list[int], size: int, taken: list[bool], cuts: list[bool]
+) -> None:
+    segment = segment_of(quick, [lines_of_length(length) for length in sizes], 8)
+    runs = stretches(segment, taken, cuts)
+    assume(len(runs.firsts))
+    middle = len(runs.firsts) // 2
+    part, rest = runs.cut(size)
+    assert sorted(pieces_of(part) + pieces_of(rest)) == pieces_of(runs)
+    assert pieces_of(part)[0] == runs.firsts[middle]
+    lengths = [len(piece_text(segment, piece)) for piece in pieces_of(part)]
+    assert sum(lengths[:-1]) < size
+    assert sum(lengths) >= size or pieces_of(part)[-1] + 1 == runs.pasts[middle]
 
 
 # ── trust ───────────────────────────────────────────────────────────────────────────────────────

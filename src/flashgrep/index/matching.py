@@ -65,6 +65,17 @@ class Runs:
         for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
             yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
 
+    def cut(self, size: int) -> tuple[Runs, Runs]:
+        """Pieces from the middle, of about `size` bytes, and the rest, which may be none."""
+        middle = len(self.firsts) // 2
+        first, past = int(self.firsts[middle]), int(self.pasts[middle])
+        at = int(self.segment.ends.searchsorted(self.segment.starts[first] + size)) + 1
+        taken = Runs(self.segment, np.array([first]), np.array([min(at, past)]))
+        firsts = self.firsts.copy()
+        firsts[middle] = at
+        left = firsts < self.pasts
+        return taken, Runs(self.segment, firsts[left], self.pasts[left])
+
     @property
     def columns(self) -> Columns:
         """Those of the segment, for a loop over many."""

@@ -199,6 +199,8 @@ class IndexedScan:
         for number in order:
             if number in candidates:
                 portions: list[Work] = [*candidates[number].portions(limits.INDEX_PORTION_BYTES)]
+                if not work:
+                    portions[:1] = _with_probe(portions[0])
                 work += portions
                 numbers += [number] * len(portions)
         hits: dict[int, list[Hits]] = {}
@@ -360,6 +362,13 @@ class IndexedScan:
             path, known = segment.name(place.file), segment.identity(place.file)
         status = self._tracker.status(path)
         return status is not None and identity(status) == known
+
+
+def _with_probe(work: Work) -> list[Work]:
+    """The same in two: a little first, which shows the best way for all that is left."""
+    if isinstance(work, Texts):
+        return [work]
+    return [part for part in work.cut(limits.INDEX_PROBE_BYTES) if part.size]
 
 
 def _stop(cancelled: Flag) -> None:
