@@ -9,16 +9,17 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
 import pytest
-from tests.transports.clients import connect
+from mcp import ClientSession
+from tests.transports.clients import connect, join, serving
 
-WAYS = [
-    ("stdio", "legacy"),
+SERVED = [
     ("http", "legacy"),
     ("http", "modern"),
     ("tcp", "legacy"),
@@ -136,8 +137,11 @@ WRITES: list[Call] = [
 
 
 def _make(workdir: Path) -> None:
-    """The same tree each time, times included."""
-    shutil.rmtree(workdir, ignore_errors=True)
+    """The same tree each time, times included; a server keeps its own directory."""
+    workdir.mkdir(exist_ok=True)
+    for entry in workdir.iterdir():
+        if entry.name != ".flashgrep":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     for number, (name, data) in enumerate(FILES.items()):
         path = workdir / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,9 +157,8 @@ def _files(workdir: Path) -> dict[str, bytes]:
     }
 
 
-async def _answers(kind: str, era: str, workdir: Path) -> list[Any]:
-    flags = ["--allow-dir", str(workdir), "--deny-dir", "**/denied"]
-    async with connect(kind, workdir, flags, era=era) as session:
+async def _answers(opened: AbstractAsyncContextManager[ClientSession]) -> list[Any]:
+    async with opened as session:
         answers = []
         for tool, given in READS + WRITES:
             asked = types.CallToolRequestParams(name=tool, arguments=given)
@@ -179,18 +182,18 @@ def test_every_tool_answers_alike_on_every_transport(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     workdir = tmp_path_factory.mktemp("t") / "ws"
-    answers: dict[tuple[str, str], list[Any]] = {}
-    files: dict[tuple[str, str], dict[str, bytes]] = {}
-    for kind, era in WAYS:
-        _make(workdir)
-        answers[kind, era] = anyio.run(_answers, kind, era, workdir)
-        files[kind, era] = _files(workdir)
-    first = WAYS[0]
-    for way in WAYS[1:]:
-        for ours, theirs in zip(answers[first], answers[way], strict=True):
-            assert theirs == ours, way
-        assert files[way] == files[first], way
-    _check_script(answers[first], files[first])
+    flags = ["--allow-dir", str(workdir), "--deny-dir", "**/denied"]
+    _make(workdir)
+    answers = anyio.run(_answers, connect("stdio", workdir, flags))
+    files = _files(workdir)
+    _check_script(answers, files)
+    with serving(workdir, flags) as server:
+        for kind, era in SERVED:
+            _make(workdir)
+            told = anyio.run(_answers, join(server, kind, era))
+            for ours, theirs in zip(answers, told, strict=True):
+                assert theirs == ours, (kind, era)
+            assert _files(workdir) == files, (kind, era)
 
 
 def _check_script(answers: list[Any], files: dict[str, bytes]) -> None:

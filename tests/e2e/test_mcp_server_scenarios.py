@@ -49,6 +49,26 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everywhere]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def skilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Everywhere, Path]]:
+    """Servers with a skill file of their own, and the place for it."""
+    top = tmp_path_factory.mktemp("m")
+    work, skill = top / "ws", top / "skill.md"
+    work.mkdir()
+    with everywhere(work, ["--skill-file", str(skill)]) as running:
+        yield running, skill
+
+
+@pytest.fixture(scope="module")
+def fewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everywhere]:
+    """Servers without two names of a tool, and without an index."""
+    work = tmp_path_factory.mktemp("m").resolve() / "ws"
+    work.mkdir()
+    flags = ["--disable-tools", "fgrep-boot,bootstrap_skill", "--no-index"]
+    with everywhere(work, flags) as running:
+        yield running
+
+
 @pytest.fixture
 def ws(servers: Everywhere) -> Workspace:
     """The workspace, empty but for the server's own directory."""
@@ -331,18 +351,17 @@ def call_every_method(servers: Everywhere, ws: Workspace) -> dict[str, Any]:
 
 
 @scenario("Skill file load failure returns typed error")
-def test_skill_file_load_failure_returns_typed_error(tmp_path: Path) -> None:
-    work, skill = tmp_path / "ws", tmp_path / "skill.md"
-    work.mkdir()
-    with everywhere(work, ["--skill-file", str(skill)]) as servers:
-        for code in ("skill_not_found", "skill_unreadable"):
-            for name in ALIASES:
-                error = servers.refuse(name, code)
-                assert str(skill) in error["message"]
-                assert "--skill-file" in error["message"]
-            skill.write_bytes(b"\xff\xfe no text")
-        skill.write_text("# Mended\n")
-        assert servers.ask("bootstrap_skill", force=True)["skill_markdown"] == "# Mended\n"
+def test_skill_file_load_failure_returns_typed_error(skilled: tuple[Everywhere, Path]) -> None:
+    servers, skill = skilled
+    skill.unlink(missing_ok=True)
+    for code in ("skill_not_found", "skill_unreadable"):
+        for name in ALIASES:
+            error = servers.refuse(name, code)
+            assert str(skill) in error["message"]
+            assert "--skill-file" in error["message"]
+        skill.write_bytes(b"\xff\xfe no text")
+    skill.write_text("# Mended\n")
+    assert servers.ask("bootstrap_skill", force=True)["skill_markdown"] == "# Mended\n"
 
 
 # ── consistency ─────────────────────────────────────────────────────────────────────────────────
@@ -385,32 +404,29 @@ def test_existing_core_methods_keep_consistent_behavior(servers: Everywhere, ws:
 
 
 @scenario("Bootstrap logic is centralized")
-def test_bootstrap_logic_is_centralized(tmp_path: Path) -> None:
+def test_bootstrap_logic_is_centralized(skilled: tuple[Everywhere, Path]) -> None:
     """A change of what is shared shows on every way at once, and each connection has its state."""
-    work, skill = tmp_path / "ws", tmp_path / "skill.md"
-    work.mkdir()
-    with everywhere(work, ["--skill-file", str(skill)]) as servers:
-        for version in ("1.1", "1.2"):
-            skill.write_text(f"---\nversion: {version}\n---\n# Guide\n\n## A\n\n## B\n")
-            first = servers.ask("fgrep-boot")
-            assert (first["status"], first["skill"]["version"]) == ("injected", version)
-            assert servers.ask("bootstrap_skill")["status"] == "already_injected"
-            assert servers.ask("flashgrep_init", force=True) == first
-            short = servers.ask("flashgrep-init", compact=True, force=True)
-            assert short["skill_markdown"] == "# Guide\n\n## A\n"
-        servers.connect()
-        assert servers.one("stdio", "bootstrap_skill")["result"]["status"] == "already_injected"
-        for way in (*TOOLS[1:], *DIRECT):
-            assert servers.one(way, "bootstrap_skill")["result"]["status"] == "injected", way
+    servers, skill = skilled
+    for version in ("1.1", "1.2"):
+        skill.write_text(f"---\nversion: {version}\n---\n# Guide\n\n## A\n\n## B\n")
+        first = servers.ask("fgrep-boot")
+        assert (first["status"], first["skill"]["version"]) == ("injected", version)
+        assert servers.ask("bootstrap_skill")["status"] == "already_injected"
+        assert servers.ask("flashgrep_init", force=True) == first
+        short = servers.ask("flashgrep-init", compact=True, force=True)
+        assert short["skill_markdown"] == "# Guide\n\n## A\n"
+    servers.connect()
+    assert servers.one("stdio", "bootstrap_skill")["result"]["status"] == "already_injected"
+    for way in (*TOOLS[1:], *DIRECT):
+        assert servers.one(way, "bootstrap_skill")["result"]["status"] == "injected", way
 
 
 @scenario("Tool definition aliases remain synchronized")
-def test_tool_definition_aliases_remain_synchronized(servers: Everywhere, tmp_path: Path) -> None:
+def test_tool_definition_aliases_remain_synchronized(
+    servers: Everywhere, fewer: Everywhere
+) -> None:
     check_aliases(servers, ALIASES)
-    work = tmp_path / "ws"
-    work.mkdir()
-    with everywhere(work, ["--disable-tools", "fgrep-boot,bootstrap_skill"]) as fewer:
-        check_aliases(fewer, ("flashgrep-init", "flashgrep_init", "fgrep_boot"))
+    check_aliases(fewer, ("flashgrep-init", "flashgrep_init", "fgrep_boot"))
 
 
 def check_aliases(servers: Everywhere, names: tuple[str, ...]) -> None:
@@ -496,26 +512,25 @@ def test_invalid_option_combinations_return_structured_errors(
 
 
 @scenario("Early pruning with excludes and depth")
-def test_early_pruning_with_excludes_and_depth(tmp_path: Path) -> None:
+def test_early_pruning_with_excludes_and_depth(fewer: Everywhere) -> None:
     """The kernel tells which directories were opened; an index would open them besides."""
-    work = tmp_path / "ws"
+    work = fewer.workdir
     for name in ("kept/a.py", "left/b.py", "kept/deep/c.py"):
         path = work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x\n")
-    with everywhere(work, ["--no-index"]) as servers:
-        for way in WAYS:
-            for given in (
-                {"pattern": "**/*.py", "exclude": ["left", "deep"]},
-                {"pattern": "**/*.py", "exclude": ["left"], "max_depth": 1},
-                {"pattern": "kept/*.py"},
-            ):
-                with opens_of(work / "kept", work / "left", work / "kept" / "deep") as opened:
-                    servers.one(way, "glob", **given)
-                assert set(opened) == {"kept"}, (way, given)
+    for way in WAYS:
+        for given in (
+            {"pattern": "**/*.py", "exclude": ["left", "deep"]},
+            {"pattern": "**/*.py", "exclude": ["left"], "max_depth": 1},
+            {"pattern": "kept/*.py"},
+        ):
             with opens_of(work / "kept", work / "left", work / "kept" / "deep") as opened:
-                servers.one(way, "glob", pattern="**/*.py")
-            assert set(opened) == {"kept", "left", "deep"}
+                fewer.one(way, "glob", **given)
+            assert set(opened) == {"kept"}, (way, given)
+        with opens_of(work / "kept", work / "left", work / "kept" / "deep") as opened:
+            fewer.one(way, "glob", pattern="**/*.py")
+        assert set(opened) == {"kept", "left", "deep"}
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def outlive(place: Path, kills: int, seed: str) -> Counter[str]:
     chance = Random(seed)
     agents, peers = writers(seed)
     working = [*agents, *peers]
-    flags = ("--token", TOKEN, "--no-index", "--socket", str(place / "agents.sock"))
+    flags = ("--token", TOKEN, "--socket", str(place / "agents.sock"))
     notes = dict.fromkeys(NOTES, text_at_start())
     for number in range(kills):
         with served(place, None if number else notes, flags=flags) as server:

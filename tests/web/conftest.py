@@ -1,4 +1,4 @@
-"""One server for the tests of a file; each test has notes of its own."""
+"""One server for all tests; each has notes of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.web.served import Served, served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(tmp_path_factory.mktemp("web"), {}) as running:
         yield running

@@ -98,7 +98,7 @@ def served(
     workdir.mkdir(exist_ok=True)
     if notes is not None:
         make(home, notes, edits)
-    every = ["--kb", str(home), "--tcp-port", "none", "--socket", "none", *flags]
+    every = ["--kb", str(home), "--no-index", "--tcp-port", "none", "--socket", "none", *flags]
     with serving(workdir, ["--http-port", "auto", *every], ports=False) as server:
         base = f"http://127.0.0.1:{server.http}"
         with httpx2.Client(base_url=base, timeout=PATIENCE_SECONDS, trust_env=False) as client:

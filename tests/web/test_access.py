@@ -18,7 +18,7 @@ ROLES = [None, *Role]
 """None: a token for another folder."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def secrets(server: Served) -> dict[Role | None, str]:
     made: dict[Role | None, str] = {role: server.token(role.shown, role) for role in Role}
     return made | {None: server.token("elsewhere", Role.ADMIN, "Elsewhere")}

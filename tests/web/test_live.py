@@ -250,7 +250,7 @@ def test_one_who_suggests_does_not_write_past_the_suggestions(server: Served, no
 def test_a_token_for_another_folder_is_4403_whether_or_not_the_note_is_there(
     server: Served, note: Note
 ) -> None:
-    secret = server.token("elsewhere", Role.WRITE, "Elsewhere")
+    secret = server.token("outsider", Role.WRITE, "Elsewhere")
     for path in (note("text"), "Nowhere.md"):
         with server.live(path, secret) as peer:
             assert peer.closed() == 4403
