@@ -51,11 +51,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everywhere]:
 
 @pytest.fixture(scope="module")
 def skilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Everywhere, Path]]:
-    """Servers with a skill file of their own, and the place for it."""
+    """Servers with a skill file of their own, and the place for it; they search nothing."""
     top = tmp_path_factory.mktemp("m")
     work, skill = top / "ws", top / "skill.md"
     work.mkdir()
-    with everywhere(work, ["--skill-file", str(skill)]) as running:
+    with everywhere(work, ["--skill-file", str(skill), "--no-index"]) as running:
         yield running, skill
 
 
@@ -133,7 +133,7 @@ def test_tcp_transport(tmp_path: Path) -> None:
     work = tmp_path / "ws"
     work.mkdir()
     assert DEFAULT_TCP_PORT == 7777
-    with serving(work, ["--http-port", "none"], ports=False) as server:
+    with serving(work, ["--http-port", "none", "--no-index"], ports=False) as server:
         if server.tcp is None:
             assert "7777" in server.log.read_text(encoding="utf-8")
             return

@@ -63,12 +63,12 @@ def test_a_kill_during_overwrites_tears_nothing_and_leaves_nothing(tmp_path: Pat
     kills = 0
     while kills < KILLS or (not books.hit and kills < 5 * KILLS):
         kills += 1
-        with victim(tmp_path) as server:
+        with victim(tmp_path, ["--no-index"]) as server:
             _check(ws, recovery, books)
             killer = Killer(server.process, recovery, chance, aims=kills % 2 == 0)
             _overwrite_until_killed(server, books, killer)
         _look_at_the_damage(ws, recovery, books)
-    with victim(tmp_path):
+    with victim(tmp_path, ["--no-index"]):
         _check(ws, recovery, books)
     tell(f"{kills} kills, {books.hit} during a write, {books.torn} half-written and put right")
     assert books.hit
@@ -180,10 +180,13 @@ def test_a_killed_server_takes_its_workers_along(tmp_path: Path) -> None:
 @pytest.mark.fault
 @pytest.mark.timeout(120)
 def test_nothing_of_a_killed_server_blocks_the_next_one(tmp_path: Path) -> None:
-    """The same ports, socket, state and files, a search and a write under way."""
+    """The same ports, socket, state and files, a search and a write under way.
+
+    `test_index_kills` has the index.
+    """
     ws = tmp_path / "ws"
     _make_slow_tree(ws)
-    with serving(ws) as first:
+    with serving(ws, ["--no-index"]) as first:
         with RawLines(first.open_unix()) as lines:
             lines.start()
             lines.send(tool_call("grep", 1, pattern=SLOW, output_mode="count"))
@@ -191,8 +194,8 @@ def test_nothing_of_a_killed_server_blocks_the_next_one(tmp_path: Path) -> None:
             lines.send(tool_call("create_file", 2, path="new.txt", content="x" * SIZE))
             first.stop(signal.SIGKILL)
         wait_until_gone(workers, GONE_SECONDS)
-    ports = ["--http-port", str(first.http), "--tcp-port", str(first.tcp)]
-    with serving(ws, ports, ports=False) as second:
+    flags = ["--no-index", "--http-port", str(first.http), "--tcp-port", str(first.tcp)]
+    with serving(ws, flags, ports=False) as second:
         assert (second.http, second.tcp, second.unix) == (first.http, first.tcp, first.unix)
         assert second.token == first.token
         assert [name for name in os.listdir(ws) if name.endswith(".tmp")] == []

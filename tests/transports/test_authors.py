@@ -55,7 +55,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(place: Path) -> Iterator[Server]:
     (place / "work").mkdir()
     kb = filled(place / "kb")
-    with serving(place / "work", ["--kb", str(kb), "--http-port", "none"]) as running:
+    flags = ["--kb", str(kb), "--no-index", "--http-port", "none"]
+    with serving(place / "work", flags) as running:
         yield running
 
 
@@ -65,7 +66,7 @@ def test_on_stdio_it_is_the_clients_own_name(tmp_path: Path, era: str) -> None:
     kb = filled(tmp_path / "kb")
 
     async def main() -> str:
-        flags = ["--kb", str(kb)]
+        flags = ["--kb", str(kb), "--no-index"]
         async with connect("stdio", tmp_path / "work", flags, era=era) as session:
             return await suggests(session)
 
@@ -89,7 +90,7 @@ def test_a_client_that_joins_a_daemon_keeps_its_name(place: Path) -> None:
     """The daemon owns the notes: without joining it, this server could not have them."""
 
     async def main() -> str:
-        flags = ["--kb", str(place / "kb")]
+        flags = ["--kb", str(place / "kb"), "--no-index"]
         async with connect("stdio", place / "work", flags) as session:
             return await suggests(session)
 

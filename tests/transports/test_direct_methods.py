@@ -152,7 +152,10 @@ def test_http_sent_to_the_tcp_port_executes_nothing(tmp_path: Path) -> None:
     (work / "f").write_text("kept\n")
     call = '{"jsonrpc":"2.0","id":1,"method":"write_code","params":{"file_path":"f",'
     call += '"start_line":1,"end_line":1,"replacement":"gone"}}'
-    with serving(work, ["--no-auth"]) as server, RawLines(server.open_tcp()) as client:
+    with (
+        serving(work, ["--no-auth", "--no-index"]) as server,
+        RawLines(server.open_tcp()) as client,
+    ):
         client.send(b"POST / HTTP/1.1\r", b"Host: localhost\r", b"\r", call.encode())
         assert client.receive()["error"]["code"] == -32700
         assert client.receive() is None
@@ -167,7 +170,7 @@ def test_a_direct_answer_has_no_budget(tmp_path: Path) -> None:
     work.mkdir()
     for number in range(300):
         (work / f"file number {number}.txt").write_text("x" * 100 + "\n")
-    flags = ["--max-output-chars", "500"]
+    flags = ["--max-output-chars", "500", "--no-index"]
     with serving(work, flags) as server, RawLines(server.open_unix()) as client:
         assert len(client.ask("list_files")["result"]["files"]) == 300
         paths = client.ask("glob", pattern="*", limit=250)["result"]["paths"]
@@ -178,7 +181,7 @@ def test_a_direct_answer_has_no_budget(tmp_path: Path) -> None:
 def test_a_disabled_tool_is_no_method(tmp_path: Path) -> None:
     work = tmp_path / "ws"
     work.mkdir()
-    flags = ["--disable-tools", "list_files,glob"]
+    flags = ["--disable-tools", "list_files,glob", "--no-index"]
     with serving(work, flags) as server, RawLines(server.open_unix()) as client:
         assert client.ask("list_files")["error"]["code"] == -32601
         assert client.ask("glob", pattern="*")["error"]["code"] == -32601

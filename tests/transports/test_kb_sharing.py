@@ -136,7 +136,7 @@ def test_an_owner_that_ends_in_good_order_leaves_no_socket(place: Place) -> None
 def test_serve_takes_the_notes_over_from_mcp_and_not_from_another_serve(place: Place) -> None:
     first = place.mcp()
     assert "alpha" in first.call("read", file_path="kb://Note.md")
-    flags = ("--kb", str(place.kb), "--http-port", "auto", *NO_PORTS)
+    flags = ("--kb", str(place.kb), "--no-index", "--http-port", "auto", *NO_PORTS)
     with serving(place.workdir, flags, ports=False) as server:
         assert "alpha" in first.call("read", file_path="kb://Note.md")
         owner = (place.kb / "lock").read_text().strip()

@@ -15,7 +15,7 @@ import subprocess
 import termios
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tests.transports.clients import (
     FLASHGREP,
     HANDSHAKE,
     PATIENCE_SECONDS,
+    Server,
     connect,
     environment,
     request,
@@ -36,6 +37,8 @@ from tests.transports.clients import (
 )
 from tests.transports.test_joining import NO_PORTS, answer, fake
 
+PLAIN = "--no-index"
+"""For a daemon and whoever joins it: these tests search nothing."""
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -118,9 +121,13 @@ def _workspace(top: Path) -> Path:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A workspace whose daemon outlives every client it had, and then ends well."""
     work = _workspace(tmp_path_factory.mktemp("served"))
-    with serving(work, NO_PORTS, ports=False) as server:
+    with _daemon(work) as server:
         yield work
         assert server.stop() == 0
+
+
+def _daemon(work: Path) -> AbstractContextManager[Server]:
+    return serving(work, [*NO_PORTS, PLAIN], ports=False)
 
 
 def _text(result: Any) -> str:
@@ -136,7 +143,7 @@ async def test_two_clients_share_a_daemon_and_not_what_they_have_read(
     served: Path, era: str
 ) -> None:
     (served / era).write_text("one\ntwo\n", encoding="utf-8")
-    flags = ("--log-level", "debug")
+    flags = (PLAIN, "--log-level", "debug")
     async with (
         connect("stdio", served, flags, era=era) as first,
         connect("stdio", served, flags, era=era) as second,
@@ -160,7 +167,7 @@ def anyio_backend() -> str:
 
 
 def test_the_end_of_stdin_drains_the_answers_and_ends_well(served: Path) -> None:
-    with program(served) as client:
+    with program(served, PLAIN) as client:
         client.wait_until_joined()
         client.send(request("initialize", 1, **HANDSHAKE), INITIALIZED)
         client.send(tool_call("view", "last", path="a.txt"))
@@ -170,7 +177,7 @@ def test_the_end_of_stdin_drains_the_answers_and_ends_well(served: Path) -> None
 
 
 def test_other_settings_mean_a_process_of_its_own(served: Path) -> None:
-    with program(served, "--deny-dir", "**/a.txt") as client:
+    with program(served, PLAIN, "--deny-dir", "**/a.txt") as client:
         client.start()
         client.send(tool_call("view", 1, path="a.txt"))
         assert "denied" in client.receive()["result"]["content"][0]["text"]
@@ -180,7 +187,7 @@ def test_other_settings_mean_a_process_of_its_own(served: Path) -> None:
 
 
 def test_a_daemon_killed_in_a_call_is_an_error_for_every_request_that_waits(workdir: Path) -> None:
-    with serving(workdir, NO_PORTS, ports=False) as server, program(workdir) as client:
+    with _daemon(workdir) as server, program(workdir, PLAIN) as client:
         client.wait_until_joined()
         client.start()
         server.process.send_signal(signal.SIGSTOP)
@@ -215,7 +222,7 @@ def test_a_daemon_that_ends_before_the_first_word_is_replaced_unnoticed(
     workdir: Path, client_spoke: bool
 ) -> None:
     """Also where the client's first word waits beside the news of the end."""
-    with serving(workdir, NO_PORTS, ports=False) as server, program(workdir) as client:
+    with _daemon(workdir) as server, program(workdir, PLAIN) as client:
         client.wait_until_joined()
         if client_spoke:
             client.process.send_signal(signal.SIGSTOP)
@@ -231,7 +238,7 @@ def test_a_daemon_that_ends_before_the_first_word_is_replaced_unnoticed(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(served: Path, number: int) -> None:
-    with program(served) as client:
+    with program(served, PLAIN) as client:
         client.wait_until_joined()
         client.start()
         client.process.send_signal(number)
@@ -239,7 +246,7 @@ def test_a_signal_ends_it_in_order(served: Path, number: int) -> None:
 
 
 def test_a_client_that_reads_no_more_ends_it(served: Path) -> None:
-    with program(served) as client:
+    with program(served, PLAIN) as client:
         client.wait_until_joined()
         client.start()
         client.stdout.close()
