@@ -16,9 +16,8 @@ from flashgrep.index.matching import Runs, Texts, match_each, match_lines, match
 from flashgrep.index.segment import BINARY, Damaged, Segment
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import decoded, text_of
-from flashgrep.search.matcher import Span
 from flashgrep.search.multiline import TextMatcher
-from flashgrep.search.pattern import PatternSpec, matching_lines
+from flashgrep.search.pattern import PatternSpec, Span, matching_lines
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, piece_text
 

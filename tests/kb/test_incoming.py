@@ -129,7 +129,9 @@ PIECES = st.text("aé😀\n\r{}+-~\ufeff\x0b \t`", max_size=30).map(str.encode) 
 NAMES = st.text("aÄé日.- (1)", min_size=1, max_size=6)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.dictionaries(NAMES, PIECES, max_size=6))
 def test_whatever_is_taken_comes_back(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]

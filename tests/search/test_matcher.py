@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import lines_of
 from flashgrep.search.literals import literal_alternatives, needs_newline, required_literals
-from flashgrep.search.matcher import NOTHING, LineMatcher
-from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled, split_lines
+from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, compiled, split_lines
 from flashgrep.search.pattern import matching_lines as defined_lines
 from tests.search.strategies import patterns, texts
 
@@ -84,6 +84,36 @@ def test_a_common_literal_with_a_rare_pattern_is_still_found_in_every_line() -> 
     )
     spec = PatternSpec(r"[a-z]+ \w+_ops \w+_ops = \{")
     assert set(fast_lines(spec, text)) == rare
+
+
+@settings(max_examples=CASES // 4, deadline=None)
+@given(patterns(), st.lists(st.tuples(texts(12), st.sampled_from([1, 3, 60])), max_size=4))
+@example(PatternSpec(r"a.*bb"), [(b"bb\n", 60), (b"a\n", 60), (b"abb\n", 3), (b"bb\nabb", 60)])
+@example(PatternSpec(r"\w+bb|[ab]+aa$"), [(b"bb\n", 60), (b"baa\n", 60), (b"aab\n", 60)])
+def test_what_a_matcher_learned_of_one_text_changes_nothing_in_the_next(
+    spec: PatternSpec, made: list[tuple[bytes, int]]
+) -> None:
+    matcher = LineMatcher(spec)
+    parts = [lines_of(text) * times for text, times in made]
+    buffer, start = b"".join(parts), 0
+    for part in parts:
+        end = start + len(part)
+        expected = defined_lines(spec, part)
+        found = matcher.find(buffer, start, end)[0]
+        assert (found < 0) if not expected else buffer.count(b"\n", start, found) == expected[0]
+        assert matcher.count(buffer, start, end) == len(expected)
+        spans = list(matcher.lines(buffer, start, end))
+        assert [buffer.count(b"\n", start, first) for first, _ in spans] == expected
+        start = end
+
+
+@pytest.mark.parametrize("first", ["needle", "threads"])
+def test_one_of_several_literals_is_found_wherever_it_stands(first: str) -> None:
+    """They are looked for in windows, which one may stand across."""
+    spec = PatternSpec(r"[a-z](needle|threads)\d")
+    for gap in (*range(4_080, 4_104), *range(12_270, 12_296)):
+        text = b"." * gap + b"\nx" + first.encode() + b"1\nneedle1 threads\nxneedle2 xthreads2\n"
+        assert fast_lines(spec, text) == defined_lines(spec, text) == [1, 3]
 
 
 # ── alternatives that are literals ──────────────────────────────────────────────────────────────

@@ -17,8 +17,7 @@ import numpy as np
 from flashgrep.index.dense import DenseLiteral, dense_literal
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
-from flashgrep.search.matcher import Span
-from flashgrep.search.pattern import UNANCHORED
+from flashgrep.search.pattern import UNANCHORED, Span
 
 _DENSE_PIECES: Final = 16
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashgrep.index.segment import Numbers, Segment
 from flashgrep.search.haystack import Region
-from flashgrep.search.matcher import Span
+from flashgrep.search.pattern import Span
 
 
 class PackText:

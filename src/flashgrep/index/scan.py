@@ -43,7 +43,7 @@ from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
 from flashgrep.search.counting import Counter
 from flashgrep.search.excerpt import Text
-from flashgrep.search.matcher import Span
+from flashgrep.search.pattern import Span
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
 from flashgrep.search.scan import Flag, Report, Scan

@@ -17,8 +17,9 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.search.counting import TooLargeForMultiline, whole_text
 from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
-from flashgrep.search.matcher import Span, line_matcher
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.pattern import Span
 
 if TYPE_CHECKING:
     from flashgrep.search.pattern import PatternSpec

@@ -6,7 +6,7 @@ Three ways give the same answer, and tests hold each against `pattern.matching_l
 - whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the
   definition for every pattern that does not say `\\A`, `\\z` or switch `m` off.
 - literal first: where every match holds a literal, find that at memory speed and try the pattern
-  on its line only. Given up for a stretch in which the literal is common.
+  on its line only. Given up for a stretch in which the literal is common (see `literal_first`).
 - line by line: the definition itself, for whatever is left.
 """
 
@@ -20,25 +20,19 @@ from itertools import islice
 from typing import Any, Final
 
 from flashgrep import limits
+from flashgrep.search.literal_first import LiteralFirst, count_alone, quoted
 from flashgrep.search.literals import (
     is_literal,
     literal_alternatives,
     literal_prefix,
     required_literals,
 )
-from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
-
-Span = tuple[int, int]
-NOTHING: Final[Span] = (-1, -1)
+from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, Span, compiled
 
 # Text that might be \A, \z or a group that switches m off; a false alarm only costs speed.
 _OWN_ENDS: Final = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
-_LITERAL_MISSES: Final = 24
-"""Lines in a row that hold the literal but not the pattern before RE2 takes over the stretch."""
-_STRETCH: Final = 64 * 1024
-_CLOSE: Final = 512
-_CLOSE_MATCHES: Final = 2
-"""Matches in a row, each so many bytes behind the line before, that make a stretch of many."""
+_TAIL_MISSES: Final = 24
+"""Tails in a row without what belongs before them, until the whole literal is looked for."""
 _COMMON: Final = 'EA2/"1w>=kx.y-bvg;()h,0fm*pu_cldsnrioate\t '
 """Characters of source code, the commonest last."""
 _SHORTEST_TAIL: Final = 4
@@ -51,21 +45,22 @@ def line_matcher(spec: PatternSpec) -> LineMatcher:
 
 
 class LineMatcher:
-    """Finds lines that match a pattern; it holds no state of a search."""
+    """Finds lines that match a pattern; it holds no state of a search but what speeds the next."""
 
     def __init__(self, spec: PatternSpec) -> None:
         self.spec = spec
         self._by_line = compiled(spec.flagged)
         self._whole = None
-        self._literals: list[Any] = []
+        self._by_literal: LiteralFirst | None = None
         self._exact: list[_Literal] = []
         """The pattern's alternatives, where each is nothing but a literal."""
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
-            if not spec.case_insensitive:
-                self._literals = _literal_regexes(spec.source)
-                self._exact = _exact_literals(spec.source) if self._literals else []
-        self.plain = None if self._whole is None or self._literals else self._whole.Match
+            literals = [] if spec.case_insensitive else _literals(spec.source)
+            if literals:
+                self._by_literal = LiteralFirst(self._whole, literals)
+                self._exact = _exact_literals(spec.source)
+        self.plain = None if self._whole is None or self._by_literal else self._whole.Match
         """RE2's own search, where it is all there is to `find`: for loops that run a million times.
 
         A match behind the last newline, at `end`, stands on no line.
@@ -88,12 +83,8 @@ class LineMatcher:
             return self._find_by_line(buffer, start, end)
         if self._exact:
             return self._find_exact(buffer, start, end)
-        if self._literals:
-            return self._find_by_literal(buffer, start, end)
-        return self._find_whole(buffer, start, end)
-
-    def _find_whole(self, buffer: Any, start: int, end: int) -> Span:
-        assert self._whole is not None  # noqa: S101 - find() chose this way
+        if self._by_literal:
+            return self._by_literal.find(buffer, start, end)
         span: Span = self._whole.Match(UNANCHORED, buffer, start, end)[0]
         # An empty match behind the last newline stands on no line.
         return span if span[0] < end else NOTHING
@@ -101,28 +92,11 @@ class LineMatcher:
     def count(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
         """How many of whole lines match; it may end at `most`, if that is not 0."""
         if self.plain is not None and not most:
-            return _count_plainly(self.plain, buffer, start, end)
-        if self._literals and not self._exact and not most:
-            return self._count_by_literal(buffer, start, end)
+            return count_alone(self.plain, buffer, start, end)
+        if self._by_literal and not self._exact and not most:
+            return self._by_literal.count(buffer, start, end)
         lines = self.lines(buffer, start, end)
         return sum(1 for _ in (islice(lines, most) if most else lines))
-
-    def _count_by_literal(self, buffer: Any, start: int, end: int) -> int:
-        """As `count`; where matches stand close together, RE2 alone gets to the next one sooner."""
-        assert self._whole is not None  # noqa: S101 - there are literals
-        total = close = 0
-        while start < end:
-            first, last = self.find(buffer, start, end)
-            if first < 0:
-                break
-            total += 1
-            close = close + 1 if first - start < _CLOSE else 0
-            start = buffer.find(b"\n", last, end) + 1
-            if close == _CLOSE_MATCHES:
-                stop = buffer.find(b"\n", min(start + _STRETCH, end - 1), end) + 1
-                total += _count_plainly(self._whole.Match, buffer, start, stop)
-                start, close = stop, 0
-        return total
 
     def lines(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
         """Start and end of each matching line of a region of whole lines."""
@@ -168,33 +142,6 @@ class LineMatcher:
                 end = buffer.find(b"\n", hit, end) + 1
         return best
 
-    def _find_by_literal(self, buffer: Any, start: int, end: int) -> Span:
-        misses = 0
-        while (hit := self._next_literal(buffer, start, end)) >= 0:
-            line_start = buffer.rfind(b"\n", start, hit) + 1 or start
-            line_end = buffer.find(b"\n", hit, end)
-            span = self._find_whole(buffer, line_start, line_end + 1)
-            if span[0] >= 0:
-                return span
-            start = line_end + 1
-            misses += 1
-            if misses >= _LITERAL_MISSES:
-                stop = buffer.find(b"\n", min(start + _STRETCH, end - 1), end) + 1
-                span = self._find_whole(buffer, start, stop)
-                if span[0] >= 0:
-                    return span
-                start, misses = stop, _LITERAL_MISSES // 2
-        return NOTHING
-
-    def _next_literal(self, buffer: Any, start: int, end: int) -> int:
-        best = -1
-        for literal in self._literals:
-            hit: int = literal.Match(UNANCHORED, buffer, start, end)[0][0]
-            if hit >= 0:
-                best = end = hit if best < 0 else min(hit, best)
-                end += 1
-        return best
-
     def _find_by_line(self, buffer: Any, start: int, end: int) -> Span:
         while start < end:
             line_end = buffer.find(b"\n", start, end)
@@ -230,18 +177,8 @@ def _lines_by_literal(literal: _Literal, buffer: Any, start: int, end: int) -> I
         start = line_end + 1
 
 
-def _count_plainly(match: Any, buffer: Any, start: int, end: int) -> int:
-    total, newline = 0, buffer.find
-    while start < end:
-        first, last = match(UNANCHORED, buffer, start, end)[0]
-        if first < 0 or first >= end:
-            break
-        total += 1
-        start = newline(b"\n", last, end) + 1
-    return total
-
-
-def _literal_regexes(source: str) -> list[Any]:
+def _literals(source: str) -> list[str]:
+    """What to look for first: of each literal that is required, its tail."""
     literals = required_literals(source)
     if not literals or any(b"\n" in text or len(text) < 2 for text in literals):
         return []
@@ -250,7 +187,7 @@ def _literal_regexes(source: str) -> list[Any]:
     prefix = literal_prefix(source)
     if texts == [prefix] and (tails == texts or not (is_literal(source) or prefix[0] in "_ \t")):
         return []  # what a pattern begins with, RE2 looks for by itself, at the same speed
-    return [compiled(_quoted(tail)) for tail in tails]
+    return tails
 
 
 def _exact_literals(source: str) -> list[_Literal]:
@@ -265,13 +202,13 @@ class _Literal:
         tail = _rare_tail(text)
         self.text = text.encode("utf-8")
         self._offset = len(self.text) - len(tail.encode("utf-8"))
-        self._tail = compiled(_quoted(tail)).Match
-        self._whole = compiled(_quoted(text)).Match
+        self._tail = compiled(quoted(tail)).Match
+        self._whole = compiled(quoted(text)).Match
 
     def find(self, buffer: Any, start: int, end: int) -> int:
         """Where it stands first between two places, or -1."""
         text, offset, tail = self.text, self._offset, self._tail
-        for _ in range(_LITERAL_MISSES):
+        for _ in range(_TAIL_MISSES):
             if start + offset >= end:
                 return -1
             hit: int = tail(UNANCHORED, buffer, start + offset, end)[0][0]
@@ -294,12 +231,6 @@ def _rare_tail(text: str) -> str:
     starts = range(max(1, len(text) - shortest + 1))
     # rfind gives -1 for a character that is not common, and more the commoner it is.
     return text[min(starts, key=lambda at: _COMMON.rfind(text[at])) :]
-
-
-def _quoted(text: str) -> str:
-    return "".join(
-        c if c.isalnum() or c in " _" or not c.isascii() else f"\\x{ord(c):02x}" for c in text
-    )
 
 
 def _after_character(line: memoryview, at: int) -> int:

@@ -18,6 +18,8 @@ from flashgrep.errors import InvalidPattern
 
 UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 NO_MATCH: Final = -1
+Span = tuple[int, int]
+NOTHING: Final[Span] = (NO_MATCH, NO_MATCH)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from flashgrep.errors import Cancelled
 from flashgrep.search.batch import matched
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import Region
-from flashgrep.search.matcher import Span
+from flashgrep.search.pattern import Span
 from flashgrep.search.request import Found
 from flashgrep.search.scan import Flag
 
