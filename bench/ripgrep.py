@@ -80,11 +80,6 @@ def first_lines(root: Path, pattern: str, count: int) -> None:
         process.stdout.close()
 
 
-def matching_files(root: Path, pattern: str, *more: str) -> set[str]:
-    """The files ripgrep lists for a pattern."""
-    return paths(run(root, "files_with_matches", pattern, *more))
-
-
 def searched_files(root: Path) -> set[str]:
     """Every file ripgrep would look into."""
     command = [executable(), "--files", *FLAGS, "."]

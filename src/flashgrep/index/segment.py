@@ -47,7 +47,6 @@ from flashgrep.search.request import walk_key
 
 MAGIC: Final = b"flashsg1"
 BLOCK_BYTES: Final = 16 * 1024
-MOST_BLOCKS: Final = 65_535
 BINARY: Final = 1
 UNENDED: Final = 2
 RACY: Final = 4

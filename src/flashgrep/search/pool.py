@@ -116,14 +116,6 @@ class Pool:
     def has_waiters(self) -> bool:
         return bool(self._waiting)
 
-    def warm(self) -> None:
-        """Start one worker ahead of need, if there is none."""
-        with self._lock:
-            if self._alive or self._closed:
-                return
-            self._alive += 1
-        self.give_back(Worker())
-
     def borrow(self, wait_seconds: float) -> Worker | None:
         """A worker, or None where all are busy; waits in line for at most `wait_seconds`."""
         turn = threading.Event()

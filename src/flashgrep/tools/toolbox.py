@@ -109,11 +109,6 @@ class Toolbox:
         """The tools that are JSON-RPC methods on the sockets too, aliases among them."""
         return tuple(name for name, spec in self._specs.items() if spec.is_direct)
 
-    def is_read_only(self, name: str) -> bool:
-        """Whether a call of `name` changes nothing (unknown names change nothing either)."""
-        spec = self._specs.get(name)
-        return spec is None or spec.read_only
-
     async def call(
         self,
         name: str,

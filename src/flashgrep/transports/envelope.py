@@ -11,7 +11,6 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.transports.framing import INVALID_REQUEST, BadMessage
 
 INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 ACCESS_DENIED: Final = -32001
 NOT_FOUND: Final = -32002
 SERVER_ERROR: Final = -32000
