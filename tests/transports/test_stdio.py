@@ -66,12 +66,20 @@ def talk(tmp_path: Path, *messages: Any, flags: tuple[str, ...] = ()) -> list[An
     return [json.loads(line) for line in output.splitlines()][1:]
 
 
-def test_stray_output_and_reads_do_not_touch_the_wire(tmp_path: Path) -> None:
-    [answer] = talk(tmp_path, tool_call("noise", 1))
-    assert answer["result"]["content"][0]["text"] == "''"
-    log = (tmp_path / "log").read_text(encoding="utf-8")
-    assert "stray print" in log
-    assert "stray write" in log
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one process has answered, by id, and its log."""
+    place = tmp_path_factory.mktemp("told")
+    asked = tool_call("noise", "noise"), request("auth", "auth", token="x")
+    answers = talk(place, *asked, tool_call("echo", "echo", text="x"))
+    log = (place / "log").read_text(encoding="utf-8")
+    return {answer["id"]: answer for answer in answers} | {"log": log}
+
+
+def test_stray_output_and_reads_do_not_touch_the_wire(told: dict[str, Any]) -> None:
+    assert told["noise"]["result"]["content"][0]["text"] == "''"
+    assert "stray print" in told["log"]
+    assert "stray write" in told["log"]
 
 
 def test_the_end_of_stdin_ends_the_process_after_the_answers(tmp_path: Path) -> None:
@@ -101,14 +109,14 @@ def test_requests_can_come_from_a_file(tmp_path: Path) -> None:
     assert json.loads(output.splitlines()[1])["id"] == 1
 
 
-def test_auth_is_no_method_here(tmp_path: Path) -> None:
-    [answer] = talk(tmp_path, request("auth", 1, token="x"))
-    assert answer["error"]["code"] == -32601
+def test_auth_is_no_method_here(told: dict[str, Any]) -> None:
+    assert told["auth"]["error"]["code"] == -32601
 
 
-def test_structured_content_comes_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    [plain] = talk(tmp_path, tool_call("echo", 1, text="x"))
-    assert "structuredContent" not in plain["result"]
+def test_structured_content_comes_only_where_it_is_asked_for(
+    told: dict[str, Any], tmp_path: Path
+) -> None:
+    assert "structuredContent" not in told["echo"]["result"]
     [structured] = talk(tmp_path, tool_call("echo", 1, text="x"), flags=("--structured",))
     assert structured["result"]["structuredContent"] == {"text": "x"}
 
