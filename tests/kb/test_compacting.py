@@ -138,7 +138,7 @@ def test_a_note_is_kept_as_it_was_before_it_changes_again(desk: Desk) -> None:
     ]
     assert desk.library.text_at(note, 3) == "one two three"
     assert desk.library.text_at(note, 5) == "one two three four five"
-    with pytest.raises(NotFound, match="no version 2; there are 5, 4, 3, 1"):
+    with pytest.raises(NotFound, match=r"^a\.md has no version 2; there are 5, 4, 3, 1"):
         desk.library.text_at(note, 2)
 
 
@@ -161,6 +161,15 @@ def test_a_change_and_the_version_before_it_are_durable_together(desk: Desk) -> 
     assert commits == ["COMMIT"]
     assert sequences(desk, note) == [2, 1]
     assert desk.text(note) == "one two"
+
+
+def test_changes_that_are_durable_together_keep_one_version(desk: Desk) -> None:
+    note = desk.library.create("a.md", "one").id
+    with desk.library.together():
+        for word in (" two", " three", " four"):
+            append(desk.library, note, word)
+    assert [dated.sequence for dated in desk.journal.snapshots(note)] == [1]
+    assert desk.text(note) == "one two three four"
 
 
 def test_a_change_that_is_refused_keeps_no_version(desk: Desk) -> None:

@@ -18,6 +18,7 @@ from flashgrep.kb.home import Home, Owned
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment
+from flashgrep.kb.notetexts import Shown
 from flashgrep.kb.panics import Panicked
 from flashgrep.kb.shelf import Quarantined
 from flashgrep.kb.splices import Splice
@@ -50,6 +51,18 @@ def test_jobs_run_on_one_thread_and_give_their_result(notes: KnowledgeBase) -> N
     assert notes.ask(lambda _: notes.ask(lambda _: 7)) == 7
     with pytest.raises(NotFound):
         notes.ask(lambda library: library.find("none.md"))
+
+
+def test_a_deleted_note_is_held_in_memory_no_longer(notes: KnowledgeBase) -> None:
+    """Its text may be large, and is read from the journal again when somebody wants it back."""
+    note, other = create(notes, "a.md", "one {++two++}"), create(notes, "b.md", "other")
+    notes.texts.all([note, other], Shown.ACCEPTED)
+    held = (notes._library.published, notes._library._shelf._notes, notes.texts._views)
+    assert all(note in kept for kept in held)
+    notes.ask(lambda library: library.delete(note))
+    assert [list(kept) for kept in held] == [[other]] * 3
+    notes.ask(lambda library: library.move(note, "a.md"))
+    assert notes.texts.all([note], Shown.ACCEPTED) == {note: b"one two"}
 
 
 def test_many_threads_write_and_nothing_is_lost(notes: KnowledgeBase) -> None:

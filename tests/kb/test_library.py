@@ -70,7 +70,7 @@ def test_a_deleted_note_is_kept_in_the_trash(desk: Desk) -> None:
     peer = Peer(desk.library, note)
     desk.library.delete(note)
     assert [entry.id for entry in desk.library.trash()] == [note]
-    with pytest.raises(NotFound, match="in the trash"):
+    with pytest.raises(NotFound, match=r"^a\.md is in the trash"):
         desk.library.receive(note, [peer.type("more")])
     with pytest.raises(NotFound, match="in the trash"):
         append(desk.library, note, "more")

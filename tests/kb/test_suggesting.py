@@ -272,8 +272,20 @@ REFUSALS = [
     ("a {++b++}", "b", "c", Conflict, r"a mark somebody typed \(\{\+\+…\) at line 1"),
     ("a {~~b~>c~~}", "c", "d", Conflict, "a mark somebody typed"),
     # comments and highlights
-    ("a {>>see b<<}", "see b", "c", InvalidParams, "only inside a comment, at line 1 of N.md"),
-    ("a{>>why<<}b", "ab", "c", InvalidParams, "a comment stands inside old_string at line 1"),
+    (
+        "x\na {>>see b<<}",
+        "see b",
+        "c",
+        InvalidParams,
+        r"only inside a comment, \{>>see b<<\} at line 2 of N.md.* read with view \"raw\"",
+    ),
+    (
+        "x\na{>>why<<}b",
+        "ab",
+        "c",
+        InvalidParams,
+        r"a comment .*, \{>>why<<\} at line 2, .* before or behind it\. .* view \"raw\"",
+    ),
     ("a {==b==} c", "b", "d", InvalidParams, "highlighted text at line 1"),
     ("a {==b==} c", "a b", "d", InvalidParams, "highlighted text at line 1"),
     ("⟦{--a--}⟧{>>why<<}⟦{++b++}⟧", "b", "a", InvalidParams, "a comment stands"),
@@ -295,6 +307,12 @@ def test_a_refusal_names_the_reason(
 def test_a_long_string_that_is_missing_is_quoted_in_part() -> None:
     reason = refused("a", "x" * 5_000, "y")
     assert len(reason.message) < limits.QUOTED_CHARS + 200
+
+
+def test_a_long_comment_is_quoted_in_part() -> None:
+    reason = refused("a{>>" + "x" * 5_000 + "<<}b", "ab", "y")
+    assert "{>>xxx" in reason.message
+    assert len(reason.message) < limits.QUOTED_CHARS + 250
 
 
 def test_many_occurrences_are_listed_in_part() -> None:

@@ -72,6 +72,20 @@ def test_a_vault_goes_in_and_comes_out(either: Shell) -> None:
     assert len(listed) == len(either.run("list").lines) == again["same"]
 
 
+def test_a_hidden_note_is_told_with_what_to_do(shell: Shell) -> None:
+    plant(shell.vault, {"N.md": b"", ".hidden.md": b"", "Folder/.draft.md": b"", ".app/x.md": b""})
+    done = shell.run("import", str(shell.vault))
+    assert done.status == 0
+    for path in (".hidden.md", "Folder/.draft.md"):
+        assert f"{path}: left out: its name begins with a dot; rename it to import it" in done.err
+    assert "1 hidden names left out: .app\n" in done.err
+    assert shell.run("import", str(shell.vault), "--json").json["hidden"] == [
+        ".app",
+        ".hidden.md",
+        "Folder/.draft.md",
+    ]
+
+
 def test_history_and_restore(either: Shell) -> None:
     either.note("one\n")
     first = either.run("history", "Folder/N.md", "--json").json["versions"][0]["version"]
@@ -79,7 +93,7 @@ def test_history_and_restore(either: Shell) -> None:
     assert either.run("history", "Folder/N.md", "--show", str(first)).text == "one\n"
     assert either.run("restore", "Folder/N.md", str(first)).status == 0
     wrong = either.run("restore", "Folder/N.md", "99")
-    assert (wrong.status, "no version 99" in wrong.err) == (2, True)
+    assert (wrong.status, "Folder/N.md has no version 99" in wrong.err) == (2, True)
     assert either.run("restore", "Folder/N.md").status == 2
     missing = either.run("history", "No.md")
     assert (missing.status, "no note No.md" in missing.err) == (2, True)

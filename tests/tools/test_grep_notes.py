@@ -316,6 +316,20 @@ def test_a_bad_value_is_refused_by_name(
     assert told in shop.refused("grep", code, **{"pattern": "x", "path": "kb://", **given})
 
 
+@pytest.mark.parametrize("path", [{}, {"path": "kb://"}])
+@pytest.mark.parametrize("include", ["kb://**", "KB://Folder/*.md", ["*", "!kb://Secret/**"]])
+def test_a_glob_on_names_does_not_lead_to_the_notes(
+    shop: Workshop, include: str | list[str], path: dict[str, str]
+) -> None:
+    shop.note("Folder/N.md", "x")
+    for name in ("include", "glob"):
+        told = shop.refused("grep", "invalid_params", **{"pattern": "x", name: include, **path})
+        assert 'search the notes with path "kb://"' in told
+    hidden = [one.removeprefix("!") for one in ([include] if isinstance(include, str) else include)]
+    told = shop.refused("glob", "invalid_params", pattern="*", exclude=hidden, **path)
+    assert "exclude 'kb://" in told.replace("KB", "kb")
+
+
 def test_a_pattern_that_needs_a_newline_is_told(shop: Workshop) -> None:
     shop.note("a.md", "one\ntwo\n")
     assert "multiline: true" in shop.text("grep", pattern=r"one\ntwo", path="kb://")

@@ -209,7 +209,12 @@ def test_bad_strings_are_refused_and_nothing_changes(
 
 
 MARKS: list[tuple[str, str, str, str]] = [
-    ("see {>>a remark<<} here\n", "a remark", "invalid_params", "only inside a comment, at line 1"),
+    (
+        "see {>>a remark<<} here\n",
+        "a remark",
+        "invalid_params",
+        "only inside a comment, {>>a remark<<} at line 1",
+    ),
     ("see {>>a remark<<} here\n", "see  here", "invalid_params", "a comment stands inside"),
     ("see {==this==} here\n", "see this", "invalid_params", "overlaps a highlighted text"),
     ("see {++this++} here\n", "see this", "conflict", "overlaps a mark somebody typed"),

@@ -28,6 +28,7 @@ from flashgrep.kb import importing, notefile, notepath
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.importing import Arrival
+from flashgrep.kb.journal import Damaged
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 
@@ -107,7 +108,8 @@ class Administration:
             try:
                 self._notes.ask(partial(_verify, note=entry.id))
             except FlashgrepError as error:
-                damaged.append({"path": entry.path or entry.last_path, "reason": error.message})
+                reason = error.reason if isinstance(error, Damaged) else error.message
+                damaged.append({"path": entry.shown, "reason": reason})
         return {"notes": len(entries), "damaged": damaged, "problems": problems}
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────

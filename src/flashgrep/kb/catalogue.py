@@ -49,6 +49,11 @@ class Entry:
     last_path: str | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def shown(self) -> str:
+        """What to call it: its path, or the one it had before it was deleted."""
+        return self.path or self.last_path or self.id
+
 
 class Catalogue:
     """All notes, by id and by path."""
@@ -133,7 +138,7 @@ class Catalogue:
         """Take a note's path away, and nothing else."""
         entry = self.entry(note)
         if entry.path is None:
-            raise Conflict(f"note {note} is in the trash already")
+            raise Conflict(f"{entry.shown} is in the trash already")
         gone = replace(entry, path=None, trashed=time, last_path=entry.path)
         self._write(gone)
         return gone

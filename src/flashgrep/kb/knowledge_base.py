@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, Unavailable, from_os_error
-from flashgrep.kb.catalogue import Catalogue
+from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.database import Database
 from flashgrep.kb.decisions import Decisions
@@ -60,6 +60,7 @@ class KnowledgeBase:
         """For jobs on the thread of the notes."""
         self.review = Review(self)
         self.texts = NoteTexts(self)
+        self._library.watch(self._forget_deleted)
         self.listing = NoteList(self)
         self._thread.start()
         self.links = Linking(self)
@@ -67,6 +68,10 @@ class KnowledgeBase:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+
+    def _forget_deleted(self, entry: Entry) -> None:
+        if entry.path is None:
+            self.texts.forget(entry.id)
 
     def _later(self, job: Callable[[], None]) -> None:
         self._loop.call_soon(job)

@@ -62,6 +62,7 @@ class Library:
         self._unpublished: dict[tuple[str, int], Change] = {}
         self._listeners: list[Callable[[Change], None]] = []
         journal.subscribe(self._committed)
+        catalogue.watch(self._forget_deleted)
 
     # ── the catalogue ───────────────────────────────────────────────────────────────────────────
 
@@ -179,7 +180,8 @@ class Library:
 
         def plan(_: str, __: Mapping[str, Beside]) -> Amendment:
             if self._loaded(note).sequence != at:
-                raise Conflict(f"note {note} has changed since; read it again")
+                shown = self._catalogue.entry(note).shown
+                raise Conflict(f"{shown} has changed since; read it again")
             return Amendment(splices)
 
         return self.amend(note, plan, author, origin)
@@ -245,7 +247,8 @@ class Library:
         known = [version.sequence for version in self.history(note)]
         if sequence not in known:
             there = ", ".join(map(str, known))
-            raise NotFound(f"note {note} has no version {sequence}; there are {there}")
+            shown = self._catalogue.entry(note).shown
+            raise NotFound(f"{shown} has no version {sequence}; there are {there}")
         dated = self._dated(note, sequence)
         return dated.text.read() if dated else self.read(note).text
 
@@ -324,7 +327,7 @@ class Library:
     # ── loading and committing ──────────────────────────────────────────────────────────────────
 
     def _loaded(self, note: str) -> Note:
-        shown = self._catalogue.entry(note).path or note
+        shown = self._catalogue.entry(note).shown
         try:
             return self._shelf.get(note, shown)
         except Quarantined:
@@ -338,15 +341,23 @@ class Library:
         Both become durable together, which takes one wait for the disk and not two. The new head
         is taken when the change is told; a snapshot without a change is found by the next one.
         """
-        if self._catalogue.entry(note).path is None:
-            raise NotFound(f"note {note} is in the trash; move it back first")
-        head = self._heads.get(note)
-        if not head or not compacting.is_dated(head, self._now()):
+        entry = self._catalogue.entry(note)
+        if entry.path is None:
+            raise NotFound(f"{entry.shown} is in the trash; move it back first")
+        if not self._is_dated(note):
             yield self._loaded(note)
             return
         with self.together():
             self._snapshot(note)
             yield self._loaded(note)
+
+    def _is_dated(self, note: str) -> bool:
+        """Asked of the heads in memory first; inside `together` the journal knows more."""
+        known, now = self._heads.get(note), self._now()
+        if known is None or not compacting.is_dated(known, now):
+            return False
+        head = self._journal.head(note)
+        return head is not None and compacting.is_dated(head, now)
 
     def _seed(
         self, note: str, text: str, author: str, records: Mapping[str, Beside] | None = None
@@ -401,6 +412,12 @@ class Library:
         if not self._unpublished:
             self.published[live.id] = found
         return found
+
+    def _forget_deleted(self, entry: Entry) -> None:
+        """What is in the trash is seldom read again, and then as the journal has it."""
+        if entry.path is None:
+            self.published.pop(entry.id, None)
+            self._shelf.drop(entry.id)
 
     def _take_head(self, note: str) -> Head | None:
         head = self._journal.head(note)

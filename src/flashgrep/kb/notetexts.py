@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.kb import records, suggestion
 from flashgrep.kb.changes import Published
 from flashgrep.kb.library import Library
@@ -77,6 +77,10 @@ class NoteTexts:
         self._notes = notes
         self._views: dict[str, _Views] = {}
 
+    def forget(self, note: str) -> None:
+        """Let go of the views of a note that is no longer searched."""
+        self._views.pop(note, None)
+
     def reading(self, note: str) -> Reading:
         """One note, as it is now; an error where it cannot be read, never an empty text."""
         published = self._notes.read(note)
@@ -91,10 +95,13 @@ class NoteTexts:
             return {note: _data(one) for note, one in found.items()}
         unknown = [note for note, one in found.items() if not self._is_known(note, one)]
         failed = self._take_views(unknown, found) if unknown else {}
-        views = self._views
-        if shown is Shown.BASE:
-            return {note: failed.get(note) or views[note].base for note in found}
-        return {note: failed.get(note) or views[note].accepted for note in found}
+        return {note: failed.get(note) or self._shown(note, shown) for note in found}
+
+    def _shown(self, note: str, shown: Shown) -> bytes | FlashgrepError:
+        views = self._views.get(note)
+        if views is None:
+            return NotFound("it was deleted meanwhile")
+        return views.base if shown is Shown.BASE else views.accepted
 
     def _is_known(self, note: str, published: Published | FlashgrepError) -> bool:
         known = self._views.get(note)

@@ -24,6 +24,7 @@ class Words:
 
 
 WORDS: Final = Words()
+_SEEN: Final = 'Comments are shown by read with view "raw".'
 
 
 def check(old: str, new: str, words: Words = WORDS) -> None:
@@ -84,8 +85,8 @@ def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepErr
     for mark in note.reading.marks:
         if mark.kind is Kind.COMMENT and old in _text(note, (mark.body, mark.end - critic.WIDTH)):
             return InvalidParams(
-                f"{words.old} stands only inside a comment, at line {_line(note, mark)} of "
-                f"{shown}, and comments are not edited; choose text of the note itself"
+                f"{words.old} stands only inside a comment, {_comment(note, mark)} of "
+                f"{shown}, and comments are not edited; choose text of the note itself. {_SEEN}"
             )
     quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
     hint = _deleted(note, old) or near(note.reading.accepted.text, old)
@@ -119,8 +120,8 @@ def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
     line = _line(note, mark)
     if mark.kind is Kind.COMMENT:
         return InvalidParams(
-            f"a comment stands inside {words.old} at line {line}, and would be lost; "
-            "choose text before or behind it"
+            f"a comment stands inside {words.old}, {_comment(note, mark)}, and would be lost; "
+            f"choose text before or behind it. {_SEEN}"
         )
     if mark.kind is Kind.HIGHLIGHT:
         return InvalidParams(
@@ -131,6 +132,13 @@ def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
         f"{words.old} overlaps {_whose(note, mark)} at line {line}; choose text outside it, "
         "or wait until somebody has decided it"
     )
+
+
+def _comment(note: Pending, mark: Mark) -> str:
+    """A comment as it stands in the text, and where."""
+    text = _text(note, mark.span)
+    cut = text[: limits.QUOTED_CHARS] + "..." if len(text) > limits.QUOTED_CHARS else text
+    return f"{cut} at line {_line(note, mark)}"
 
 
 def _whose(note: Pending, mark: Mark) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from flashgrep.kb.exporting import Exported, export
 from flashgrep.kb.incoming import Imported, import_folder
+from flashgrep.kb.notepath import ENDING
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
 from flashgrep.terminal.kb_desk import author_option, json_option, kb_option, opened_desk, user_name
@@ -52,10 +53,18 @@ def _tell_import(done: Imported, as_json: bool) -> None:
         output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
-        if done.hidden:
-            some = ", ".join(done.hidden[:_SHOWN_HIDDEN])
-            say(f"{len(done.hidden)} hidden names left out: {some}")
+        _tell_hidden(done.hidden)
     output.flush()
+
+
+def _tell_hidden(hidden: Sequence[str]) -> None:
+    """A note that is left out is told each; of the others, an application's mostly, some are."""
+    notes = [path for path in hidden if path.endswith(ENDING)]
+    _tell(dict.fromkeys(notes, "left out: its name begins with a dot; rename it to import it"))
+    others = [path for path in hidden if not path.endswith(ENDING)]
+    if others:
+        more = ", …" if len(others) > _SHOWN_HIDDEN else ""
+        say(f"{len(others)} hidden names left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
 
 
 @terminal_command("export")

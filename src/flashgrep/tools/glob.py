@@ -11,7 +11,7 @@ from flashgrep.search.request import walk_key
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.grep_answer import printable
-from flashgrep.tools.places import SCHEME, is_note, scope_path
+from flashgrep.tools.places import SCHEME, is_note, refuse_scheme, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.workspace.finding import Entry, Finder, Finding, Wanted
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
@@ -43,6 +43,7 @@ it."""
 
 def run(call: Call, arguments: Arguments) -> Answer:
     """Find in the workspace, or among the notes."""
+    refuse_scheme(call, "exclude", arguments.get("exclude"))
     folder = scope_path(call, _where(arguments))
     if folder is not None:
         from flashgrep.tools.note_glob import find_notes  # with the engine of the notes

@@ -11,7 +11,7 @@ from flashgrep.search.engine import Question
 from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.grep_answer import EMPTY, Query, printable
-from flashgrep.tools.places import VIEW, refuse_view, scope_path
+from flashgrep.tools.places import VIEW, refuse_scheme, refuse_view, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place
@@ -47,6 +47,7 @@ Always exact: no results means there are none."""
 
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search the workspace, or the notes."""
+    refuse_scheme(call, "glob (include)", arguments.get("include"))
     folder = scope_path(call, arguments.get("path"))
     if folder is not None:
         from flashgrep.tools.note_grep import NoteQuery  # with the engine of the notes

@@ -6,7 +6,7 @@ workspace bare paths are notes too. Answers name notes in full, as `read` accept
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from flashgrep.errors import AccessDenied, InvalidParams, Unavailable
@@ -72,6 +72,16 @@ def refuse_view(arguments: Arguments) -> None:
     """Refuse `view` where a file is named: files have one view."""
     if "view" in arguments.given:
         raise InvalidParams(f"view is for notes ({SCHEME}Folder/Note.md); files have one view only")
+
+
+def refuse_scheme(call: Call, name: str, globs: str | Sequence[str] | None) -> None:
+    """Refuse `kb://` in a glob on names: nothing it is matched with begins so."""
+    for glob in [globs] if isinstance(globs, str) else globs or ():
+        if call.settings.kb is not None and is_note(glob.removeprefix("!")):
+            raise InvalidParams(
+                f"{name} {glob!r} can match nothing: it is matched on names below path; search "
+                f'the notes with path "{SCHEME}" or "{SCHEME}Folder", and write {name} without it'
+            )
 
 
 def tree(call: Call) -> NoteTree:
