@@ -26,15 +26,17 @@ from typing import Final
 from urllib.parse import parse_qs
 
 import anyio
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
 from flashgrep.transports import envelope
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.failures import failed
 from flashgrep.transports.framing import INVALID_REQUEST, BadMessage, decode, too_long
 
 HEALTH: Final = "/health"
+MCP: Final = "/mcp"
 NOTES: Final = "/kb/"
 COOKIE: Final = "flashgrep_token"
 UNAUTHENTICATED: Final = 4401
@@ -57,10 +59,18 @@ class Refusal(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.body = envelope.error(None, code, message, {"code": name})
+        self._name = name
+        self._code = code
         self.headers = {"connection": "close"} | {
             key.replace("_", "-"): value for key, value in headers.items()
         }
+
+    def response(self, path: str) -> Response:
+        """As the route would have told it: `/mcp` speaks JSON-RPC."""
+        if path != MCP:
+            return failed(self.status, self._name, str(self), self.headers)
+        body = envelope.error(None, self._code, str(self), {"code": self._name})
+        return JSONResponse(body, self.status, self.headers)
 
 
 @dataclass(frozen=True)
@@ -120,8 +130,7 @@ class Guard:
             self._check(scope)
             body = await _read_body(scope, receive)
         except Refusal as refusal:
-            response = JSONResponse(refusal.body, refusal.status, refusal.headers)
-            await response(scope, receive, send)
+            await refusal.response(scope["path"])(scope, receive, send)
             return
         await self._app(scope, _replayed(body, receive), send)
 

@@ -21,6 +21,7 @@ import h11
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
@@ -31,13 +32,12 @@ from flashgrep import limits
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
-from flashgrep.transports.guard import HEALTH, Guard, Names
+from flashgrep.transports.failures import broken, not_routed
+from flashgrep.transports.guard import HEALTH, MCP, Guard, Names
 from flashgrep.transports.protocol import Context, build_server, client_name
 
 if TYPE_CHECKING:
     from flashgrep.kb.tokens import Tokens
-
-MCP_PATH = "/mcp"
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ def build_app(
             yield
 
     routes: list[BaseRoute] = [
-        Route(MCP_PATH, StreamableHTTPASGIApp(manager)),
+        Route(MCP, StreamableHTTPASGIApp(manager)),
         Route(HEALTH, _health, methods=["GET"]),
         *(mounted.routes(entrance) if mounted else ()),
     ]
-    app = Guard(Starlette(routes=routes, lifespan=lifespan), names, entrance)
-    return EndableStreams(app, has_sockets=mounted is not None)
+    told = {HTTPException: not_routed, Exception: broken}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
+    return EndableStreams(Guard(app, names, entrance), has_sockets=mounted is not None)
 
 
 async def _health(request: Request) -> JSONResponse:

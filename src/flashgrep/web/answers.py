@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.kb.journal import StorageFull
 from flashgrep.transports.admission import ADMISSION, Admission
+from flashgrep.transports.failures import failed
 
 _STATUS: Final[Mapping[str, int]] = {
     "invalid_params": 400,
@@ -49,7 +50,7 @@ def handler(work: Work, fields: Mapping[str, type] | None = None) -> Handler:
 def failure(error: FlashgrepError) -> JSONResponse:
     """A failure with its code and message."""
     status = _FULL if isinstance(error, StorageFull) else _STATUS.get(error.code, 500)
-    return JSONResponse({"error": {"code": error.code, "message": error.message}}, status)
+    return failed(status, error.code, error.message)
 
 
 def _fields(body: bytes, fields: Mapping[str, type]) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from flashgrep import limits
@@ -32,6 +32,7 @@ from flashgrep.kb.decisions import Decided
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.roles import Role
 from flashgrep.transports.admission import Entrance
+from flashgrep.transports.failures import failed
 from flashgrep.transports.guard import secret_of
 from flashgrep.web.suggestions import described
 from flashgrep.web.threads import to_this_loop
@@ -147,7 +148,8 @@ class Events:
 
         async def events(request: Request) -> Response:
             if len(self._pages) >= limits.EVENT_STREAMS:
-                return JSONResponse({"error": {"code": "unavailable"}}, 503, {"retry-after": "5"})
+                message = f"{limits.EVENT_STREAMS} pages listen already; try again"
+                return failed(503, "unavailable", message, {"retry-after": "5"})
             page = _Page()
             self._pages.add(page)  # before the answer begins: nothing falls between
             self._catch_up(page, request.headers.get("last-event-id"))

@@ -61,7 +61,8 @@ class _Routes:
                 f"action is {body['action'][:40]!r}; it must be accept or reject"
             ) from None
         outcomes = self._review.decide(ids, action, who.on_notes, who.shown)
-        return _status(outcomes), {"results": [_told(one) for one in outcomes]}
+        status, failure = _verdict(outcomes)
+        return status, {**failure, "results": [_told(one) for one in outcomes]}
 
     def undo(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         undone = self._review.undo(body["decision"], who.on_notes, who.shown)
@@ -97,12 +98,18 @@ def _query(request: Request) -> Query:
     )
 
 
-def _status(outcomes: list[Outcome]) -> int:
+def _verdict(outcomes: list[Outcome]) -> Answer:
     """409 where all were decided before, 403 where none may be; otherwise the results tell."""
     found = {one.status for one in outcomes}
     if found == {Status.FORBIDDEN}:
-        return 403
-    return 409 if found == {Status.ALREADY} else 200
+        return 403, _failure("access_denied", "none of these may be decided with this token")
+    if found == {Status.ALREADY}:
+        return 409, _failure("conflict", "all of these were decided before")
+    return 200, {}
+
+
+def _failure(code: str, message: str) -> Mapping[str, Any]:
+    return {"error": {"code": code, "message": f"{message}; the results tell of each"}}
 
 
 def _shown(one: Found) -> dict[str, Any]:
