@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -234,6 +235,38 @@ def test_an_owner_that_hung_up_before_the_call_costs_nothing(
     first.end(signal.SIGKILL)
     edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "x"}
     assert answered(made, "edit", **edit).code is None
+
+
+def test_the_owner_tells_how_far_a_call_is(
+    place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, other = application(), application()
+    owner.services.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
+    monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
+    monkeypatch.setattr(limits, "NOTES_A_SLICE", 1)
+    told: dict[str, list[tuple[float, float | None, str]]] = {"owner": [], "other": []}
+
+    def asked(made: Application, name: str) -> Answer:
+        async def progress(done: float, total: float | None, message: str) -> None:
+            told[name].append((done, total, message))
+
+        async def call() -> Answer:
+            who, arguments = made.callers.get(name), {"pattern": "alpha", "path": "kb://"}
+            return await made.toolbox.call("grep", arguments, who, progress)
+
+        return anyio.run(call)
+
+    assert asked(owner, "owner").text == asked(other, "other").text == "kb://Note.md\nkb://Other.md"
+    assert other.services.notes is None
+    assert (
+        told["other"]
+        == told["owner"]
+        == [
+            (0, 2, "searched 0 notes"),
+            (1, 2, "searched 1 notes"),
+        ]
+    )
+    assert "alpha" in answered(other, "read", file_path="kb://Note.md").text
 
 
 def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:

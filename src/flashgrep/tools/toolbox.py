@@ -136,7 +136,12 @@ class Toolbox:
         return answer.data if answer.data is not None else {"text": answer.text}
 
     async def answer(
-        self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        direct: bool,
+        progress: Progress | None = None,
     ) -> Answer:
         """The answer for a caller of another process, which finishes it; a failure is raised.
 
@@ -145,9 +150,10 @@ class Toolbox:
         spec, values = self._prepare(name, arguments, caller)
         if not places.lead_to_notes(spec, self._settings, values):
             raise InvalidParams(f"{name}: only calls about notes are answered for other servers")
-        return await self._run(
-            name, arguments, Call(caller, self._services, self._settings, direct=direct)
-        )
+        call = Call(caller, self._services, self._settings, direct=direct)
+        if progress is not None:
+            call.report = _from_thread(progress)
+        return await self._run(name, arguments, call)
 
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
         spec, values = self._prepare(name, arguments, call.caller)

@@ -104,6 +104,11 @@ def error(
     return {"jsonrpc": "2.0", "id": request_id, "error": body}
 
 
+def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A message that awaits no answer."""
+    return {"jsonrpc": "2.0", "method": method, "params": dict(params)}
+
+
 def refused(bad: BadMessage) -> dict[str, Any]:
     """The answer to a message that was refused before anything ran."""
     return error(bad.id, bad.code, bad.message, {"code": bad.name})

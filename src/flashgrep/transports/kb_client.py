@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +60,19 @@ class OwnerClient:
         except OSError:
             return False
 
-    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+    def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
+    ) -> Any:
+        """Ask, and wait for the answer; `heard` is given what the owner tells before it."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
         with self._turn:
             try:
                 self._socket.sendall(json.dumps(request).encode("ascii") + b"\n")
-                line = self._lines.readline()
-                answer = json.loads(line)
+                while "id" not in (answer := json.loads(self._lines.readline())):
+                    heard(answer["params"])
             except (OSError, ValueError) as error:
                 raise OwnerGone(
                     f"the process that owns {self.home} ended before it answered {method}, which "

@@ -2,9 +2,10 @@
 
 Whoever holds the lock answers calls about notes itself and listens on the socket. Any other server
 sends such calls there (`kb/call`), with the caller they are for and the settings that shape the
-answer; all else it does itself. What the caller has read goes to and fro with each call, so that
-another owner knows it too. It looks for the owner when a call comes in, not before: where the
-lock is free by then, it takes it, opens the notes and is the owner from this call on.
+answer, and passes on how far they are (`kb/progress`); all else it does itself. What the caller has
+read goes to and fro with each call, so that another owner knows it too. It looks for the owner when
+a call comes in, not before: where the lock is free by then, it takes it, opens the notes and is the
+owner from this call on.
 
 When the owner ends in the middle of a call, a call that only reads is made again. Any other may
 have been done or not, and that is what its caller is told: the same edit sent again is not made
@@ -23,11 +24,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, Unavailable
+from flashgrep.errors import Conflict, InvalidParams, Unavailable
 from flashgrep.kb.administration import Administration
 from flashgrep.kb.home import SOCKET, Owned
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -40,12 +42,14 @@ from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.registry import ToolSpec
 from flashgrep.tools.services import Services
 from flashgrep.tools.toolbox import Call, Toolbox
-from flashgrep.transports.kb_client import NoOwner, OwnerClient, OwnerGone
+from flashgrep.transports.kb_client import NoOwner, OwnerClient, OwnerGone, Refused
 from flashgrep.transports.kb_owner import OwnerSocket
+from flashgrep.transports.telling import TELL, Tell
 
 log = logging.getLogger(__name__)
 
 CALL: Final = "kb/call"
+PROGRESS: Final = "kb/progress"
 YIELD: Final = "kb/yield"
 _PAUSE_SECONDS: Final = 0.05
 _TRIES: Final = 5
@@ -218,15 +222,16 @@ class SharedNotes:
             "caller": self._described(call.caller),
             "settings": {key: getattr(call.settings, key) for key in _SHAPING},
             "direct": call.direct,
+            "progress": True,
         }
         client = self._client()
         try:
-            told = client.call(CALL, params)
-        except OwnerGone:
-            client.close()
-            raise
-        except FlashgrepError:
+            told = client.call(CALL, params, lambda told: call.report(*told["progress"]))
+        except Refused:
             self._give_back(client)
+            raise
+        except BaseException:  # an answer may still come, and would be taken for the next one's
+            client.close()
             raise
         self._give_back(client)
         note_reads.learn(call.caller, told["seen"])
@@ -291,7 +296,8 @@ class SharedNotes:
             name, arguments = str(given["tool"]), dict(given["arguments"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidParams(f"{CALL}: {error!r}") from None
-        answer = await toolbox.answer(name, arguments, caller, bool(given.get("direct")))
+        progress = partial(_tell_progress, TELL.get()) if given.get("progress") else None
+        answer = await toolbox.answer(name, arguments, caller, bool(given.get("direct")), progress)
         told = asdict(replace(answer, image=None))
         shown = {key: told[key] for key in ("text", "code", "structured", "data")}
         return {**shown, "seen": note_reads.known(caller)}
@@ -312,6 +318,10 @@ class SharedNotes:
         if key not in self._toolboxes:
             self._toolboxes[key] = self._toolbox(replace(self._settings, **shaping))
         return self._toolboxes[key]
+
+
+async def _tell_progress(tell: Tell, done: float, total: float | None, message: str) -> None:
+    await tell(PROGRESS, {"progress": [done, total, message]})
 
 
 def _tuple(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -38,6 +39,7 @@ from flashgrep.transports.framing import (
 from flashgrep.transports.gate import AUTH, Gate
 from flashgrep.transports.ledger import Batch, Ledger, OpenRequest
 from flashgrep.transports.protocol import OnePeer, Peers
+from flashgrep.transports.telling import TELL
 from flashgrep.transports.wire import Wire
 
 log = logging.getLogger(__name__)
@@ -241,6 +243,7 @@ class LineSession:
         self, number: int, call: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
     ) -> None:
         answer: dict[str, Any] | None = None
+        TELL.set(self._tell)  # of this task alone
         with scope:
             try:
                 answer = envelope.result(number, await call())
@@ -253,6 +256,10 @@ class LineSession:
         data = envelope.encode(value)
         async with self._sending:
             await self._wire.send(data)
+
+    async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
+        with suppress(OSError, anyio.BrokenResourceError):  # whoever is gone is seen by reading
+            await self._send(envelope.notification(method, params))
 
     # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
     async def _serve_sdk(
