@@ -241,6 +241,7 @@ def test_the_owner_tells_how_far_a_call_is(
     place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, other = application(), application()
+    assert owner.services.notes is not None
     owner.services.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
     monkeypatch.setattr(limits, "NOTES_A_SLICE", 1)
