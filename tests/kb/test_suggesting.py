@@ -291,6 +291,7 @@ REFUSALS = [
     ("⟦{--a--}⟧{>>why<<}⟦{++b++}⟧", "b", "a", InvalidParams, "a comment stands"),
     # what would not read back
     ("a", "a", '{"author":"x"}@@b', InvalidParams, "would not read back"),
+    ("⟪{--a-}⟫\n", "-}\n", "", InvalidParams, "would not read back"),  # and mend bob's broken mark
     ("⟦{--a--}⟧⟦{++x+y++}⟧", "y", "+}", InvalidParams, r"would hold \+\+\}"),
 ]
 

@@ -193,15 +193,27 @@ def after_plan(records: Iterable[Recorded], plan: Plan) -> list[Recorded]:
 
 
 class _Push:
-    """Where spans outside all splices end up; what is put in at their ends stays outside them."""
+    """Where the spans of other records end up: with their first and their last character.
+
+    Mostly both stand outside all splices, and side by side. But a mark that somebody broke is text,
+    which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
+    """
 
     def __init__(self, splices: Sequence[Splice]) -> None:
+        self._starts = [splice.start for splice in splices]
         self._ends = [splice.end for splice in splices]
         self._shifts = [0, *accumulate(map(growth, splices))]
 
     def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
         found = []
         for start, end in spans:
-            shift = self._shifts[bisect_right(self._ends, start)]
-            found.append((start + shift, end + shift))
+            first, last = self._place(start), self._place(end - 1)
+            if first is not None and last is not None:
+                found.append((first, last + 1))
         return tuple(found)
+
+    def _place(self, at: int) -> int | None:
+        """Where a character is; None for one that is deleted."""
+        before = bisect_right(self._ends, at)
+        is_deleted = before < len(self._starts) and self._starts[before] <= at
+        return None if is_deleted else at + self._shifts[before]
