@@ -176,7 +176,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "N",
     ),
     Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
-    Setting("no_index", parse_switch, False, "search by scanning (this version always does)"),
+    Setting("no_index", parse_switch, False, "search by scanning the files, without an index"),
     Setting("verify_index", parse_switch, False, "answer with and without the index and compare"),
     Setting("state_dir", parse_text, "", "where our own state is kept", "DIR"),
     Setting("kb", parse_directory, None, "serve the notes of this knowledge base too", "PATH"),
