@@ -56,6 +56,19 @@ def test_a_suggestion_that_was_edited_away_is_told() -> None:
         decide("old", [(0, 9)], Action.ACCEPT)
 
 
+@pytest.mark.parametrize(
+    ("action", "left"),
+    [(Action.ACCEPT, "{--a{--}{++b++}c--}d"), (Action.REJECT, "{--a{--}{++b++}c--}")],
+)
+def test_what_stands_in_somebody_elses_mark_is_not_decided(action: Action, left: str) -> None:
+    """Somebody erased delimiters, and two deletions reach into each other: the left one counts."""
+    text = "{--a{--}{++b++}c--}{++d++}"
+    bob, ann = [(0, 8), (8, 15)], [(4, 19), (19, 26)]
+    assert decide(text, ann, action, bob).text == left
+    with pytest.raises(Conflict, match="marks of this suggestion are gone"):
+        decide(text, ann[:1], action, bob)
+
+
 def test_what_is_left_of_a_suggestion_is_decided() -> None:
     """Somebody deleted the insertion by hand; its record still names it."""
     assert decide("a {--b--} c", [(2, 9), (9, 16)], Action.ACCEPT).text == "a  c"

@@ -64,9 +64,17 @@ class Restoration:
     """Where its marks stand in that text, for its record."""
 
 
-def decide(text: str, spans: Iterable[Span], action: Action) -> Decision:
-    """Decide the marks a record holds; refused where none of its spans is a mark any more."""
-    marks = [mark for mark in critic.all_held(text, spans) if mark.kind in critic.SUGGESTIONS]
+def decide(
+    text: str, spans: Iterable[Span], action: Action, others: Iterable[Span] = ()
+) -> Decision:
+    """Decide the marks a record holds; refused where none of its spans is a mark any more.
+
+    `others` are the spans of all other records. Where people edited delimiters, one may reach into
+    another; then what reads as a mark is decided, and nothing that stands in somebody else's.
+    """
+    own = set(spans)
+    held = critic.all_held(text, own.union(others))
+    marks = [mark for mark in held if mark.span in own and mark.kind in critic.SUGGESTIONS]
     if not marks:
         raise Conflict(
             "the marks of this suggestion are gone: somebody has edited them away by hand; "

@@ -204,7 +204,8 @@ class _Step:
             if record is None or not records.is_suggestion(record.value):
                 return None
             try:
-                decision = deciding.decide(text, record.spans, self._action)
+                others = [span for one in records.recorded(besides) for span in one.spans]
+                decision = deciding.decide(text, record.spans, self._action, others)
             except Conflict as error:
                 failed.append(error)
                 return None
