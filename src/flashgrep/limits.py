@@ -173,6 +173,9 @@ RE2_BYTES: Final = 16 * MIB
 REMEMBERED_PATTERNS: Final = 8
 """Compiled patterns kept for the next call: each may take RE2's whole budget."""
 
+REMEMBERED_RULES: Final = 16
+"""Rule files whose rules are kept ready: those above the directories that are searched."""
+
 RELEASE_BYTES: Final = 64 * MIB
 """When searches have touched so much of the index, its mapped pages are given back …"""
 
@@ -228,8 +231,8 @@ handing it over takes a millisecond."""
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
 
-INDEX_DENSE_BYTES: Final = 1_500
-"""A matching line in each so many bytes: then lines of a literal are counted by arrays."""
+INDEX_DENSE_BYTES: Final = 900
+"""A matching line in each so many bytes: then lines of a literal are counted in one call."""
 
 CONFIRMED_FILES: Final = 250
 """Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""

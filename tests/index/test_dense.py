@@ -1,14 +1,15 @@
-"""A literal counted by arrays is found on the lines that the definition says, and nowhere else."""
+"""A literal counted in one call is counted on the lines that the definition says, once on each."""
 
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.index import dense
 from flashgrep.index.dense import dense_literal
 from flashgrep.search.pattern import PatternSpec, matching_lines
 
@@ -18,11 +19,14 @@ LETTERS = [*"ife_-a b<=Zz9é@[", "\n", "\n"]
 
 
 def lines_found(spec: PatternSpec, text: bytes) -> list[int]:
-    """The numbers of the matching lines, from 0."""
+    """The numbers of the matching lines, from 0: each is counted by itself, between others."""
     literal = dense_literal(spec)
     assert literal is not None
-    places = literal.first_hits(np.frombuffer(text, np.uint8))
-    return [text.count(b"\n", 0, place) for place in places.tolist()]
+    ends = [at + 1 for at, octet in enumerate(text) if octet == 0x0A]
+    counts = [literal.count(text, start, end) for start, end in pairwise([0, *ends])]
+    assert set(counts) <= {0, 1}
+    assert literal.count(text, 0, len(text)) == sum(counts)
+    return [number for number, count in enumerate(counts) if count]
 
 
 @settings(max_examples=CASES, deadline=None)
@@ -44,30 +48,33 @@ def test_each_matching_line_is_found_once(
     assert lines_found(spec, lines) == matching_lines(spec, lines)
 
 
+@pytest.mark.parametrize("at_once", [1, 4, 7])
+def test_a_text_is_counted_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(dense, "_AT_ONCE", at_once)
+    text = b"if if\nno\n\nelse if\n" * 5
+    assert lines_found(PatternSpec("if"), text) == matching_lines(PatternSpec("if"), text)
+
+
 @pytest.mark.parametrize(
-    ("pattern", "expected"),
+    ("pattern", "is_one"),
     [
-        ("if", (b"if", False, False)),
-        (r"e\b", (b"e", False, True)),
-        (r"\bif\b", (b"if", True, True)),
-        ("longer", None),  # RE2 finds what is rarer at once
-        (r"e\B", None),
-        (r"e\\b", None),
-        ("i?f", None),
-        ("i.", None),
-        ("é", None),
-        (r"\b", None),
-        ("a|b", None),
-        ("(?i)if", None),
-        ("^if", None),
+        ("if", True),
+        (r"e\b", True),
+        (r"\bif\b", True),
+        ("much longer-one", True),
+        (r"e\B", False),
+        (r"e\\b", False),
+        ("i?f", False),
+        ("i.", False),
+        ("é", False),
+        (r"\b", False),
+        ("a|b", False),
+        ("(?i)if", False),
+        ("^if", False),
     ],
 )
-def test_which_patterns_are_such_literals(
-    pattern: str, expected: tuple[bytes, bool, bool] | None
-) -> None:
-    found = dense_literal(PatternSpec(pattern))
-    told = found and (found.text, found.has_border_before, found.has_border_after)
-    assert told == expected
+def test_which_patterns_are_such_literals(pattern: str, is_one: bool) -> None:
+    assert (dense_literal(PatternSpec(pattern)) is not None) == is_one
 
 
 @pytest.mark.parametrize("spec", [PatternSpec("if", True), PatternSpec("if", multiline=True)])

@@ -14,12 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from flashgrep import limits
 from flashgrep.index.dense import DenseLiteral, dense_literal
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import UNANCHORED, Span
 
-_DENSE_PIECES: Final = 16
+_MOST_DENSE: Final = 2 * limits.INDEX_PORTION_BYTES
+"""More than a portion has is one very long line, and would keep all other threads waiting."""
 
 Hits = tuple[Numbers, Numbers]
 """Files of a segment, and the count of each."""
@@ -151,7 +153,7 @@ def matched(counter: Counter, work: Work, is_dense: bool) -> Hits:
         return files, np.ones(len(files), np.int64)
     if isinstance(work, Runs) and is_dense and counter.counting == "lines":
         literal = dense_literal(counter.spec)
-        if literal is not None:
+        if literal is not None and work.size <= _MOST_DENSE:
             return count_densely(literal, work)
     found: dict[int, int] = {}
     if isinstance(work, Texts):
@@ -180,22 +182,13 @@ def match_each(match: Any, runs: Runs) -> list[int]:
 
 def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
     """Count the lines of a literal in some stretches, by file."""
-    segment = runs.segment
+    segment, found = runs.segment, dict[int, int]()
     segment.check_all(runs.firsts, runs.pasts)
-    starts, owned = segment.lists[0], [np.zeros(0, np.int64)]
-    for first, past in _in_portions(runs):
-        begin, end = starts[first], starts[past]
-        places = literal.first_hits(segment.octets[begin:end]) + begin
-        pieces = segment.starts[first:past].searchsorted(places, "right") - 1 + first
-        owned.append(segment.owners[pieces].astype(np.int64))
-    return np.unique(np.concatenate(owned), return_counts=True)
-
-
-def _in_portions(runs: Runs) -> Iterator[tuple[int, int]]:
-    """The stretches cut so small that arrays of their size stay in a core's own memory."""
-    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
-        for at in range(first, past, _DENSE_PIECES):
-            yield at, min(at + _DENSE_PIECES, past)
+    for file, start, end in zip(*runs.by_file, strict=True):
+        count = literal.count(segment.buffer, start, end)
+        if count:
+            found[file] = found.get(file, 0) + count
+    return as_hits(found)
 
 
 def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:

@@ -196,9 +196,10 @@ class IndexedScan:
         numbers: list[int] = []
         is_text = self.request.pattern.multiline
         candidates: Mapping[int, Work] = self._texts() if is_text else self._runs()
+        size = _portion_bytes(sum(part.size for part in candidates.values()))
         for number in order:
             if number in candidates:
-                portions: list[Work] = [*candidates[number].portions(limits.INDEX_PORTION_BYTES)]
+                portions: list[Work] = [*candidates[number].portions(size)]
                 if not work:
                     portions[:1] = _with_probe(portions[0])
                 work += portions
@@ -362,6 +363,12 @@ class IndexedScan:
             path, known = segment.name(place.file), segment.identity(place.file)
         status = self._tracker.status(path)
         return status is not None and identity(status) == known
+
+
+def _portion_bytes(total: int) -> int:
+    """So small that processes get equal shares, but no smaller."""
+    most = limits.INDEX_PORTION_BYTES
+    return max(most // 16, min(most, total // 16))
 
 
 def _with_probe(work: Work) -> list[Work]:

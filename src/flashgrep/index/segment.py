@@ -140,11 +140,6 @@ class Segment:
         return list(starts), list(owners), list(ends)
 
     @cached_property
-    def octets(self) -> Any:
-        """The whole of `buffer` as an array."""
-        return np.frombuffer(self._view, np.uint8)
-
-    @cached_property
     def bounds(self) -> tuple[str, str]:
         """The walk keys of the first and the last file."""
         if not self.files:
