@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from flashgrep import __version__
+from flashgrep import __version__, limits
 from flashgrep.errors import SettingsError
 from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
 
@@ -97,7 +97,7 @@ def mcp(**given: Any) -> None:
     from flashgrep.transports.stdio import serve_stdio
 
     application.settle()
-    _settle_memory()
+    _settle()
     _run(lambda: serve_stdio(application.toolbox, structured=settings.structured))
     _leave(application.close)
 
@@ -140,7 +140,7 @@ def serve(**given: Any) -> None:
     for line in serving.told:
         click.echo(line)
     application.start_index()
-    _settle_memory()
+    _settle()
     _run(serving.run)
     _leave(application.close)
 
@@ -167,8 +167,9 @@ def _start_logging(settings: Settings) -> None:
         logging.getLogger(chatty).setLevel(quiet)
 
 
-def _settle_memory() -> None:
+def _settle() -> None:
     """What start-up made stays; only what requests make is collected from here on."""
+    sys.setswitchinterval(limits.SWITCH_SECONDS)
     gc.freeze()
     gc.enable()
 

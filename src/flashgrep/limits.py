@@ -167,6 +167,10 @@ INLINE_FILE_BYTES: Final = 1 * MIB
 PATTERN_CHARS: Final = 10_000
 """Longest pattern; RE2 refuses large programs on its own."""
 
+SWITCH_SECONDS: Final = 5e-4
+"""How long a thread that computes keeps the interpreter while another one waits for it: Python's
+5 ms are as long as a whole search, which gives it away with every call into RE2."""
+
 RE2_BYTES: Final = 16 * MIB
 """RE2's budget for a compiled pattern and its cached states."""
 
@@ -227,6 +231,10 @@ INDEX_SHARED_BYTES: Final = 2 * MIB
 INDEX_SHARED_SECONDS: Final = 4e-3
 """Candidate text is shared out among processes if it is more than this and takes longer than that:
 handing it over takes a millisecond."""
+
+MATCHERS_REST_SECONDS: Final = 1.0
+"""After the first search that could use further processes, until they are started: that takes
+200 ms of a core each, and an agent's next search often comes at once."""
 
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""

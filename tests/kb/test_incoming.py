@@ -391,6 +391,20 @@ def test_a_file_that_was_changed_since_the_export_is_left_and_told(base: Base) -
     assert (base.out / "A.md").read_bytes() == b"two\n"
 
 
+def test_a_file_that_was_taken_back_is_exported_again(base: Base) -> None:
+    base.create("A.md")
+    base.export()
+    (base.out / "A.md").write_text("changed\n")
+    base.folder = base.out
+    assert base.bring().fates == {Fate.CHANGED: 1}
+    base.edit("A.md", "changed", "once more")
+    assert base.export().failed == {}
+    assert (base.out / "A.md").read_bytes() == b"once more\n"
+    (base.out / "A.md").write_text("changed again\n")
+    base.edit("A.md", "once", "twice")
+    assert "changed since" in base.export().failed["A.md"]
+
+
 def test_files_of_notes_that_are_gone_are_left_and_told(base: Base) -> None:
     base.notes.ask(lambda library: library.create("Old/A.md", "one\n"))
     base.export()

@@ -153,9 +153,25 @@ def test_the_status_of_an_index_nobody_keeps_is_what_is_on_disk(tree: Path, tmp_
     index = tmp_path / "state" / "index"
     index.mkdir(parents=True)
     (index / "segment").write_bytes(b"x" * 1000)
-    ran = flashgrep("index", "--status", "--json", "--state-dir", str(tmp_path / "state"))
-    assert ran.json["index_size_bytes"] == 1000
-    assert "no server" in ran.json["reason"]
+    (index / "manifest").touch()
+    os.utime(index / "manifest", (0, 1_700_000_000))
+    for command in (["index", "--status"], ["stats"]):
+        told = flashgrep(*command, "--json", "--state-dir", str(tmp_path / "state")).json
+        assert (told["index_size_bytes"], told["total_files"]) == (1000, None)
+        assert told["last_update"] == "2023-11-14T22:13:20Z"
+        assert "no server" in told["reason"]
+    shown = flashgrep("stats", "--state-dir", str(tmp_path / "state")).text
+    assert re.search(r"^total_files +not known$", shown, re.MULTILINE)
+
+
+def test_the_files_that_would_be_searched_are_those_a_search_follows_links_to(
+    tree: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "o.txt").write_text("foo elsewhere\n", encoding="utf-8")
+    (tree / "od").symlink_to(f"{tmp_path}/outside/")
+    assert flashgrep("grep", "-l", "foo elsewhere").lines == ["od/o.txt"]
+    assert "od/o.txt" in flashgrep("grep", "--files").lines
 
 
 def test_without_an_index_building_one_is_an_error(

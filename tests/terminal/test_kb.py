@@ -125,7 +125,7 @@ def test_conflicts_are_told_and_the_status_is_one(either: Shell) -> None:
     assert conflict.status == 1
     assert "Folder/N.md: both the file and the note changed" in conflict.err
     refused = either.run("export", str(either.out))
-    assert (refused.status, "changed since the last export" in refused.err) == (1, True)
+    assert (refused.status, "changed since the last exchange" in refused.err) == (1, True)
     assert either.run("import", str(either.out), "--force").status == 0
     assert either.run("export", str(either.out)).status == 0
     assert (either.out / "Folder/N.md").read_bytes() == b"three\n"

@@ -107,6 +107,22 @@ def test_a_view_is_chosen(shop: Workshop, given: dict[str, str], line: str) -> N
     assert shop.lines("read", path="kb://Plan.md", **given)[2] == f"     3\t{line}"
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("kb://", "is a folder of notes"),
+        ("kb://Team", "is a folder of notes"),
+        ("kb://nothing", "not found"),
+        ("kb://picture.png", "not found"),
+    ],
+)
+def test_what_is_no_note_is_called_a_folder_only_if_it_is_one(
+    shop: Workshop, path: str, told: str
+) -> None:
+    shop.note("Team/Plan.md", "x")
+    assert told in shop.call("view", path=path).text
+
+
 def test_files_have_no_views(shop: Workshop) -> None:
     shop.file("a.txt", "x\n")
     for tool, given in (("read", {"path": "a.txt"}), ("grep", {"pattern": "x"})):

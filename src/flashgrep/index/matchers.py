@@ -1,8 +1,9 @@
 """The processes that help a search match: one for every core but the server's own.
 
-They are started by the first search that could use them, and sleep between searches. A search takes
-those that are idle, gives each a share, and does one itself; where none is idle it does everything.
-One that does not come back after a cancel is killed, and another takes its place.
+They are started a moment after the first search that could use them, so as not to be in the way
+of the next one, and sleep between searches. A search takes those that are idle, gives each a share,
+and does one itself; where none is idle it does everything. One that does not come back after a
+cancel is killed, and another takes its place.
 """
 
 from __future__ import annotations
@@ -43,10 +44,24 @@ class Matchers:
         self._starting: list[Worker] = []
         self._idle: list[Worker] = []
         self._closed = False
+        self._has_started = False
+        self._later: threading.Timer | None = None
+
+    def _want(self) -> None:
+        """Start the first processes when the search at hand is over, and further ones at once."""
+        if self._has_started:
+            self.start()
+            return
+        with self._lock:
+            if self._later is None and self._count > 0 and not self._closed:
+                self._later = threading.Timer(limits.MATCHERS_REST_SECONDS, self.start)
+                self._later.daemon = True
+                self._later.start()
 
     def start(self) -> None:
         """Start the processes; they are used once they have said that they are there."""
         with self._lock:
+            self._has_started = True
             while not self._closed and self._count > 0:
                 self._count -= 1
                 self._begin()
@@ -55,6 +70,8 @@ class Matchers:
         """End those that are idle; one at work ends when it comes back."""
         with self._lock:
             self._closed = True
+            if self._later is not None:
+                self._later.cancel()
             idle, self._idle, self._starting = self._idle + self._starting, [], []
         for worker in idle:
             worker.stop()
@@ -77,7 +94,7 @@ class Matchers:
         cancelled: Flag,
     ) -> list[Hits]:
         """Match everything, in shares; what each of `work` found, in order."""
-        self.start()
+        self._want()
         with self.some() as workers:
             shares = _shares(work, len(workers) + 1)
             asked: list[tuple[Worker, Sequence[Work]]] = []

@@ -35,7 +35,7 @@ from flashgrep.storage.wholefile import sync_directory
 log = logging.getLogger(__name__)
 
 FORMAT: Final = 1
-_MANIFEST: Final = "manifest"
+MANIFEST: Final = "manifest"
 _LARGE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")
 
@@ -93,7 +93,7 @@ class Store:
     def identity(self) -> tuple[int, int] | None:
         """What tells one generation from the next without reading it."""
         try:
-            status = os.stat(self.directory / _MANIFEST)
+            status = os.stat(self.directory / MANIFEST)
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns
@@ -101,7 +101,7 @@ class Store:
     def generation(self) -> Generation:
         """The generation in force; an empty one where there is none that can be trusted."""
         try:
-            text = (self.directory / _MANIFEST).read_bytes()
+            text = (self.directory / MANIFEST).read_bytes()
         except OSError:
             return Generation()
         body, _, checksum = text.partition(b"\n")
@@ -137,13 +137,13 @@ class Store:
         names = [os.path.basename(segment.path) for segment in segments]
         data = {"format": FORMAT, "base": base, "segments": names, "updated": updated}
         body = json.dumps(data).encode()
-        draft = self.directory / f"{_MANIFEST}.new"
+        draft = self.directory / f"{MANIFEST}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
             file.write(body + b"\n%08x\n" % zlib.crc32(body))
             file.flush()
             os.fsync(file.fileno())
-        os.rename(draft, self.directory / _MANIFEST)
+        os.rename(draft, self.directory / MANIFEST)
         sync_directory(self.directory)
         self.sweep()
         return updated

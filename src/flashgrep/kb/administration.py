@@ -11,7 +11,7 @@ same functions either way. `Desk` is what both look like. File contents are base
     kb/check    {}                            load everything anew, and tell what is damaged
     kb/backup   {target}                      copy all into a new directory
     kb/take     {files, by, force}            files become notes (see `importing`)
-    kb/give     {notes}                       notes as the files they become
+    kb/give     {notes, folder}               notes as the files they become
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ class Administration:
         told = [{"path": one.path, "fate": one.fate, "reason": one.reason} for one in outcomes]
         return {"outcomes": told}
 
-    def _give(self, notes: list[str]) -> dict[str, Any]:
+    def _give(self, notes: list[str], folder: str = "") -> dict[str, Any]:
         entries = self._notes.ask(lambda library: [library.entry(note) for note in notes])
         texts = self._notes.read_all(notes)
-        return {"files": [_file(entry, texts[entry.id]) for entry in entries]}
+        return {"files": [_file(entry, texts[entry.id], folder) for entry in entries]}
 
 
 def _named(library: Library, note: str) -> Entry:
@@ -212,9 +212,11 @@ def _arrival(file: Mapping[str, Any]) -> Arrival:
     )
 
 
-def _file(entry: Entry, text: Published | FlashgrepError) -> dict[str, Any]:
+def _file(entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
     told = {"path": entry.path, "id": entry.id}
     if isinstance(text, FlashgrepError):
         return {**told, "reason": text.message}
     data = notefile.file_bytes(text.text, entry.properties)
-    return {**told, "data": base64.b64encode(data).decode()}
+    path, digests = notefile.origin(entry.properties)
+    taken = digests.get(folder) if path == entry.path else None
+    return {**told, "data": base64.b64encode(data).decode(), "taken": taken}

@@ -1,8 +1,9 @@
 """Notes and attachments become files of a folder, each put in place as a whole.
 
 Nothing is written outside the folder: it is entered by descriptor, name by name, and no link is
-followed. Nothing is deleted. A file that somebody changed since we wrote it is left and told, and
-so are files whose notes are gone. A folder that is neither empty nor one of our exports is refused.
+followed. Nothing is deleted. A file that somebody changed since we wrote it, or took it, is left
+and told, and so are files whose notes are gone. A folder that is neither empty nor one of our
+exports is refused.
 `force` overwrites what is in the way, and nothing else.
 
 Files are not synced one by one: the truth is the journal, and an export can be made again.
@@ -28,7 +29,7 @@ from flashgrep.kb.administration import Desk
 from flashgrep.kb.attachments import Attachments, chunks, digest_of
 from flashgrep.kb.home import ATTACHMENTS
 from flashgrep.kb.manifest import Manifest
-from flashgrep.kb.notefile import digest
+from flashgrep.kb.notefile import digest, folder_name
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -84,6 +85,7 @@ class _Export:
                 "overwrite what is in the way with --force"
             )
         self._manifest.begin()
+        self._folder_name = folder_name(root)
         listed = self._desk.call("kb/list", {})["notes"]
         attachments = Attachments(self._desk.home / ATTACHMENTS)
         paths = {note["path"] for note in listed}
@@ -100,25 +102,31 @@ class _Export:
     def _notes(self, listed: Sequence[dict[str, Any]], total: int) -> None:
         done = 0
         for batch in _batches(listed):
-            files = self._desk.call("kb/give", {"notes": [note["id"] for note in batch]})["files"]
-            for file in files:
+            asked = {"notes": [note["id"] for note in batch], "folder": self._folder_name}
+            for file in self._desk.call("kb/give", asked)["files"]:
                 if "data" in file:
-                    self._note(file["path"], file["id"], base64.b64decode(file["data"]))
+                    self._note(file)
                 else:
                     self._done.failed[file["path"]] = file["reason"]
             done += len(batch)
             self._report(done, total)
 
-    def _note(self, path: str, note: str, data: bytes) -> None:
-        if self._put(path, note, digest(data), [data]):
+    def _note(self, file: dict[str, Any]) -> None:
+        data = base64.b64decode(file["data"])
+        if self._put(file["path"], file["id"], digest(data), [data], file["taken"]):
             self._done.written += 1
 
     def _attachment(self, path: str, source: Path) -> None:
         if self._put(path, "", digest_of(source), chunks(source)):
             self._done.attachments += 1
 
-    def _put(self, path: str, note: str, wanted: str, data: Iterable[bytes]) -> bool:
-        """Put a file in place; False where it is there, or cannot be, which is told."""
+    def _put(
+        self, path: str, note: str, wanted: str, data: Iterable[bytes], taken: str | None = None
+    ) -> bool:
+        """Put a file in place; False where it is there, or cannot be, which is told.
+
+        `taken` is the digest of what an import has taken from there.
+        """
         *folders, name = path.split("/")
         try:
             with self._folder(folders) as folder:
@@ -128,7 +136,7 @@ class _Export:
                     self._manifest.add(path, note, wanted)
                     self._digests[path] = wanted
                     return False
-                if reason := self._in_the_way(path, found):
+                if found != taken and (reason := self._in_the_way(path, found)):
                     self._done.failed[path] = reason
                     return False
                 self._manifest.add(path, note, wanted)
@@ -147,7 +155,7 @@ class _Export:
             return None
         if found == _NO_FILE:
             return "something that is no file stands there; --force replaces it"
-        return "the file was changed since the last export; import it first, or use --force"
+        return "the file was changed since the last exchange; import it first, or use --force"
 
     @contextmanager
     def _folder(self, names: Sequence[str]) -> Iterator[int]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, from_os_error
-from flashgrep.kb import notepath
+from flashgrep.kb import notefile, notepath
 from flashgrep.kb.administration import Desk
 from flashgrep.kb.attachments import Attachments
 from flashgrep.kb.exporting import NO_ROOM
@@ -69,7 +69,7 @@ class _Import:
 
     def run(self) -> Imported:
         self._exported = _manifest(self._vault.root)
-        self._folder = os.path.realpath(self._vault.root).encode("utf-8", "replace").decode()
+        self._folder = notefile.folder_name(self._vault.root)
         self._twins = {notepath.twin_key(path): path for path in self._attachments.paths()}
         beside = []
         for found in self._vault.files():

@@ -10,8 +10,10 @@ What a file has that a text has not stands among the note's properties:
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, InvalidParams
@@ -62,6 +64,11 @@ def file_bytes(text: str, properties: Mapping[str, Any]) -> bytes:
     kept = properties.get(FILE)
     kept = kept if isinstance(kept, dict) else {}
     return _BOM * bool(kept.get("bom")) + lineends.given_back(text, kept.get("line_ends")).encode()
+
+
+def folder_name(root: Path) -> str:
+    """What a folder is known by among those that notes were exchanged with."""
+    return os.path.realpath(root).encode("utf-8", "replace").decode()
 
 
 def digest(data: bytes) -> str:

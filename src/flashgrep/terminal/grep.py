@@ -68,7 +68,7 @@ class _Grep(TerminalCommand):
 @click.option("-i", "--ignore-case", is_flag=True, help="Letters match in either case.")
 @click.option("-s", "--case-sensitive", is_flag=True, help="Letters match by case (the default).")
 @click.option("-S", "--smart-case", is_flag=True, help="-i unless the pattern has a capital.")
-@click.option("-w", "--word-regexp", is_flag=True, help="Matches are whole words.")
+@click.option("-w", "--word-regexp", is_flag=True, help="Matches are whole words (ASCII).")
 @click.option("-x", "--line-regexp", is_flag=True, help="Matches are whole lines.")
 @click.option("-U", "--multiline", is_flag=True, help="Matches may span lines.")
 @click.option("--multiline-dotall", is_flag=True, help="-U, and . matches line ends.")

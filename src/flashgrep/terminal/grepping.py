@@ -129,6 +129,7 @@ class Grepping:
                 self._path_line(root.prefix)
             elif root.kind == "directory":
                 asked = {"pattern": "**", "limit": _EVERYTHING, "sort_by": "path"}
+                asked["follow_symlinks"] = True  # as a search follows them
                 paths = self._ask(root, "glob", asked)["paths"]
                 for _, path in self._wanted(root, paths, unfiltered=True):
                     found = True

@@ -15,7 +15,6 @@ import click
 
 from flashgrep.errors import IOFailure, Unavailable
 from flashgrep.settings import Settings
-from flashgrep.storage.statedir import state_path
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import (
     FOUND,
@@ -27,7 +26,7 @@ from flashgrep.terminal.command import (
     terminal_command,
 )
 from flashgrep.terminal.session import Remote, opened
-from flashgrep.terminal.stats import show_stats
+from flashgrep.terminal.stats import index_directory, on_disk, show_stats
 
 _POLL_SECONDS: Final = 0.1
 _LOCK: Final = "lock"
@@ -48,7 +47,7 @@ def command(settings: Settings, use_daemon: bool, status: bool, remove: bool, as
     """
     if status and remove:
         raise click.UsageError("--status and --remove exclude each other")
-    directory = _directory(settings)
+    directory = index_directory(settings)
     if remove:
         return _remove(directory)
     with _looking(settings, use_daemon, directory, build=not status) as look:
@@ -62,11 +61,6 @@ def command(settings: Settings, use_daemon: bool, status: bool, remove: bool, as
     return FOUND if answer["grep_ready"] or not status else NOTHING
 
 
-def _directory(settings: Settings) -> Path:
-    workdir = os.path.realpath(os.fsencode(settings.workdir))
-    return state_path(settings.state_dir, workdir, os.environ) / "index"
-
-
 @contextmanager
 def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool) -> Iterator[Look]:
     """A way to see how far the index is: the daemon's, one of our own, or what is on disk."""
@@ -75,7 +69,7 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
             yield lambda: session.call("stats", {})
             return
         if not build:
-            yield lambda: {**session.call("stats", {}), **_on_disk(directory)}
+            yield lambda: {**session.call("stats", {}), **on_disk(directory)}
             return
     from flashgrep.app import build as build_application
 
@@ -85,11 +79,6 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
         yield lambda: asdict(application.services.index.status())
     finally:
         application.close()
-
-
-def _on_disk(directory: Path) -> dict[str, Any]:
-    sizes = (path.lstat().st_size for path in directory.rglob("*") if path.is_file())
-    return {"index_size_bytes": sum(sizes), "reason": "no server is running here"}
 
 
 def wait_until_ready(look: Look) -> Mapping[str, Any]:

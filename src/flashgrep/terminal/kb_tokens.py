@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -52,7 +53,8 @@ def make(
         print_json(output, {"name": name, "token": secret, "expires": until})
     else:
         output.line(secret)
-        say(f"keep it: it is not shown again. Take it back with: flashgrep kb token revoke {name}")
+        back = shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
+        say(f"keep it: it is not shown again. Take it back with: {back}")
     output.flush()
     return FOUND
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
+from flashgrep.index.store import MANIFEST
 from flashgrep.settings import Settings
+from flashgrep.storage.statedir import state_path
 from flashgrep.terminal.command import FOUND, Output, common_options, print_json, terminal_command
-from flashgrep.terminal.session import opened
+from flashgrep.terminal.session import Remote, opened
+from flashgrep.tools.stats import utc
 
 
 @terminal_command("stats")
@@ -20,6 +25,8 @@ def command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
     """Show how far the index of a running `flashgrep serve` is, and how large."""
     with opened(settings, use_daemon) as session:
         answer = session.call("stats", {})
+        if not isinstance(session, Remote) and not settings.no_index:
+            answer = {**answer, **on_disk(index_directory(settings))}
     output = Output()
     if as_json:
         print_json(output, answer)
@@ -27,6 +34,25 @@ def command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
         show_stats(output, answer)
     output.flush()
     return FOUND
+
+
+def index_directory(settings: Settings) -> Path:
+    """Where the index of a workspace is kept."""
+    workdir = os.path.realpath(os.fsencode(settings.workdir))
+    return state_path(settings.state_dir, workdir, os.environ) / "index"
+
+
+def on_disk(directory: Path) -> dict[str, Any]:
+    """What can be told of an index that nobody keeps just now; None is not known."""
+    paths = [path for path in directory.rglob("*") if path.is_file()]
+    written = [path.lstat().st_mtime for path in paths if path.name == MANIFEST]
+    return {
+        "total_files": None,
+        "total_chunks": None,
+        "index_size_bytes": sum(path.lstat().st_size for path in paths),
+        "last_update": utc(max(written)) if written else None,
+        "reason": "no server is running here",
+    }
 
 
 def show_stats(output: Output, answer: Mapping[str, Any]) -> None:
@@ -40,6 +66,8 @@ def _shown(name: str, value: Any) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
     if name == "progress":
         return f"{value:.0%}"
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "never"}[value]
+    if value is None:
+        return "never" if name == "last_update" else "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -162,7 +162,8 @@ SPEC = ToolSpec(
         Parameter(
             "multiline",
             "boolean",
-            "Let patterns span lines, and . match newlines",
+            "Let patterns span lines, and . match newlines; ^ and $ are then the ends of the file, "
+            "those of lines with (?m)",
             default=False,
         ),
         Parameter(

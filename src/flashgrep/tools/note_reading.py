@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.kb import notepath
 from flashgrep.kb.notetexts import Shown
 from flashgrep.tools import note_reads, places
@@ -35,10 +35,7 @@ def view_note(call: Call, given: str, view_range: list[int] | None) -> Answer:
     """Show a note's lines, or those of a range."""
     folder = places.scope_path(call, given)
     if not folder or not folder.endswith(notepath.ENDING):
-        raise InvalidParams(
-            f"{given} is a folder of notes; view shows one note. List notes with glob, path: "
-            f"{given!r}"
-        )
+        raise _no_note(call, given, folder or "")
     first = view_range[0] if view_range else 1
     return _note(
         call,
@@ -46,6 +43,15 @@ def view_note(call: Call, given: str, view_range: list[int] | None) -> Answer:
         Shown.ACCEPTED,
         first,
         lambda text, room: view_lines([text], view_range, room),
+    )
+
+
+def _no_note(call: Call, given: str, folder: str) -> FlashgrepError:
+    tree = places.tree(call)
+    if folder and not tree.below(folder):
+        return tree.missing(folder)
+    return InvalidParams(
+        f"{given} is a folder of notes; view shows one note. List notes with glob, path: {given!r}"
     )
 
 

@@ -20,7 +20,7 @@ def stats(call: Call, arguments: Arguments) -> Answer:
         "total_files": status.total_files,
         "total_chunks": status.total_chunks,
         "index_size_bytes": status.index_size_bytes,
-        "last_update": None if status.last_update is None else _utc(status.last_update),
+        "last_update": None if status.last_update is None else utc(status.last_update),
         "state": status.state,
         "grep_ready": status.grep_ready,
         "query_ready": status.query_ready,
@@ -33,7 +33,8 @@ def stats(call: Call, arguments: Arguments) -> Answer:
     return json_answer(answer)
 
 
-def _utc(seconds: float) -> str:
+def utc(seconds: float) -> str:
+    """A time as answers tell it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
