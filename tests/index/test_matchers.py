@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.matchers import Matchers, matched_here
 from flashgrep.index.matching import Hits, Runs, Texts, Work
@@ -371,3 +372,21 @@ def test_a_process_that_died_before_its_first_word_is_replaced_by_the_next_searc
         assert pid(another) != pid(unborn)
     finally:
         matchers.close()
+
+
+def test_the_first_search_that_could_use_processes_starts_none_while_it_runs(
+    segments: list[Segment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MATCHERS_REST_SECONDS", 3600.0)
+    matchers = Matchers(1)
+    try:
+        found_by(matchers, [runs_of(segments[0])])
+        assert welcomed(matchers) == []
+        assert matchers._later is not None
+        matchers._later.function()  # what it does when the time has come
+        (one,) = welcomed(matchers)
+        found_by(matchers, [runs_of(segments[0])])
+        assert welcomed(matchers) == [one]
+    finally:
+        matchers.close()
+    assert not matchers._later.is_alive() or matchers._later.finished.is_set()

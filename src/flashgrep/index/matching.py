@@ -56,8 +56,8 @@ class Runs:
         return owners[firsts].tolist(), starts.tolist(), ends.tolist()
 
     def portions(self, size: int) -> Iterator[Runs]:
-        """The stretches in portions of about `size` bytes, in order."""
-        if self.size <= size:
+        """The stretches in portions of about `size` bytes, in order; a half more is not cut."""
+        if self.size <= size * 3 // 2:
             if self.size:
                 yield self
             return

@@ -368,7 +368,7 @@ class IndexedScan:
 def _portion_bytes(total: int) -> int:
     """So small that processes get equal shares, but no smaller."""
     most = limits.INDEX_PORTION_BYTES
-    return max(most // 16, min(most, total // 8))
+    return max(most // 16, min(most, total // 16))
 
 
 def _with_probe(work: Work) -> list[Work]:

@@ -160,7 +160,12 @@ class Segment:
         return "".join(parts), [0, *accumulate(map(len, parts))]
 
     def name(self, file: int) -> str:
-        """A file's path, as names of the tree."""
+        """A file's path, as names of the tree; by itself, as long as nobody has asked for all."""
+        if "paths" not in self.__dict__:
+            start = int(self.name_ends[file - 1]) if file else 0
+            return bytes(self.names[start : int(self.name_ends[file])]).decode(
+                "utf-8", "surrogateescape"
+            )
         paths, starts = self.paths
         return paths[starts[file] : starts[file + 1]]
 
