@@ -60,6 +60,7 @@ class Oracle:
 
     def _link(self, shown: str, path: Path, rules: list[tuple[str, Rules]]) -> None:
         try:  # strictly: otherwise `gone/../there` would lead there, which the kernel denies
+            path.stat()  # realpath takes no notice of a slash behind a link to a file
             target = Path(os.path.realpath(path, strict=True))
         except OSError:
             return
