@@ -82,6 +82,8 @@ def test_broken_json_is_refused_in_the_same_shape(server: Served) -> None:
 def test_a_method_that_is_none_names_those_that_are(server: Served) -> None:
     message = check(server.get(DECIDE), 405, "invalid_params")
     assert message == f"{DECIDE} takes POST, not GET"
+    message = check(server.post("/kb/notes/N.md", {}), 405, "invalid_params")
+    assert message == "/kb/notes/N.md takes DELETE, GET, HEAD, not POST"
 
 
 def test_decisions_that_all_fail_tell_the_failure_beside_the_results(server: Served) -> None:

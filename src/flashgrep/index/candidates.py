@@ -34,6 +34,7 @@ the grams left, all more common, are taken to save no more; where many blocks ar
 _SPARSE: Final = 64
 """Where at most one block of so many is left, those are asked for one by one."""
 _MOST_ALTERNATIVES: Final = 8
+"""Alternatives that are told apart: a bit of a byte for each."""
 _APART: Final = 4
 """Grams so near to each other share bytes: where one stands, mostly the other does too."""
 
@@ -67,10 +68,10 @@ class Candidates:
         self._root = None if plan.need is None else self._rooted(plan, plan.need)
 
     def _rooted(self, plan: Plan, need: Need) -> _Node:
-        if len(plan.alternatives) > _MOST_ALTERNATIVES:
+        if not 0 < len(plan.alternatives) <= _MOST_ALTERNATIVES:
             return self._prepared(need)
         self._alternatives = tuple(map(self._prepared, plan.alternatives))
-        return _Node(False, (), self._alternatives) if plan.alternatives else self._prepared(need)
+        return _Node(False, (), self._alternatives)
 
     def _prepared(self, need: Need) -> _Node:
         is_all = not isinstance(need, planner.Any)

@@ -30,8 +30,7 @@ class DenseLiteral:
         literal = re.escape(text)
         before = rf"(?<=\b{literal})" if has_border_before else ""
         after = r"\b" if has_border_after else ""
-        self.source = f"{literal}{before}{after}().*"
-        self._all = re.compile(self.source.encode()).findall
+        self._all = re.compile(f"{literal}{before}{after}().*".encode()).findall
 
     def count(self, buffer: Any, start: int, end: int) -> int:
         """How many of whole lines match."""

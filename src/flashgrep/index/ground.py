@@ -6,7 +6,7 @@ one, if they are asked together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -94,12 +94,11 @@ class Ground:
             previous = piece
         return found
 
-    def places(self, files: Numbers) -> Iterator[tuple[int, int]]:
+    def places(self, files: Numbers) -> Iterable[tuple[int, int]]:
         """The segment of each of some files, and its number there."""
-        firsts = [first for first, _ in self.files]
-        segments = np.searchsorted(firsts, files, "right") - 1
-        for number, file in zip(segments.tolist(), files.tolist(), strict=True):
-            yield number, file - firsts[number]
+        segments = self.file_firsts.searchsorted(files, "right") - 1
+        own = files - self.file_firsts[segments]
+        return zip(segments.tolist(), own.tolist(), strict=True)
 
 
 def _stretches_of(pieces: Numbers, bounds: Any) -> tuple[Numbers, Numbers]:

@@ -283,7 +283,7 @@ class IndexedScan:
         files = np.flatnonzero(self._candidates.files & self._overlay.in_scope)
         if self.request.filters:
             files = files[self._overlay.kept(files)]
-        cuts = [*files.searchsorted([first for first, _ in ground.files]).tolist(), len(files)]
+        cuts = [*files.searchsorted(ground.file_firsts).tolist(), len(files)]
         return {
             number: Texts(segment, files[at:past] - ground.files[number][0])
             for number, (segment, (at, past)) in enumerate(

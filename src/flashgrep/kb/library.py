@@ -7,6 +7,9 @@ of the engine, is undone by throwing the document away and loading it again.
 
 `published` is the exception to the one thread: what is put there is immutable and may be read by
 any. All methods are called through `KnowledgeBase.submit`.
+
+Over 400 lines, because everything that changes a note goes through the same few private steps at
+the end, and a second file would have to reach into this one for them.
 """
 
 from __future__ import annotations

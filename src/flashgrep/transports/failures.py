@@ -32,7 +32,8 @@ async def not_routed(request: Request, error: Exception) -> Response:
     path = request.url.path[: limits.QUOTED_CHARS]
     allowed = (error.headers or {}).get("Allow")
     if allowed:
-        message = f"{path} takes {allowed}, not {request.method}"
+        taken = ", ".join(sorted(allowed.split(", ")))  # the router's is a set, in any order
+        message = f"{path} takes {taken}, not {request.method}"
         return failed(error.status_code, "invalid_params", message, error.headers)
     return failed(error.status_code, "not_found", f"there is no {path} here", error.headers)
 
