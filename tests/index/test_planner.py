@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index import candidates
+from flashgrep.index import lookup
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.ground import ground
 from flashgrep.index.planner import plan
@@ -110,8 +110,9 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Segment:
 @pytest.fixture
 def thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every gram is looked at, whether it is worth its while or not."""
-    monkeypatch.setattr(candidates, "_FEW", 1)
-    monkeypatch.setattr(candidates, "_IN_VAIN", 1_000)
+    monkeypatch.setattr(lookup, "_FEW", 1)
+    monkeypatch.setattr(lookup, "_IN_VAIN", 1_000)
+    monkeypatch.setattr(lookup, "_LOOK", 0)
 
 
 NARROWED = pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_a_piece_may_hold_every_alternative_that_stands_in_it(
         shared[share].append((" ".join(words) + "\n").encode())
     whole = ground(segments_of(quick, shared, [1, 16, 64, 1]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_SPARSE", sparse)
+        patch.setattr(lookup, "_SPARSE", sparse)
         found = Candidates(plan(PatternSpec("|".join(literals))), whole)
         bits = dict(zip(found.pieces.tolist(), found.alternatives(found.pieces), strict=True))
     for segment, (base, _) in zip(whole.segments, whole.pieces, strict=True):

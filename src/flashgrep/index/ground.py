@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
+from mmap import mmap
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +42,24 @@ class Ground:
     """Per piece its file."""
     marked: Numbers
     """Pieces that hold a character that folds to an ASCII letter."""
+
+    @cached_property
+    def posting_places(self) -> list[tuple[mmap, int, int]]:
+        """Per segment the file its postings are in, its first block, and how long bitmaps are."""
+        return [
+            (segment.buffer, first, segment.bitmap_bytes)
+            for segment, (first, _) in zip(self.segments, self.blocks, strict=True)
+        ]
+
+    @cached_property
+    def posting_bases(self) -> Any:
+        """Per segment where its postings begin in its file, as a column."""
+        return np.array([[segment.posting_base] for segment in self.segments], np.int64)
+
+    @cached_property
+    def bitmap_sizes(self) -> Any:
+        """Per segment how long its bitmaps are, as a column."""
+        return np.array([[segment.bitmap_bytes] for segment in self.segments], np.int64)
 
     @property
     def block_count(self) -> int:

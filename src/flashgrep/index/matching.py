@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ class Stretch(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes."""
-        starts = self.columns[0]
+        starts = self.segment.columns[0]
         return starts[self.past] - starts[self.first]
 
     @property
@@ -197,7 +198,16 @@ def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wa
     buffer, (starts, owners, _) = segment.buffer, work.columns
     left = wanted or -1
     for first, past in work.checked():
-        for line in counter.lines(buffer, starts[first], starts[past]):
+        lines = counter.lines(buffer, starts[first], starts[past])
+        if past - first == 1:
+            own = [*(lines if left < 0 else islice(lines, left))]
+            if own:
+                found.setdefault(owners[first], []).extend(own)
+                left -= len(own)
+                if left == 0:
+                    return
+            continue
+        for line in lines:
             file = owners[bisect_right(starts, line[0], first, past) - 1]
             found.setdefault(file, []).append(line)
             left -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -56,10 +56,15 @@ class Overlay:
         names = (self.relative(segments[number].name(file)) for number, file in places)
         return np.fromiter(map(keeps, names), bool, len(files))
 
-    def aliases(self) -> Iterator[tuple[str, Place]]:
-        """Links below the root to files of the segments, by the names they are shown under."""
+    def aliases(self, links: Container[str] | None = None) -> Iterator[tuple[str, Place]]:
+        """Links below the root to files of the segments, by the names they are shown under.
+
+        With `links`, of those alone.
+        """
         keeps, keeps_all = self._scanner.keeps, not self._scanner.request.filters
         for link, place in self._aliases.items():
+            if links is not None and link not in links:
+                continue
             shown = self.relative(link)
             if keeps_all or keeps(shown):
                 yield shown, place

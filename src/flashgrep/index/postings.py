@@ -114,18 +114,23 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
         starts, sizes = starts[is_list], (ends - starts)[is_list]
         heads = np.cumsum(sizes) - sizes
         places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
-        mask[decoded(postings[places], sizes)] = True
+        mask[decoded(postings[places], sizes)[0]] = True
     return mask
 
 
-def decoded(lists: Any, sizes: Any, bases: Any = 0) -> Any:
-    """The blocks in lists that stand one behind the other; each counted from a base of its own."""
+def decoded(lists: Any, sizes: Any, bases: Any = 0) -> tuple[Any, Any]:
+    """The blocks in lists that stand one behind the other, and which bytes end one.
+
+    The blocks of each list are counted from a base of its own. What is added up may go beyond 32
+    bits; what is taken off again does so too, and half the memory is touched.
+    """
     heads = np.cumsum(sizes) - sizes
     steps = lists.astype(np.int32)
-    shown = steps != _STEP
+    shown = lists != _STEP
     steps[heads + 1] <<= 8
     shown[heads] = False
     shown[heads + 1] = True
-    places = np.cumsum(steps)
-    before = places[heads] - steps[heads]
-    return (places - np.repeat(before - bases, sizes))[shown]
+    places = np.cumsum(steps, dtype=np.int32)
+    before = places[heads] - steps[heads] - bases
+    places -= np.repeat(before.astype(np.int32), sizes)
+    return places[shown].astype(np.int64), shown

@@ -23,6 +23,8 @@ class Rows(Sequence[Found]):
     def __init__(self, table: Table, order: Any) -> None:
         self._table = table
         self._order = order
+        self._made: list[Found] | None = None
+        """All of them, where they are few: an answer goes through them several times."""
 
     def __len__(self) -> int:
         return len(self._order)
@@ -37,6 +39,13 @@ class Rows(Sequence[Found]):
         return self._table.row(int(self._order[at]))
 
     def __iter__(self) -> Iterator[Found]:
+        if len(self._order) <= _AT_ONCE:
+            if self._made is None:
+                self._made = self._table.rows(self._order)
+            return iter(self._made)
+        return self._portions()
+
+    def _portions(self) -> Iterator[Found]:
         for at in range(0, len(self._order), _AT_ONCE):
             yield from self._table.rows(self._order[at : at + _AT_ONCE])
 

@@ -308,13 +308,12 @@ class IndexedScan:
 
     def _candidate_aliases(self) -> list[tuple[str, Place]]:
         """Links to files that could hold a match; asked together, for a tree may have many."""
-        aliases = list(self._overlay.aliases())
-        if self.request.pattern.multiline or not aliases:
-            return aliases
-        known = self._view.alias_spans
-        spans = np.array([known[joined(self._root, shown)] for shown, _ in aliases]).T
+        links, spans = self._view.alias_spans
+        if self.request.pattern.multiline or not links:
+            return list(self._overlay.aliases())
         first, past = (self._candidates.pieces.searchsorted(ends) for ends in spans)
-        return [aliases[at] for at in np.flatnonzero(first < past).tolist()]
+        near = {links[at] for at in (first < past).nonzero()[0].tolist()}
+        return list(self._overlay.aliases(near)) if near else []
 
     def _runs_of(self, number: int, file: int) -> Iterable[Runs]:
         """The candidates of one file."""

@@ -115,6 +115,7 @@ class Segment:
         self.files, self.pieces = len(self.flags), len(self.starts)
         self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
         self.bitmap_bytes = bitmap_bytes(self.blocks)
+        self.posting_base = self._sections["postings"][0]
         self.text_bytes = self._sections["pack"][1]
         if bytes(self._bytes("pack")[:1]) != b"\n":
             raise Damaged(path, "the pack is damaged")
@@ -206,11 +207,6 @@ class Segment:
         if not len(self.keys):
             return first, first
         return first, first + (self.keys[np.minimum(first, len(self.keys) - 1)] == lows)
-
-    def posting(self, start: int, end: int) -> bytes:
-        """The bytes of one posting."""
-        base = self._sections["postings"][0]
-        return self.buffer[base + start : base + end]
 
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import dropwhile
+from typing import Any
+
+import numpy as np
 
 from flashgrep.index.listing import Identity
 from flashgrep.index.snapshot import EMPTY, Place, Snapshot
@@ -46,10 +49,11 @@ class View:
         }
 
     @cached_property
-    def alias_spans(self) -> dict[str, tuple[int, int]]:
-        """The pieces of the file of each such alias, among those of all segments."""
+    def alias_spans(self) -> tuple[list[str], Any]:
+        """Such aliases, and the first piece of each one's file among all, and one past the last."""
         ground = self.snapshot.ground
-        return {link: ground.span(*place) for link, place in self.sure_aliases.items()}
+        spans = [ground.span(*place) for place in self.sure_aliases.values()]
+        return list(self.sure_aliases), np.array(spans, np.int64).reshape(-1, 2).T.copy()
 
     @cached_property
     def sure_links(self) -> list[tuple[str, str | None]]:

@@ -135,15 +135,21 @@ class Excerpts:
     def _matching(self, text: Text, first: int, last: int, budget: int) -> list[Line]:
         """Matching lines alone, shown as they are found; in one loop, for pages of many."""
         found: list[Line] = []
-        at, left = 0, budget
+        at, left, longest = 0, budget, limits.SHOWN_LINE_CHARS
         for number, region, lines in text.candidates():
             buffer, counted, _ = region
+            is_short = isinstance(buffer, bytes)
             for start, stop in self._matcher.lines(*region) if lines is None else lines:
                 at += 1
                 if at <= first:
                     continue
-                number += _newlines(buffer, counted, start)
-                counted, line = start, self._text(buffer, start, stop, True)
+                if is_short and stop - start <= longest:  # as below, in half the time
+                    number += buffer.count(b"\n", counted, start)
+                    line = buffer[start:stop].decode("utf-8", "replace")
+                else:
+                    number += _newlines(buffer, counted, start)
+                    line = self._text(buffer, start, stop, True)
+                counted = start
                 found.append((number + 1, True, line))
                 if at >= last or (budget and left < 0):
                     return found  # one line more than fits: whoever shows it sees that it does not

@@ -45,7 +45,7 @@ class Caller:
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
     """What it may do with which notes."""
     turns: anyio.Semaphore = field(
-        default_factory=lambda: anyio.Semaphore(limits.CALLS_AT_ONCE), repr=False
+        default_factory=lambda: anyio.Semaphore(limits.CALLS_AT_ONCE, fast_acquire=True), repr=False
     )
     """Taken by each call while it runs, so that one busy caller does not use up the threads."""
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)

@@ -46,7 +46,7 @@ class Ledger:
         self._send = send
         self._open: dict[int, OpenRequest] = {}
         self._numbers = itertools.count(1)
-        self._slots = anyio.Semaphore(limits.REQUESTS_IN_FLIGHT)
+        self._slots = anyio.Semaphore(limits.REQUESTS_IN_FLIGHT, fast_acquire=True)
 
     def __bool__(self) -> bool:
         """Whether anything is open."""

@@ -1,6 +1,6 @@
 """One connection of newline-delimited JSON-RPC, as stdio, TCP and the unix socket speak it.
 
-    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods: answered here
+    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain calls: here
                                                    └→ the SDK's loop, both protocol eras
 
 Every open request stands in the `Ledger` under a number of ours.
@@ -38,6 +38,8 @@ from flashgrep.transports.framing import (
 )
 from flashgrep.transports.gate import AUTH, Gate
 from flashgrep.transports.ledger import Batch, Ledger, OpenRequest
+from flashgrep.transports.plaincalls import METHOD as TOOL_CALL
+from flashgrep.transports.plaincalls import PlainCall, is_plain
 from flashgrep.transports.protocol import OnePeer, Peers
 from flashgrep.transports.telling import TELL
 from flashgrep.transports.wire import Wire
@@ -62,6 +64,8 @@ class Manners:
     routes_own_methods: bool = False
     """Whether `auth` and the direct methods are answered here."""
     direct: Mapping[str, DirectMethod] = field(default_factory=dict)
+    plain: PlainCall | None = None
+    """Answers the tool calls that need nothing of the SDK, once it has accepted the handshake."""
     message_bytes: int = limits.MESSAGE_BYTES
     """The longest line."""
 
@@ -84,7 +88,10 @@ class LineSession:
         self._deadline: float | None = None
         self._first = True
         self._ledger = Ledger(self._send)
-        self._sending = anyio.Lock()
+        self._handshakes: dict[int, str] = {}
+        """What the client calls itself in an `initialize` that the SDK has not answered yet."""
+        self._shaken = False
+        self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
         self._to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
 
@@ -195,6 +202,8 @@ class LineSession:
             await self._start_direct(message, batch)
         elif isinstance(message, Notification):
             await self._notify_sdk(message)
+        elif self._shaken and message.method == TOOL_CALL and is_plain(message.params):
+            await self._start_plain(message, batch)
         else:
             await self._ask_sdk(message, batch)
 
@@ -212,6 +221,8 @@ class LineSession:
 
     async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
         number = await self._ledger.begin(OpenRequest(request.id, batch))
+        if request.method == "initialize" and self._manners.plain is not None:
+            self._handshakes[number] = _client_name(request.params)
         message = types.JSONRPCRequest(
             jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
         )
@@ -233,13 +244,27 @@ class LineSession:
         await self._to_sdk.send(SessionMessage(message))
 
     async def _start_direct(self, message: Request | Notification, batch: Batch | None) -> None:
-        call = partial(self._manners.direct[message.method], self._gate.caller, message.params)
+        method = self._manners.direct[message.method]
+        await self._start(message, batch, partial(method, self._gate.caller, message.params))
+
+    async def _start_plain(self, message: Request, batch: Batch | None) -> None:
+        assert self._manners.plain is not None  # noqa: S101 - there is no handshake to wait for
+        await self._start(
+            message, batch, partial(self._manners.plain, self._gate.caller, message.params or {})
+        )
+
+    async def _start(
+        self,
+        message: Request | Notification,
+        batch: Batch | None,
+        call: Callable[[], Awaitable[Any]],
+    ) -> None:
         scope = anyio.CancelScope()
         asked = message.id if isinstance(message, Request) else None
         number = await self._ledger.begin(OpenRequest(asked, batch, scope))
-        self._tasks.start_soon(self._run_direct, number, call, scope)
+        self._tasks.start_soon(self._run, number, call, scope)
 
-    async def _run_direct(
+    async def _run(
         self, number: int, call: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
     ) -> None:
         answer: dict[str, Any] | None = None
@@ -280,14 +305,23 @@ class LineSession:
 
     async def _forward_one(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
+            self._shake(message.id)
             await self._ledger.settle(message.id, envelope.result(message.id, message.result))
         elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
             told = message.error
+            self._handshakes.pop(message.id, None)
             await self._ledger.settle(
                 message.id, envelope.error(message.id, told.code, told.message, told.data)
             )
         else:
             await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+
+    def _shake(self, number: int) -> None:
+        """The SDK has accepted a request: if it was a handshake, plain calls are answered here."""
+        client = self._handshakes.pop(number, None)
+        if client is not None:
+            self._gate.caller.call_itself(client)
+            self._shaken = True
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
     async def _drain(self) -> None:
@@ -296,6 +330,12 @@ class LineSession:
             while self._ledger and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
                 await anyio.sleep(_POLL_SECONDS)
         self._ledger.cancel_direct()
+
+
+def _client_name(params: Mapping[str, Any] | None) -> str:
+    client = (params or {}).get("clientInfo")
+    name = client.get("name") if isinstance(client, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _as_dict(params: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -69,15 +69,11 @@ def build_server(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         caller = context.lifespan_context.caller_of(context)
-        try:
-            answer = await toolbox.call(params.name, params.arguments, caller, _progress(context))
-        except Exception:
-            # The last boundary: a defect of ours is told as a failed call, its details to the log.
-            log.exception("%s failed", params.name)
-            answer = Answer(
-                f"{params.name} failed inside the server; see its log.", code="io_error"
-            )
-        return _result(answer, structured)
+        progress = _progress(context)
+        result = await call_tool(
+            toolbox, params.name, params.arguments, caller, progress, structured=structured
+        )
+        return types.CallToolResult.model_validate(result)
 
     return Server(
         "flashgrep",
@@ -89,6 +85,25 @@ def build_server(
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
     )
+
+
+async def call_tool(
+    toolbox: Toolbox,
+    name: str,
+    arguments: Mapping[str, Any] | None,
+    caller: Caller,
+    progress: Progress | None = None,
+    *,
+    structured: bool = False,
+) -> dict[str, Any]:
+    """Run one tool; its `CallToolResult` as it goes over the wire."""
+    try:
+        answer = await toolbox.call(name, arguments, caller, progress)
+    except Exception:
+        # The last boundary: a defect of ours is told as a failed call, its details to the log.
+        log.exception("%s failed", name)
+        answer = Answer(f"{name} failed inside the server; see its log.", code="io_error")
+    return _result(answer, structured)
 
 
 def _lifespan(peers: Peers | None) -> Callable[[Any], Any]:
@@ -122,18 +137,19 @@ def _progress(context: Context) -> Progress | None:
     return context.session.report_progress
 
 
-def _result(answer: Answer, structured: bool) -> types.CallToolResult:
-    content: list[types.ContentBlock] = []
+def _result(answer: Answer, structured: bool) -> dict[str, Any]:
+    """The answer as it is sent, whether the SDK sends it or `plaincalls`."""
+    content: list[dict[str, Any]] = []
     if answer.image is not None:
         data = base64.b64encode(answer.image.data).decode("ascii")
-        content.append(types.ImageContent(data=data, mime_type=answer.image.mime_type))
+        content.append({"type": "image", "data": data, "mimeType": answer.image.mime_type})
     if answer.text or answer.image is None:
-        content.append(types.TextContent(text=_unicode(answer.text)))
-    result = types.CallToolResult(content=content, is_error=answer.failed)
+        content.append({"type": "text", "text": _unicode(answer.text)})
+    result: dict[str, Any] = {"content": content, "isError": answer.failed}
     if answer.code is not None:
-        result.meta = {ERROR_META: answer.code}
+        result["_meta"] = {ERROR_META: answer.code}
     if structured and answer.structured is not None:
-        result.structured_content = dict(answer.structured)
+        result["structuredContent"] = dict(answer.structured)
     return result
 
 

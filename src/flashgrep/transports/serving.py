@@ -23,6 +23,7 @@ from flashgrep.transports.addresses import Host, bind_port, check_exposure, reso
 from flashgrep.transports.admission import SERVER
 from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
+from flashgrep.transports.plaincalls import plain_calls
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
 from flashgrep.transports.sockets import LineListener, tcp_manners, unix_manners
@@ -164,10 +165,13 @@ class Serving:
     def _line_listeners(self) -> Iterator[LineListener]:
         server = build_server(self.toolbox, structured=self.settings.structured)
         direct = direct_methods(self.toolbox)
+        plain = plain_calls(self.toolbox, structured=self.settings.structured)
         if self.tcp is not None:
-            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners(direct))
+            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners(direct, plain))
         if self.unix is not None:
-            yield LineListener(self.unix.listener, server, self._unix_gate, unix_manners(direct))
+            yield LineListener(
+                self.unix.listener, server, self._unix_gate, unix_manners(direct, plain)
+            )
 
     async def _serve_http(self, listener: socket.socket) -> None:
         from flashgrep.transports.guard import Names

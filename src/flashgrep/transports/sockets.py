@@ -21,6 +21,7 @@ from mcp.server.lowlevel.server import Server
 from flashgrep import limits
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.lines import DirectMethod, LineSession, Manners
+from flashgrep.transports.plaincalls import PlainCall
 from flashgrep.transports.protocol import Peers
 from flashgrep.transports.wire import SocketWire
 
@@ -120,7 +121,7 @@ def _tune(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def tcp_manners(direct: Mapping[str, DirectMethod]) -> Manners:
+def tcp_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = None) -> Manners:
     """How a TCP connection is treated."""
     return Manners(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
@@ -128,14 +129,16 @@ def tcp_manners(direct: Mapping[str, DirectMethod]) -> Manners:
         strict_first_line=True,
         routes_own_methods=True,
         direct=direct,
+        plain=plain,
     )
 
 
-def unix_manners(direct: Mapping[str, DirectMethod]) -> Manners:
+def unix_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = None) -> Manners:
     """How a connection on the unix socket is treated."""
     return Manners(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
         routes_own_methods=True,
         direct=direct,
+        plain=plain,
     )

@@ -11,6 +11,7 @@ from flashgrep.tools.caller import Caller
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.lines import LineSession, Manners
+from flashgrep.transports.plaincalls import plain_calls
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
 from flashgrep.transports.wire import PipeWire
@@ -21,7 +22,8 @@ async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
     server = build_server(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
         wire = PipeWire(incoming, outgoing)
-        session = LineSession(server, wire, Gate(Caller("stdio")), Manners())
+        manners = Manners(plain=plain_calls(toolbox, structured=structured))
+        session = LineSession(server, wire, Gate(Caller("stdio")), manners)
         await serve_until_signal(session.run)
 
 
