@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from flashgrep.search.line_start import LineStart
 from flashgrep.search.pattern import NOTHING, UNANCHORED, Span, compiled
 
 _HIT_BYTES: Final = 1_500
 """What RE2 reads in the time that one hit takes; measured in C and in prose."""
-_MOST_LOSS: Final = 12 * _HIT_BYTES
+_HIT_BYTES_BY_START: Final = 4_500
+"""The same where lines are found by their begin."""
 _STRETCH: Final = 64 * 1024
 """Given to RE2 alone when hits have cost so much more than they saved."""
 _WINDOW: Final = 4 * 1024
@@ -27,11 +29,15 @@ _WINDOW: Final = 4 * 1024
 class LiteralFirst:
     """One pattern, which stays within lines, and its literals."""
 
-    def __init__(self, whole: Any, literals: Sequence[str]) -> None:
+    def __init__(self, whole: Any, literals: Sequence[str], start: LineStart | None = None) -> None:
+        """`start` takes the place of RE2 alone, for a pattern that begins with `^`."""
         self._match = whole.Match
+        self._start = start
         self._literals = [compiled(quoted(text)).Match for text in literals]
         self._overlap = max(len(text.encode("utf-8")) for text in literals) - 1
-        self._price = _HIT_BYTES * (1 + len(literals)) // 2
+        price = _HIT_BYTES if start is None else _HIT_BYTES_BY_START
+        self._price = price * (1 + len(literals)) // 2
+        self._most_loss = 12 * price
         self._loss = 0
         self._alone = 0
         """Bytes still to be left to RE2."""
@@ -41,7 +47,8 @@ class LiteralFirst:
         while start < end:
             if (alone := self._alone) > 0:
                 stop = _line_end(buffer, start + alone, end)
-                span = self._find_alone(buffer, start, stop)
+                find = self._start.find if self._start else self._find_alone
+                span = find(buffer, start, stop)
                 self._alone -= (stop if span == NOTHING else span[1]) - start
                 if span != NOTHING:
                     return span
@@ -66,7 +73,10 @@ class LiteralFirst:
         while start < end:
             if (alone := self._alone) > 0:
                 stop = _line_end(buffer, start + alone, end)
-                total += count_alone(self._match, buffer, start, stop)
+                if self._start:
+                    total += self._start.count(buffer, start, stop)
+                else:
+                    total += count_alone(self._match, buffer, start, stop)
                 self._alone -= stop - start
                 start = stop
                 continue
@@ -84,8 +94,8 @@ class LiteralFirst:
 
     def _weigh(self, skipped: int) -> None:
         loss = self._loss + self._price - skipped
-        if loss > _MOST_LOSS:
-            self._alone, loss = _STRETCH, _MOST_LOSS // 2
+        if loss > self._most_loss:
+            self._alone, loss = _STRETCH, self._most_loss // 2
         self._loss = max(loss, 0)
 
     def _next_literal(self, buffer: Any, start: int, end: int) -> int:

@@ -1,12 +1,13 @@
 """Finds the matching lines of a buffer without visiting every line.
 
 A buffer here is a run of whole lines, each ended by `\\n` alone (see `haystack`).
-Three ways give the same answer, and tests hold each against `pattern.matching_lines`:
+Four ways give the same answer, and tests hold each against `pattern.matching_lines`:
 
 - whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the
   definition for every pattern that does not say `\\A`, `\\z` or switch `m` off.
 - literal first: where every match holds a literal, find that at memory speed and try the pattern
   on its line only. Given up for a stretch in which the literal is common (see `literal_first`).
+- line start: a pattern that begins with `^` is looked for behind newlines (see `line_start`).
 - line by line: the definition itself, for whatever is left.
 """
 
@@ -20,6 +21,7 @@ from itertools import islice
 from typing import Any, Final
 
 from flashgrep import limits
+from flashgrep.search.line_start import LineStart, line_start
 from flashgrep.search.literal_first import LiteralFirst, count_alone, quoted
 from flashgrep.search.literals import (
     is_literal,
@@ -52,15 +54,18 @@ class LineMatcher:
         self._by_line = compiled(spec.flagged)
         self._whole = None
         self._by_literal: LiteralFirst | None = None
+        self._by_start: LineStart | None = None
         self._exact: list[_Literal] = []
         """The pattern's alternatives, where each is nothing but a literal."""
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
             literals = [] if spec.case_insensitive else _literals(spec.source)
+            self._by_start = line_start(spec, self._whole)
             if literals:
-                self._by_literal = LiteralFirst(self._whole, literals)
+                self._by_literal = LiteralFirst(self._whole, literals, self._by_start)
                 self._exact = _exact_literals(spec.source)
-        self.plain = None if self._whole is None or self._by_literal else self._whole.Match
+        is_helped = self._by_literal is not None or self._by_start is not None
+        self.plain = None if self._whole is None or is_helped else self._whole.Match
         """RE2's own search, where it is all there is to `find`: for loops that run a million times.
 
         A match behind the last newline, at `end`, stands on no line.
@@ -85,6 +90,8 @@ class LineMatcher:
             return self._find_exact(buffer, start, end)
         if self._by_literal:
             return self._by_literal.find(buffer, start, end)
+        if self._by_start:
+            return self._by_start.find(buffer, start, end)
         span: Span = self._whole.Match(UNANCHORED, buffer, start, end)[0]
         # An empty match behind the last newline stands on no line.
         return span if span[0] < end else NOTHING
@@ -95,6 +102,8 @@ class LineMatcher:
             return count_alone(self.plain, buffer, start, end)
         if self._by_literal and not self._exact and not most:
             return self._by_literal.count(buffer, start, end)
+        if self._by_start and not most:
+            return self._by_start.count(buffer, start, end)
         lines = self.lines(buffer, start, end)
         return sum(1 for _ in (islice(lines, most) if most else lines))
 
