@@ -32,6 +32,8 @@ from flashgrep.search.scan import Flag
 log = logging.getLogger(__name__)
 
 _MODULE: Final = "flashgrep.index.matching_worker"
+_OWN_SHARE: Final = 1.1
+"""What a search matches itself, in shares of the others."""
 
 
 class Matchers:
@@ -168,10 +170,13 @@ def _is_readable(worker: Worker) -> bool:
 
 
 def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
-    """The work cut into so many stretches of about the same size."""
-    sizes = np.cumsum([each.size for each in work]) if len(work) else np.zeros(0, np.int64)
-    total = int(sizes[-1]) if len(sizes) else 0
-    cuts = [int(np.searchsorted(sizes, total * part / count, "right")) for part in range(1, count)]
+    """The work cut into so many stretches of about the same size, the first a little larger.
+
+    The one who asks keeps that, and begins while the others are still being told.
+    """
+    ends = np.cumsum([0, *(each.size for each in work)])
+    parts = (_OWN_SHARE + np.arange(count - 1)) / (_OWN_SHARE + count - 1)
+    cuts = [int(np.abs(ends - ends[-1] * part).argmin()) for part in parts]
     return [work[first:past] for first, past in zip([0, *cuts], [*cuts, len(work)], strict=True)]
 
 

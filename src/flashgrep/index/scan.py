@@ -8,7 +8,6 @@ but not wrong.
 from __future__ import annotations
 
 import time
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
@@ -18,17 +17,16 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
+from flashgrep.index.linefinder import LineFinder
 from flashgrep.index.listing import Identity, identity, joined
 from flashgrep.index.matchers import Matchers, matched_here
 from flashgrep.index.matching import (
     Hits,
-    Pieces,
     Runs,
     Stretch,
     Texts,
     Work,
     as_hits,
-    match_lines,
     match_runs,
     match_texts,
     matched,
@@ -41,9 +39,7 @@ from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
-from flashgrep.search.counting import Counter
 from flashgrep.search.excerpt import Text
-from flashgrep.search.pattern import Span
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
 from flashgrep.search.scan import Flag, Report, Scan
@@ -68,9 +64,7 @@ class IndexedScan:
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
         self.matched_bytes = 0
-        self._counters: dict[int, Counter] = {}
-        self._lines: dict[Place, list[Span]] = {}
-        """Where matching lines were found, as far as anybody asked for lines."""
+        self._finder = LineFinder(request, self.scanner.counter)
         self._view = view
         self._tracker = tracker
         self._root = root
@@ -114,7 +108,7 @@ class IndexedScan:
         if self._is_few:
             self._one_by_one(wanted, cancelled)
         elif wanted and not self.request.pattern.multiline:
-            self._until(wanted, order, cancelled)
+            self._until(wanted, order, matchers, cancelled)
         else:
             self._everywhere(order, matchers, cancelled)
         self._under_other_names(wanted)
@@ -132,7 +126,7 @@ class IndexedScan:
             _stop(cancelled)
             self.matched_bytes += stretch.size
             number, is_base = stretch.number, stretch.number < base
-            counts = self._counted(number, stretch, left if is_base else 0)
+            counts = self._finder.counted(number, stretch, left if is_base else 0)
             rows.extend((number, file, count) for file, count in counts.items())
             if wanted and is_base:
                 left -= sum(counts.values())
@@ -147,48 +141,53 @@ class IndexedScan:
         found = snapshot.ground.stretches(pieces, self._candidates.alternatives(pieces))
         return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
-    def _until(self, wanted: int, order: list[int], cancelled: Flag) -> None:
-        """Match in the order of the walk until enough is found."""
-        left, runs = wanted, self._runs()
-        for number in order:
-            if number not in runs:
-                continue
+    def _until(self, wanted: int, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
+        """Match in the order of the walk until enough is found, in steps that grow.
+
+        Others help with a step that would take long. It may turn out to have been more than was
+        needed, but never more than twice what came before.
+        """
+        runs, left, count, speed = self._runs(), wanted, 1, 0.0
+        for number in [number for number in order if number in runs]:
             is_base = number < self._view.snapshot.base
-            counts: Tally[int] = Tally()
-            for portion in runs[number].portions(limits.INDEX_INLINE_BYTES):
+            parts: list[Hits] = []
+            portions = list(runs[number].portions(limits.INDEX_INLINE_BYTES))
+            while portions and left > 0:
                 _stop(cancelled)
-                self.matched_bytes += portion.size
-                counts.update(self._counted(number, portion, left if is_base else 0))
-                if is_base and counts.total() >= left:
-                    break
-            self._add(number, [as_hits(counts)])
-            left -= counts.total() if is_base else 0
+                step, portions = portions[:count], portions[count:]
+                size, begun = sum(portion.size for portion in step), time.perf_counter()
+                if len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
+                    hits = self._by_all(number, step, matchers, cancelled)
+                else:
+                    hits = self._by_one(number, step, left if is_base else 0)
+                self.matched_bytes += size
+                speed, count = (time.perf_counter() - begun) / size, 2 * count
+                left -= sum(int(counts.sum()) for _, counts in hits) if is_base else 0
+                parts += hits
+            self._add(number, parts)
             if left <= 0:
                 return
 
-    def _counted(self, number: int, portion: Pieces, wanted: int) -> dict[int, int]:
-        """Counts by file, of about `wanted` at least; the places of lines are kept to be shown."""
-        counter = self._counter(portion)
-        if self.request.counting == "lines":
-            lines: dict[int, list[Span]] = {}
-            match_lines(counter, portion, lines, wanted)
-            for file, spans in lines.items():
-                self._lines.setdefault(Place(number, file), []).extend(spans)
-            return {file: len(spans) for file, spans in lines.items()}
-        found: dict[int, int] = {}
-        match_runs(counter, portion, found, wanted)
-        return found
+    def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
+        """Match here, until `wanted` if that is not 0."""
+        hits: list[Hits] = []
+        left = wanted
+        for portion in step:
+            counts = self._finder.counted(number, portion, left)
+            hits.append(as_hits(counts))
+            left -= sum(counts.values()) if wanted else 0
+            if wanted and left <= 0:
+                break
+        return hits
 
-    def _counter(self, portion: Pieces) -> Counter:
-        """One for what of the pattern may stand there."""
-        alternatives = portion.alternatives if isinstance(portion, Stretch) else 0
-        if not alternatives:
-            return self.scanner.counter
-        known = self._counters.get(alternatives)
-        if known is None:
-            known = Counter(self.request.pattern, self.request.counting, alternatives)
-            self._counters[alternatives] = known
-        return known
+    def _by_all(
+        self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: Flag
+    ) -> list[Hits]:
+        """Match with the help of others."""
+        hits = matchers.match(self.request.pattern, self.scanner.counter, False, step, cancelled)
+        for files, _ in hits:
+            self._finder.found_by_others(number, files.tolist())
+        return hits
 
     def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
         """Match all candidates of all segments."""
@@ -329,7 +328,7 @@ class IndexedScan:
         place = self._place(shown)
         if place is None:
             return None
-        segment, lines = self._view.snapshot.segments[place.segment], self._lines.get(place)
+        segment, lines = self._view.snapshot.segments[place.segment], self._finder.lines(place)
         try:
             segment.check(int(segment.first[place.file]), int(segment.first[place.file + 1]))
         except Damaged as error:

@@ -210,6 +210,7 @@ class Rules:
             self._speakers[key] = _Speakers(lines)
         return self._speakers[key]
 
+    @lru_cache(limits.REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def without_lines_matching(self, relative: bytes, is_directory: bool) -> Rules:
         """Drop the rules by which a path, or a directory above it, is ignored; keep the rest."""
         rules = self

@@ -1,0 +1,86 @@
+"""A page of lines is the same whether its files were matched here, by others, or by both."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.index import ground, scan
+from tests.index.twins import Twins, twins
+
+HAY = b"a line of hay, some forty bytes of it\n"
+LINES_A_PIECE = 16_384 // len(HAY)
+
+
+def grown(top: Path, chance: Random) -> None:
+    """Files of none to nine pieces, with a needle here and there, on few pieces or on many."""
+    (top / "work").mkdir()
+    for number in range(12):
+        count = LINES_A_PIECE * chance.choice([0, 1, 2, 9])
+        lines = [HAY] * count
+        for at in range(count):
+            if chance.random() < chance.choice([0.0, 0.0005, 0.01]):
+                lines[at] = b"needle %d and needle\n" % at
+        (top / "work" / f"f{number:02}.txt").write_bytes(b"".join(lines))
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    top = tmp_path_factory.mktemp("pages")
+    grown(top, Random(3))
+    with twins(top) as both:
+        yield both
+
+
+def stepping(monkeypatch: pytest.MonkeyPatch, clock: Any) -> list[str]:
+    """Small portions, each timed by a clock of ours; who matched each step is noted."""
+    monkeypatch.setattr(limits, "INDEX_FEW_PIECES", 0)
+    monkeypatch.setattr(limits, "INDEX_INLINE_BYTES", 20_000)
+    monkeypatch.setattr(ground, "_LONGEST", 1)
+    monkeypatch.setattr(scan, "time", SimpleNamespace(perf_counter=clock))
+    noted: list[str] = []
+    for name in ("_by_one", "_by_all"):
+        whole = getattr(scan.IndexedScan, name)
+
+        def step(*arguments: Any, name: str = name, whole: Any = whole) -> Any:
+            noted.append(name)
+            return whole(*arguments)
+
+        monkeypatch.setattr(scan.IndexedScan, name, step)
+    return noted
+
+
+PAGES: list[dict[str, Any]] = [
+    {"head_limit": limit, "offset": offset, **more}
+    for limit, offset in [(1, 0), (5, 0), (5, 40), (30, 3), (250, 0), (10_000, 0)]
+    for more in ({}, {"context": 1}, {"only_matching": True}, {"path": "f07.txt"})
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("pattern", ["needle", r"n[a-z]+e \d+", "^needle", "h(ay|ey)", "absent"])
+def test_a_page_is_that_of_a_scan(
+    pair: Twins, monkeypatch: pytest.MonkeyPatch, pattern: str, seed: int
+) -> None:
+    chance = Random(seed)
+    now = itertools.accumulate(iter(lambda: chance.choice([0.0, 0.0, 50.0]), None))
+    noted = stepping(monkeypatch, lambda: next(now))
+    for asked in PAGES:
+        pair.agree(pattern=pattern, output_mode="content", **asked)
+    if pattern.startswith("n"):  # of the others much is found at once, or nothing
+        assert {"_by_one", "_by_all"} <= set(noted)
+
+
+def test_a_page_that_is_found_at_once_needs_nobody_else(
+    pair: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(0, 50)
+    noted = stepping(monkeypatch, lambda: next(ticks))
+    pair.agree(pattern="hay", output_mode="content", head_limit=10)
+    assert noted == ["_by_one"]
