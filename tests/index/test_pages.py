@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -12,16 +13,15 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.index import ground, scan
-from tests.index.twins import Twins, twins
+from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"
 LINES_A_PIECE = 16_384 // len(HAY)
 
 
-def grown(top: Path, chance: Random) -> None:
+def grow(top: Path, chance: Random, numbers: Iterable[int]) -> None:
     """Files of none to nine pieces, with a needle here and there, on few pieces or on many."""
-    (top / "work").mkdir()
-    for number in range(12):
+    for number in numbers:
         count = LINES_A_PIECE * chance.choice([0, 1, 2, 9])
         lines = [HAY] * count
         for at in range(count):
@@ -32,9 +32,16 @@ def grown(top: Path, chance: Random) -> None:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    top = tmp_path_factory.mktemp("pages")
-    grown(top, Random(3))
-    with twins(top) as both:
+    """Twins over a tree that has changed since: some of it stands in a segment of its own."""
+    top, chance = tmp_path_factory.mktemp("pages"), Random(3)
+    (top / "work").mkdir()
+    grow(top, chance, range(12))
+    with haste(), twins(top) as both:
+        grow(top, chance, (2, 5, 6, 11, 13))
+        both.folded()
+        view = both.keeper._view
+        assert view is not None
+        assert 0 < view.snapshot.base < len(view.snapshot.segments)
         yield both
 
 
@@ -83,4 +90,4 @@ def test_a_page_that_is_found_at_once_needs_nobody_else(
     ticks = itertools.count(0, 50)
     noted = stepping(monkeypatch, lambda: next(ticks))
     pair.agree(pattern="hay", output_mode="content", head_limit=10)
-    assert noted == ["_by_one"]
+    assert noted == ["_by_one"] * 2  # of the base, and of what has changed

@@ -8,6 +8,7 @@ but not wrong.
 from __future__ import annotations
 
 import time
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
@@ -103,14 +104,17 @@ class IndexedScan:
 
     def _in_segments(self, wanted: int, matchers: Matchers, cancelled: Flag) -> None:
         snapshot = self._view.snapshot
-        # What is not in the base first: it stands between the base's files, and is little.
-        order = [*range(snapshot.base, len(snapshot.segments)), *range(snapshot.base)]
+        others = range(snapshot.base, len(snapshot.segments))
         if self._is_few:
             self._one_by_one(wanted, cancelled)
         elif wanted and not self.request.pattern.multiline:
-            self._until(wanted, order, matchers, cancelled)
+            # As much as a page holds of the base, and of every other segment: the files of those
+            # stand between the base's.
+            for part in ([number] for number in others):
+                self._until(wanted, part, matchers, cancelled)
+            self._until(wanted, range(snapshot.base), matchers, cancelled)
         else:
-            self._everywhere(order, matchers, cancelled)
+            self._everywhere([*others, *range(snapshot.base)], matchers, cancelled)
         self._under_other_names(wanted)
 
     @property
@@ -120,18 +124,18 @@ class IndexedScan:
 
     def _one_by_one(self, wanted: int, cancelled: Flag) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
-        base, left = self._view.snapshot.base, wanted
+        base, found = self._view.snapshot.base, Tally[int]()
         rows: list[tuple[int, int, int]] = []
         for stretch in self._stretches:
+            number = stretch.number
+            part = max(number, base - 1)  # the base is one part
+            if wanted and found[part] >= wanted:
+                continue
             _stop(cancelled)
             self.matched_bytes += stretch.size
-            number, is_base = stretch.number, stretch.number < base
-            counts = self._finder.counted(number, stretch, left if is_base else 0)
+            counts = self._finder.counted(number, stretch, max(wanted - found[part], 0))
             rows.extend((number, file, count) for file, count in counts.items())
-            if wanted and is_base:
-                left -= sum(counts.values())
-                if left <= 0:
-                    break
+            found[part] += sum(counts.values())
         self._add_few(rows)
 
     @property
@@ -141,42 +145,39 @@ class IndexedScan:
         found = snapshot.ground.stretches(pieces, self._candidates.alternatives(pieces))
         return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
-    def _until(self, wanted: int, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
-        """Match in the order of the walk until enough is found, in steps that grow.
+    def _until(self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: Flag) -> None:
+        """Match some segments in the order of the walk until enough is found, in growing steps.
 
         Others help with a step that would take long. It may turn out to have been more than was
         needed, but never more than twice what came before.
         """
-        runs, left, count, speed = self._runs(), wanted, 1, 0.0
-        for number in [number for number in order if number in runs]:
-            is_base = number < self._view.snapshot.base
-            parts: list[Hits] = []
-            portions = list(runs[number].portions(limits.INDEX_INLINE_BYTES))
-            while portions and left > 0:
+        runs, left, count, speed = self._runs, wanted, 1, 0.0
+        for number in part:
+            portions = runs[number].portions(limits.INDEX_INLINE_BYTES) if number in runs else ()
+            waiting, hits = list(portions), list[Hits]()
+            while waiting and left > 0:
                 _stop(cancelled)
-                step, portions = portions[:count], portions[count:]
+                step, waiting = waiting[:count], waiting[count:]
                 size, begun = sum(portion.size for portion in step), time.perf_counter()
                 if len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
-                    hits = self._by_all(number, step, matchers, cancelled)
+                    found = self._by_all(number, step, matchers, cancelled)
                 else:
-                    hits = self._by_one(number, step, left if is_base else 0)
+                    found = self._by_one(number, step, left)
                 self.matched_bytes += size
                 speed, count = (time.perf_counter() - begun) / size, 2 * count
-                left -= sum(int(counts.sum()) for _, counts in hits) if is_base else 0
-                parts += hits
-            self._add(number, parts)
-            if left <= 0:
-                return
+                left -= sum(int(counts.sum()) for _, counts in found)
+                hits += found
+            if hits:
+                self._add(number, hits)
 
     def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
-        """Match here, until `wanted` if that is not 0."""
+        """Match here, until `wanted` are found."""
         hits: list[Hits] = []
-        left = wanted
         for portion in step:
-            counts = self._finder.counted(number, portion, left)
+            counts = self._finder.counted(number, portion, wanted)
             hits.append(as_hits(counts))
-            left -= sum(counts.values()) if wanted else 0
-            if wanted and left <= 0:
+            wanted -= sum(counts.values())
+            if wanted <= 0:
                 break
         return hits
 
@@ -194,7 +195,7 @@ class IndexedScan:
         work: list[Work] = []
         numbers: list[int] = []
         is_text = self.request.pattern.multiline
-        candidates: Mapping[int, Work] = self._texts() if is_text else self._runs()
+        candidates: Mapping[int, Work] = self._texts() if is_text else self._runs
         size = _portion_bytes(sum(part.size for part in candidates.values()))
         for number in order:
             if number in candidates:
@@ -258,6 +259,7 @@ class IndexedScan:
             places, values = np.array([*found], np.int64).T, np.array([*found.values()], np.int64)
             self._table.add(places[0], places[1], values)
 
+    @cached_property
     def _runs(self) -> Mapping[int, Runs]:
         """The candidates by segment, where lines are matched."""
         return self._view.snapshot.ground.runs(self._pieces)
