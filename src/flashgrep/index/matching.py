@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.dense import DenseLiteral, dense_literal
+from flashgrep.index.dense import Dense, DenseLiteral, dense_literal
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import UNANCHORED, Span
@@ -181,15 +181,33 @@ def match_each(match: Any, runs: Runs) -> list[int]:
     ]
 
 
-def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
+def count_densely(literal: Dense, runs: Runs) -> Hits:
     """Count the lines of a literal in some stretches, by file."""
-    segment, found = runs.segment, dict[int, int]()
-    segment.check_all(runs.firsts, runs.pasts)
+    runs.segment.check_all(runs.firsts, runs.pasts)
+    if isinstance(literal, DenseLiteral):
+        return _count_by_stretch(literal, runs)
+    buffer, found = runs.segment.buffer, dict[int, int]()
     for file, start, end in zip(*runs.by_file, strict=True):
-        count = literal.count(segment.buffer, start, end)
+        count = literal.count(buffer, start, end)
         if count:
             found[file] = found.get(file, 0) + count
     return as_hits(found)
+
+
+def _count_by_stretch(literal: DenseLiteral, runs: Runs) -> Hits:
+    """All files of a stretch together: the hits of each are those between its pieces' begins."""
+    segment, buffer = runs.segment, runs.segment.buffer
+    owners: list[Numbers] = [np.empty(0, np.int64)]
+    counts: list[Numbers] = [np.empty(0, np.int64)]
+    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        starts, end = segment.starts[first:past], int(segment.ends[past - 1])
+        hits = literal.hits(buffer, int(starts[0]), end)
+        firsts = hits.searchsorted(starts - starts[0])
+        owners.append(segment.owners[first:past])
+        counts.append(np.diff(firsts, append=len(hits)))
+    files, places = np.unique(np.concatenate(owners), return_inverse=True)
+    totals = np.bincount(places, np.concatenate(counts), len(files)).astype(np.int64)
+    return files[totals > 0].astype(np.int64), totals[totals > 0]
 
 
 def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:

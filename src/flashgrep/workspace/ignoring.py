@@ -210,7 +210,6 @@ class Rules:
             self._speakers[key] = _Speakers(lines)
         return self._speakers[key]
 
-    @lru_cache(limits.REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def without_lines_matching(self, relative: bytes, is_directory: bool) -> Rules:
         """Drop the rules by which a path, or a directory above it, is ignored; keep the rest."""
         rules = self
@@ -219,6 +218,7 @@ class Rules:
             rules = rules.admitting(b"/".join(parts[:count]), is_directory or count < len(parts))
         return rules
 
+    @lru_cache(limits.REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def admitting(self, relative: bytes, is_directory: bool) -> Rules:
         """Drop the rules by which this one path is ignored; those a later `!` beat stay."""
         if self.decide(relative, is_directory) is not True:
