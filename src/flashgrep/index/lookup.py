@@ -77,8 +77,8 @@ class Look:
             highs = np.array([past - 1 for _, past in ranges], np.uint32)
         self._places = [segment.places(lows, highs) for segment in ground.segments]
         pairs = list(zip(ground.segments, self._places, strict=True))
-        starts = np.array([segment.offsets[first] for segment, (first, _) in pairs], np.int64)
-        ends = np.array([segment.offsets[past] for segment, (_, past) in pairs], np.int64)
+        starts = np.array([segment.offsets.take(first) for segment, (first, _) in pairs], np.int64)
+        ends = np.array([segment.offsets.take(past) for segment, (_, past) in pairs], np.int64)
         lengths = ends - starts
         self._starts: list[list[int]] = (starts + ground.posting_bases).T.tolist()
         self._lengths: list[list[int]] = lengths.T.tolist()

@@ -206,7 +206,7 @@ class Segment:
             return first, self.keys.searchsorted(highs, "right")
         if not len(self.keys):
             return first, first
-        return first, first + (self.keys[np.minimum(first, len(self.keys) - 1)] == lows)
+        return first, first + (self.keys.take(first, mode="clip") == lows)
 
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""

@@ -103,9 +103,10 @@ class Excerpts:
             lines = self._lines_of(name, first, last, request)
             if lines:
                 shown.append((name, lines))
+            if request.budget:
                 left -= sum(len(name) + len(text) + 8 for _, _, text in lines)
-            if request.budget and left < 0:
-                break
+                if left < 0:
+                    break
         return shown
 
     def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:

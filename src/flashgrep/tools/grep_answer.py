@@ -7,7 +7,7 @@ who go on from `Query`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -217,10 +217,11 @@ class Query(ABC, Generic[Scanned]):
         matches = 0
         for name, lines in self.page(scan, request):
             self.named.append(name)
-            for text, is_match in self._lines(self.label(name), lines, bool(budget.lines)):
-                if not budget.take(text):
-                    return matches, True
-                matches += is_match
+            texts = self._lines(self.label(name), lines, bool(budget.lines))
+            taken = budget.take_first(texts)
+            matches += sum(is_match for _, is_match, _ in lines[:taken])
+            if taken < len(texts):
+                return matches, True
         return matches, False
 
     def _missing(self, missing: int, matches: int, is_cut: bool) -> str:
@@ -244,7 +245,9 @@ class Query(ABC, Generic[Scanned]):
                 page.append((file.shown, first - start, last - start))
         return page
 
-    def _lines(self, name: str, lines: Sequence[Line], follows: bool) -> Iterator[tuple[str, bool]]:
+    def _lines(self, name: str, lines: Sequence[Line], follows: bool) -> list[str]:
+        """The lines of a file as the answer has them; `follows` tells that others stand before."""
+        texts: list[str] = []
         previous = None
         for number, is_match, text in lines:
             if self.only_matching:
@@ -256,7 +259,8 @@ class Query(ABC, Generic[Scanned]):
             previous = number
             mark = ":" if is_match else "-"
             place = f"{name}{mark}{number}{mark}" if self.numbers else f"{name}{mark}"
-            yield ("--\n" if separated else "") + place + text, is_match
+            texts.append(("--\n" if separated else "") + place + text)
+        return texts
 
     def _skips(self, scan: Scanned) -> str:
         """The one line that tells what could not be searched."""
