@@ -46,6 +46,24 @@ class PackText:
             yield *self._region(piece), own
             at = behind
 
+    def known(self, first: int, last: int) -> Iterator[tuple[int, bytes]] | None:
+        return None if self._lines is None else self._numbered(self._lines[first:last])
+
+    def _numbered(self, lines: list[Span]) -> Iterator[tuple[int, bytes]]:
+        """Some lines, counted from the begin of the piece that each is in."""
+        segment, buffer, starts = self._segment, self._segment.buffer, self._segment.columns[0]
+        first, past = self._pieces
+        number = counted = end_of_piece = 0
+        for start, end in lines:
+            if start >= end_of_piece:
+                piece = bisect_right(starts, start, first, past) - 1
+                segment.check(piece, piece + 1)
+                number, counted = int(segment.lines[piece]), starts[piece]
+                end_of_piece = starts[piece + 1]
+            number += buffer[counted:start].count(b"\n")
+            counted = start
+            yield number, buffer[start:end]
+
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         for piece in self._holding(wanted):
             yield self._region(piece)

@@ -54,6 +54,11 @@ class Text(Protocol):
         """All that could match; with the places of its matching lines where they are known."""
         ...
 
+    def known(self, first: int, last: int) -> Iterator[tuple[int, bytes]] | None:
+        """Its matching lines from `first` to `last`, each with its 0-based number; None where it
+        is not known which they are."""
+        ...
+
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         """All that holds lines which are wanted by their numbers."""
         ...
@@ -72,6 +77,9 @@ class FileText:
     def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
         for number, region in self.holding([]):
             yield number, region, None
+
+    def known(self, first: int, last: int) -> None:
+        return None
 
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         number = 0
@@ -134,28 +142,28 @@ class Excerpts:
                 yield number, region, (start, stop)
 
     def _matching(self, text: Text, first: int, last: int, budget: int) -> list[Line]:
-        """Matching lines alone, shown as they are found; in one loop, for pages of many."""
+        """Matching lines alone, shown as they are found."""
         found: list[Line] = []
-        at, left, longest = 0, budget, limits.SHOWN_LINE_CHARS
-        for number, region, lines in text.candidates():
-            buffer, counted, _ = region
-            is_short = isinstance(buffer, bytes)
-            for start, stop in self._matcher.lines(*region) if lines is None else lines:
-                at += 1
-                if at <= first:
-                    continue
-                if is_short and stop - start <= longest:  # as below, in half the time
-                    number += buffer.count(b"\n", counted, start)
-                    line = buffer[start:stop].decode("utf-8", "replace")
-                else:
-                    number += _newlines(buffer, counted, start)
-                    line = self._text(buffer, start, stop, True)
-                counted = start
-                found.append((number + 1, True, line))
-                if at >= last or (budget and left < 0):
-                    return found  # one line more than fits: whoever shows it sees that it does not
-                left -= len(line)
+        known = text.known(first, last)
+        lines = self._found(text, first, last) if known is None else self._shown(known)
+        left = budget
+        for number, line in lines:
+            found.append((number + 1, True, line))
+            if budget and left < 0:
+                break  # one line more than fits: whoever shows it sees that it does not
+            left -= len(line)
         return found
+
+    def _found(self, text: Text, first: int, last: int) -> Iterator[tuple[int, str]]:
+        for number, (buffer, _, _), (start, stop) in islice(self._walk(text), first, last):
+            yield number, self._text(buffer, start, stop, True)
+
+    def _shown(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+        for number, line in lines:
+            if len(line) <= limits.SHOWN_LINE_CHARS:
+                yield number, line.decode("utf-8", "replace")
+            else:
+                yield number, self._text(line + b"\n", 0, len(line), True)
 
     def _matches_only(self, text: Text, first: int, last: int) -> Iterator[Line]:
         at = 0

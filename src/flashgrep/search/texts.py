@@ -27,6 +27,9 @@ class MemoryText:
         for number, region in self.holding([]):
             yield number, region, None
 
+    def known(self, first: int, last: int) -> None:
+        return None
+
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         data = self._data
         if data and not data.endswith(b"\n"):
