@@ -239,8 +239,10 @@ MATCHERS_REST_SECONDS: Final = 1.0
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
 
-INDEX_DENSE_BYTES: Final = 900
-"""A matching line in each so many bytes: then lines of a literal are counted in one call."""
+INDEX_DENSE_BYTES: Final = 6 * KIB
+INDEX_DENSE_BYTE_BYTES: Final = 900
+"""A matching line in each so many bytes: then lines of a literal are counted in one go. A single
+byte has its own figure, for it is counted in another way."""
 
 CONFIRMED_FILES: Final = 250
 """Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""

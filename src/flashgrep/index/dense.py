@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from flashgrep import limits
 from flashgrep.search.pattern import PatternSpec
 
 _PLAIN: Final = re.compile(r"(\\b)?([\w ,;:=<>!@#%&~'\"/-]+)(\\b)?", re.ASCII)
@@ -31,6 +32,9 @@ _IS_WORD: Final = np.array([re.match(rb"\w", bytes([octet])) is not None for oct
 
 class DenseByte:
     """A single byte, perhaps with a word's border before or behind it."""
+
+    worth = limits.INDEX_DENSE_BYTE_BYTES
+    """Bytes in which there must be a matching line for this to be the faster way."""
 
     def __init__(self, text: bytes, has_border_before: bool, has_border_after: bool) -> None:
         # The literal first, for that is what `re` looks for fast; then what stood before it. The
@@ -52,6 +56,8 @@ class DenseByte:
 
 class DenseLiteral:
     """Two bytes or more, perhaps with a word's border before or behind them."""
+
+    worth = limits.INDEX_DENSE_BYTES
 
     def __init__(self, text: bytes, has_border_before: bool, has_border_after: bool) -> None:
         self._text = text

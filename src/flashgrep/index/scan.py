@@ -18,6 +18,7 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
+from flashgrep.index.dense import dense_literal
 from flashgrep.index.linefinder import LineFinder
 from flashgrep.index.listing import Identity, identity, joined
 from flashgrep.index.matchers import Matchers, matched_here
@@ -232,7 +233,8 @@ class IndexedScan:
     def _is_dense(self, work: Work, files: Numbers, counts: Numbers) -> bool:
         """Whether so much of some work matched that another way is faster for the rest."""
         if self.request.counting == "lines":
-            return bool(work.size < limits.INDEX_DENSE_BYTES * int(counts.sum()))
+            literal = dense_literal(self.request.pattern)
+            return literal is not None and work.size < literal.worth * int(counts.sum())
         return bool(work.size < limits.INDEX_EACH_BYTES * len(files))
 
     def _add(self, number: int, parts: list[Hits]) -> None:
