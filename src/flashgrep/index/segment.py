@@ -222,7 +222,7 @@ class Segment:
     def _release_postings(self) -> None:
         """Give back most of what checking has touched; each search looks into the rest.
 
-        Its pages would come back one by one: a new process's second search took 2 ms longer.
+        Its pages would come back one by one, a millisecond of a new process's second search.
         """
         offset, size, _ = self._sections["postings"]
         start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -50,6 +50,8 @@ class LineStart:
 
     def _first(self, buffer: Any, start: int, end: int) -> int:
         """Where the first line that matches begins, or -1."""
+        if start >= end:
+            return -1
         if not start:  # any other line has a newline before it
             stop = buffer.find(b"\n", start, end) + 1
             if -1 < self._whole(UNANCHORED, buffer, start, stop)[0][0] < stop:

@@ -36,7 +36,7 @@ class OpenRequest:
     """The caller's own id; None for a notification of a direct method."""
     batch: Batch | None
     scope: anyio.CancelScope | None = None
-    """Set for direct methods; the SDK cancels its own."""
+    """Set for what is answered here, direct methods and plain calls; the SDK cancels its own."""
 
 
 class Ledger:
@@ -86,7 +86,7 @@ class Ledger:
             await self._send(batch.answers)
 
     def cancel(self, request_id: Any) -> int | None:
-        """Stop a direct method here; the number of any other request, for the SDK to stop."""
+        """Stop what is answered here; the number of any other request, for the SDK to stop."""
         number = self._number_of(request_id)
         scope = self._open[number].scope if number is not None else None
         if scope is None:
@@ -100,8 +100,8 @@ class Ledger:
         exact = [n for n in alike if type(self._open[n].id) is type(request_id)]
         return next(reversed(exact or alike), None)
 
-    def cancel_direct(self) -> None:
-        """Stop every direct method."""
+    def cancel_own(self) -> None:
+        """Stop all that is answered here."""
         for request in self._open.values():
             if request.scope is not None:
                 request.scope.cancel()

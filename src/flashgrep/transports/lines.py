@@ -329,7 +329,7 @@ class LineSession:
         with anyio.move_on_after(self._manners.drain_seconds):
             while self._ledger and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
                 await anyio.sleep(_POLL_SECONDS)
-        self._ledger.cancel_direct()
+        self._ledger.cancel_own()
 
 
 def _client_name(params: Mapping[str, Any] | None) -> str:
