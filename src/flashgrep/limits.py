@@ -239,10 +239,11 @@ MATCHERS_REST_SECONDS: Final = 1.0
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
 
-INDEX_DENSE_BYTES: Final = 6 * KIB
-INDEX_DENSE_BYTE_BYTES: Final = 900
-"""A matching line in each so many bytes: then lines of a literal are counted in one go. A single
-byte has its own figure, for it is counted in another way."""
+INDEX_DENSE_BYTES: Final = 2 * KIB
+"""A matching line in each so many bytes: then lines of a literal are counted in one go."""
+
+INDEX_DENSE_STEP: Final = 512 * KIB
+"""Bytes of one go, in which no other thread of ours runs."""
 
 CONFIRMED_FILES: Final = 250
 """Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""

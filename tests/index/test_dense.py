@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index import dense
-from flashgrep.index.dense import Dense, DenseByte, DenseLiteral, dense_literal
+from flashgrep.index.dense import dense_literal
 from flashgrep.search.pattern import PatternSpec, matching_lines
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 150
@@ -23,20 +21,12 @@ def lines_found(spec: PatternSpec, text: bytes) -> list[int]:
     """The numbers of the matching lines, from 0: each is counted by itself, between others."""
     literal = dense_literal(spec)
     assert literal is not None
-    ends = [at + 1 for at, octet in enumerate(text) if octet == 0x0A]
-    counts = [counted(literal, text, start, end) for start, end in pairwise([0, *ends])]
+    starts = [0, *(at + 1 for at, octet in enumerate(text[:-1]) if octet == 0x0A)]
+    padded = b"\n\n\n" + text + b"if e-\n"  # a part of a buffer, as in a pack
+    counts = literal.counts(padded, 3, 3 + len(text), np.array(starts)).tolist()
     assert set(counts) <= {0, 1}
-    assert counted(literal, text, 0, len(text)) == sum(counts)
-    if isinstance(literal, DenseLiteral):
-        hits = literal.hits(text, 0, len(text)).tolist()
-        assert [text.count(b"\n", 0, hit) for hit in hits] == list(np.flatnonzero(counts))
+    assert literal.counts(padded, 3, 3 + len(text), np.array([0])).tolist() == [sum(counts)]
     return [number for number, count in enumerate(counts) if count]
-
-
-def counted(literal: Dense, text: bytes, start: int, end: int) -> int:
-    if isinstance(literal, DenseByte):
-        return literal.count(text, start, end)
-    return len(literal.hits(text, start, end))
 
 
 @settings(max_examples=CASES, deadline=None)
@@ -61,11 +51,17 @@ def test_each_matching_line_is_found_once(
     assert lines_found(spec, lines) == matching_lines(spec, lines)
 
 
-@pytest.mark.parametrize("at_once", [1, 4, 7])
-def test_a_text_is_counted_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(dense, "_AT_ONCE", at_once)
+@pytest.mark.parametrize("firsts", [[0], [0, 6], [0, 6, 9, 10], [0, 10, 18, 90]])
+def test_lines_are_counted_from_each_place_to_the_next(firsts: list[int]) -> None:
     text = b"if if\nno\n\nelse if\n" * 5
-    assert lines_found(PatternSpec("f"), text) == matching_lines(PatternSpec("f"), text)
+    literal = dense_literal(PatternSpec("f"))
+    assert literal is not None
+    ends = [*firsts[1:], len(text)]
+    expected = [
+        len(matching_lines(PatternSpec("f"), text[first:end])) if first < end else 0
+        for first, end in zip(firsts, ends, strict=True)
+    ]
+    assert literal.counts(text, 0, len(text), np.array(firsts)).tolist() == expected
 
 
 @pytest.mark.parametrize(

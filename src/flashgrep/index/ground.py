@@ -6,21 +6,26 @@ one, if they are asked together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, pairwise
 from mmap import mmap
 from typing import Any, Final
 
 import numpy as np
 
+from flashgrep.index.gramtree import GramTree
 from flashgrep.index.matching import Runs, Stretch
+from flashgrep.index.planner import plan
 from flashgrep.index.segment import Numbers, Segment, numbers
+from flashgrep.search.pattern import PatternSpec
 
 _Ends = tuple[int, int]
 """The first of some neighbours, and one past the last."""
 
+_REMEMBERED: Final = 64
+"""Patterns."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 
@@ -44,6 +49,13 @@ class Ground:
     """Pieces that hold a character that folds to an ASCII letter."""
 
     @cached_property
+    def gram_tree(self) -> Callable[[PatternSpec], GramTree]:
+        """What a pattern needs; remembered, because agents page."""
+        # Not a method of ours: it would keep these segments open for ever.
+        pilot = max(self.segments, key=lambda segment: len(segment.keys), default=None)
+        return lru_cache(_REMEMBERED)(partial(_gram_tree, pilot))
+
+    @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
         """Per segment the file its postings are in, its first block, and how long bitmaps are."""
         return [
@@ -61,6 +73,11 @@ class Ground:
         """Per segment how long its bitmaps are, as a column."""
         return np.array([[segment.bitmap_bytes] for segment in self.segments], np.int64)
 
+    @cached_property
+    def _block_ends(self) -> Any:
+        """The first block of each segment, and one past the last of all."""
+        return np.array([0, *(past for _, past in self.blocks)], np.int64)
+
     @property
     def block_count(self) -> int:
         return len(self.block_firsts) - 1
@@ -72,6 +89,11 @@ class Ground:
     def pieces_in(self, blocks: Numbers) -> Numbers:
         """The pieces of some blocks."""
         return numbers(self.block_firsts[blocks], self.block_firsts[blocks + 1])
+
+    def segments_with(self, blocks: Numbers) -> list[bool]:
+        """Which segments have one of some blocks, which are in order."""
+        found: list[bool] = (np.diff(blocks.searchsorted(self._block_ends)) > 0).tolist()
+        return found
 
     def blocks_of(self, pieces: Numbers) -> Numbers:
         """The block of each of some pieces."""
@@ -119,6 +141,10 @@ class Ground:
         segments = self.file_firsts.searchsorted(files, "right") - 1
         own = files - self.file_firsts[segments]
         return zip(segments.tolist(), own.tolist(), strict=True)
+
+
+def _gram_tree(pilot: Segment | None, spec: PatternSpec) -> GramTree:
+    return GramTree(plan(spec), pilot)
 
 
 def _stretches_of(pieces: Numbers, bounds: Any) -> tuple[Numbers, Numbers]:

@@ -8,15 +8,15 @@ than they cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
+from mmap import mmap
 from typing import Any, Final
 
 import numpy as np
 
+from flashgrep.index.gramtree import GramTree, Leaf, Node, apart_first
 from flashgrep.index.ground import Ground
-from flashgrep.index.planner import KeyRange
 from flashgrep.index.postings import decoded
 from flashgrep.index.segment import Mask, Numbers
 
@@ -33,49 +33,25 @@ _MANY: Final = 200
 the grams left, all more common, are taken to save no more; where many blocks are left, later."""
 _LOOK: Final = 6
 """Blocks that RE2 reads in the time that a posting takes which was not read ahead: of a few blocks
-no other is looked at once one has saved less."""
+no other is looked at once one has saved less, nor where it would have to save every fourth."""
 _SPARSE: Final = 64
 """Where at most one block of so many is left, those are asked for one by one."""
 _AHEAD: Final = 4
 _AHEAD_BYTES: Final = 4096
 """Leaves of a node that are read ahead, and how long their lists may be."""
-_APART: Final = 4
-"""Grams so near to each other share bytes: where one stands, mostly the other does too."""
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A set of grams: its number among the leaves, and its ranges among all ranges."""
-
-    number: int
-    ranges: slice
-
-
-@dataclass(frozen=True)
-class Node:
-    """Leaves and nodes of which all, or any, must hold."""
-
-    is_all: bool
-    leaves: tuple[Leaf, ...]
-    nodes: tuple[Node, ...]
+_BITS: Final = np.left_shift(1, np.arange(8)).astype(np.uint8)
 
 
 class Look:
     """The grams of a plan among the keys of segments."""
 
-    def __init__(
-        self, ground: Ground, ranges: list[KeyRange], firsts: list[int], by_file: bool
-    ) -> None:
+    def __init__(self, ground: Ground, tree: GramTree, by_file: bool) -> None:
         self._ground = ground
         self._by_file = by_file
         self._listed: dict[int, Numbers] = {}
         """The blocks of the leaves that were read ahead."""
         self._orders: dict[int, list[Leaf]] = {}
-        lows = np.array([low for low, _ in ranges], np.uint32)
-        highs = None
-        if any(past - low > 1 for low, past in ranges):
-            highs = np.array([past - 1 for _, past in ranges], np.uint32)
-        self._places = [segment.places(lows, highs) for segment in ground.segments]
+        self._places = [segment.places(tree.lows, tree.highs) for segment in ground.segments]
         pairs = list(zip(ground.segments, self._places, strict=True))
         starts = np.array([segment.offsets.take(first) for segment, (first, _) in pairs], np.int64)
         ends = np.array([segment.offsets.take(past) for segment, (_, past) in pairs], np.int64)
@@ -84,9 +60,9 @@ class Look:
         self._lengths: list[list[int]] = lengths.T.tolist()
         """Per range where its posting begins in each segment's file, and how long it is."""
         self._has_bitmap: list[bool] = (lengths == ground.bitmap_sizes).any(0).tolist()
-        self._sizes = np.add.reduceat(lengths.sum(0), firsts).tolist()
+        self._sizes = np.add.reduceat(lengths.sum(0), tree.firsts).tolist()
         most: Any = np.max([past - first for first, past in self._places], axis=0)
-        self._most_keys = np.maximum.reduceat(most, firsts).tolist()
+        self._most_keys = np.maximum.reduceat(most, tree.firsts).tolist()
         """The most keys that a range of a leaf has in one segment."""
 
     def read_ahead(self, nodes: Sequence[Node]) -> None:
@@ -97,10 +73,9 @@ class Look:
         leaves = list(chain.from_iterable(map(self._first_leaves, nodes)))
         if not leaves:
             return
-        found = [self._postings(leaf)[0] for leaf in leaves]
-        blocks, shown = _blocks_in(list(chain.from_iterable(found)))
-        sizes = [sum(len(posting) for posting, _ in lists) for lists in found]
-        ends = accumulate(sizes, initial=0)
+        lists = [self._list_of(leaf.ranges.start) for leaf in leaves]
+        blocks, shown = _blocks_in([*chain.from_iterable(lists)])
+        ends = accumulate((self._sizes[leaf.number] for leaf in leaves), initial=0)
         counts = [np.count_nonzero(shown[start:end]) for start, end in pairwise(ends)]
         for leaf, (start, end) in zip(leaves, pairwise(accumulate(counts, initial=0)), strict=True):
             self._listed[leaf.number] = blocks[start:end]
@@ -114,7 +89,7 @@ class Look:
 
     def _is_short(self, leaf: Leaf) -> bool:
         at = leaf.ranges.start
-        if leaf.ranges.stop - at > 1 or self._most_keys[leaf.number] > 1 or self._has_bitmap[at]:
+        if not leaf.is_single or self._most_keys[leaf.number] > 1 or self._has_bitmap[at]:
             return False
         return bool(self._sizes[leaf.number] <= _AHEAD_BYTES)
 
@@ -122,7 +97,8 @@ class Look:
         known = self._orders.get(id(node))
         if known is None:
             sizes = self._sizes
-            known = _apart_first(sorted(node.leaves, key=lambda leaf: sizes[leaf.number]))
+            by_size = sorted(node.leaves, key=lambda leaf: sizes[leaf.number])
+            known = apart_first(by_size, Leaf.is_near)
             self._orders[id(node)] = known
         return known
 
@@ -170,7 +146,7 @@ class Look:
         """Whether a leaf may save more than it costs, as the last one has `saved` blocks."""
         if leaf.number in self._listed:
             return True
-        if left < _MANY and saved < _LOOK:
+        if left < 4 * _LOOK or (left < _MANY and saved < _LOOK):
             return False
         size = self._sizes[leaf.number]
         if self._most_keys[leaf.number] <= 1:
@@ -189,9 +165,9 @@ class Look:
 
     def _mark_lists(self, leaf: Leaf, mask: Mask) -> None:
         """Mark the blocks of single keys."""
-        lists, bitmaps = self._postings(leaf)
+        lists, bitmaps = self._postings(leaf, [True] * len(self._ground.segments))
         for each in bitmaps:
-            mask |= self._unpacked(each)
+            mask |= np.unpackbits(self._joined(each), bitorder="little").view(bool)
         if lists:
             mask[_blocks_in(lists)[0]] = True
 
@@ -200,48 +176,54 @@ class Look:
         listed = self._listed.get(leaf.number)
         if listed is not None:
             return _among(listed, blocks)
-        lists, bitmaps = self._postings(leaf)
+        lists, bitmaps = self._postings(leaf, self._ground.segments_with(blocks))
         found = np.zeros(len(blocks), bool)
         for each in bitmaps:
-            found |= self._unpacked(each)[blocks]
+            found |= _has_bits(self._joined(each), blocks)
         if lists:
             listed = _blocks_in(lists)[0]
-            if leaf.ranges.stop - leaf.ranges.start > 1:
+            if not leaf.is_single:
                 listed.sort()  # those of one key are in order
             found |= _among(listed, blocks)
         return found
 
-    def _postings(self, leaf: Leaf) -> tuple[list[_List], list[dict[int, bytes]]]:
-        """The lists of single keys in all segments, and their bitmaps by key and segment."""
+    def _postings(
+        self, leaf: Leaf, wanted: Sequence[bool]
+    ) -> tuple[list[_List], list[dict[int, bytes]]]:
+        """The lists of single keys in the segments wanted, and their bitmaps by key and segment."""
         lists: list[_List] = []
         bitmaps = []
         for at in range(leaf.ranges.start, leaf.ranges.stop):
-            columns = self._starts[at], self._lengths[at], self._ground.posting_places
-            places = zip(*columns, strict=True)
-            if not self._has_bitmap[at]:
-                lists += [
-                    (buffer[start : start + length], base)
-                    for start, length, (buffer, base, _) in places
-                    if length
-                ]
-                continue
             dense: dict[int, bytes] = {}
-            for number, (start, length, (buffer, base, width)) in enumerate(places):
-                if length == width:
-                    dense[number] = buffer[start : start + length]
-                elif length:
-                    lists.append((buffer[start : start + length], base))
-            bitmaps.append(dense)
+            for number, (start, length, (buffer, base, width)) in enumerate(self._columns(at)):
+                if length and wanted[number]:
+                    posting = buffer[start : start + length]
+                    if length == width:
+                        dense[number] = posting
+                    else:
+                        lists.append((posting, base))
+            if dense:
+                bitmaps.append(dense)
         return lists, bitmaps
 
-    def _unpacked(self, bitmaps: dict[int, bytes]) -> Mask:
+    def _list_of(self, at: int) -> list[_List]:
+        """The lists of a range of one key that has no bitmap."""
+        return [
+            (buffer[start : start + length], base)
+            for start, length, (buffer, base, _) in self._columns(at)
+            if length
+        ]
+
+    def _columns(self, at: int) -> Iterable[tuple[int, int, tuple[mmap, int, int]]]:
+        return zip(self._starts[at], self._lengths[at], self._ground.posting_places, strict=True)
+
+    def _joined(self, bitmaps: dict[int, bytes]) -> Any:
         """The bitmaps of some segments as one; a segment begins at a whole byte of it."""
         parts = [
-            bitmaps.get(number) or bytes(segment.bitmap_bytes)
-            for number, segment in enumerate(self._ground.segments)
+            bitmaps.get(number) or bytes(width)
+            for number, (_, _, width) in enumerate(self._ground.posting_places)
         ]
-        whole = np.frombuffer(b"".join(parts), np.uint8)
-        return np.unpackbits(whole, bitorder="little").view(bool)
+        return np.frombuffer(b"".join(parts), np.uint8)
 
     def _mark_many(self, leaf: Leaf, mask: Mask) -> None:
         """Mark the blocks of all keys of some ranges."""
@@ -267,6 +249,12 @@ def _blocks_in(lists: list[_List]) -> tuple[Numbers, Mask]:
     sizes = np.array([len(posting) for posting, _ in lists])
     joined = np.frombuffer(b"".join([posting for posting, _ in lists]), np.uint8)
     return decoded(joined, sizes, np.array([base for _, base in lists]))
+
+
+def _has_bits(bitmap: Any, blocks: Numbers) -> Mask:
+    """Which of some blocks have their bit set."""
+    found: Mask = bitmap[blocks >> 3] & _BITS[blocks & 7] != 0
+    return found
 
 
 def _among(listed: Numbers, blocks: Numbers) -> Mask:
@@ -324,13 +312,3 @@ class _Kept:
             bits[self._numbers] |= bit
         else:
             bits |= self.mask.view(np.uint8) * np.uint8(bit)
-
-
-def _apart_first(leaves: list[Leaf]) -> list[Leaf]:
-    """The same leaves; those behind the others that stand next to one before them."""
-    first: list[Leaf] = []
-    near: list[Leaf] = []
-    for leaf in leaves:
-        is_near = any(abs(leaf.number - other.number) < _APART for other in first)
-        (near if is_near else first).append(leaf)
-    return first + near

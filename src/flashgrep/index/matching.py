@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.dense import Dense, DenseLiteral, dense_literal
+from flashgrep.index.dense import DenseLiteral, dense_literal
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import UNANCHORED, Span
@@ -181,33 +181,30 @@ def match_each(match: Any, runs: Runs) -> list[int]:
     ]
 
 
-def count_densely(literal: Dense, runs: Runs) -> Hits:
-    """Count the lines of a literal in some stretches, by file."""
-    runs.segment.check_all(runs.firsts, runs.pasts)
-    if isinstance(literal, DenseLiteral):
-        return _count_by_stretch(literal, runs)
-    buffer, found = runs.segment.buffer, dict[int, int]()
-    for file, start, end in zip(*runs.by_file, strict=True):
-        count = literal.count(buffer, start, end)
-        if count:
-            found[file] = found.get(file, 0) + count
-    return as_hits(found)
-
-
-def _count_by_stretch(literal: DenseLiteral, runs: Runs) -> Hits:
-    """All files of a stretch together: the hits of each are those between its pieces' begins."""
+def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
+    """Count the lines of a literal, in several files at once."""
     segment, buffer = runs.segment, runs.segment.buffer
+    segment.check_all(runs.firsts, runs.pasts)
     owners: list[Numbers] = [np.empty(0, np.int64)]
     counts: list[Numbers] = [np.empty(0, np.int64)]
-    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+    for first, past in _steps(runs, limits.INDEX_DENSE_STEP):
         starts, end = segment.starts[first:past], int(segment.ends[past - 1])
-        hits = literal.hits(buffer, int(starts[0]), end)
-        firsts = hits.searchsorted(starts - starts[0])
         owners.append(segment.owners[first:past])
-        counts.append(np.diff(firsts, append=len(hits)))
+        counts.append(literal.counts(buffer, int(starts[0]), end, starts - starts[0]))
     files, places = np.unique(np.concatenate(owners), return_inverse=True)
     totals = np.bincount(places, np.concatenate(counts), len(files)).astype(np.int64)
     return files[totals > 0].astype(np.int64), totals[totals > 0]
+
+
+def _steps(runs: Runs, size: int) -> Iterator[tuple[int, int]]:
+    """The pieces of some stretches, so many at a time as have at most `size` bytes together."""
+    starts, ends = runs.segment.starts, runs.segment.ends
+    for first, past in zip(runs.firsts.tolist(), runs.pasts.tolist(), strict=True):
+        while first < past:
+            reached = int(ends.searchsorted(starts[first] + size, "right"))
+            step = min(max(reached, first + 1), past)
+            yield first, step
+            first = step
 
 
 def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:

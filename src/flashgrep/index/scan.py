@@ -35,7 +35,6 @@ from flashgrep.index.matching import (
 )
 from flashgrep.index.overlay import Overlay
 from flashgrep.index.packtext import PackText
-from flashgrep.index.planner import plan
 from flashgrep.index.rows import Rows, Table
 from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
@@ -73,7 +72,7 @@ class IndexedScan:
         self._pool = pool
         self._damaged = damaged
         self._table = Table(view.snapshot, root)
-        self._candidates = Candidates(plan(request.pattern), view.snapshot.ground)
+        self._candidates = Candidates(request.pattern, view.snapshot.ground)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
     def run(self, wanted: int, matchers: Matchers, cancelled: Flag, report: Report) -> None:
@@ -125,19 +124,22 @@ class IndexedScan:
 
     def _one_by_one(self, wanted: int, cancelled: Flag) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
-        base, found = self._view.snapshot.base, Tally[int]()
-        rows: list[tuple[int, int, int]] = []
+        last = self._view.snapshot.base - 1
+        found: dict[Place, int] = {}
+        totals = Tally[int]()
         for stretch in self._stretches:
             number = stretch.number
-            part = max(number, base - 1)  # the base is one part
-            if wanted and found[part] >= wanted:
+            part = max(last, number)  # the base is one part
+            if wanted and totals[part] >= wanted:
                 continue
             _stop(cancelled)
             self.matched_bytes += stretch.size
-            counts = self._finder.counted(number, stretch, max(wanted - found[part], 0))
-            rows.extend((number, file, count) for file, count in counts.items())
-            found[part] += sum(counts.values())
-        self._add_few(rows)
+            counts = self._finder.counted(number, stretch, wanted and wanted - totals[part])
+            for file, count in counts.items():
+                place = Place(number, file)  # neighbours may be of one file
+                found[place] = found.get(place, 0) + count
+                totals[part] += count
+        self._add_few(found)
 
     @property
     def _stretches(self) -> list[Stretch]:
@@ -216,10 +218,7 @@ class IndexedScan:
         if not work:
             return []
         counter, first = self.scanner.counter, work[0]
-        begun = time.perf_counter()
-        files, counts = matched(counter, first, is_dense=False)
-        took = time.perf_counter() - begun
-        is_dense = self._is_dense(first, files, counts)
+        hits, is_dense, took = self._probed(first)
         left = sum(portion.size for portion in work[1:])
         self.matched_bytes += first.size + left
         is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
@@ -228,14 +227,23 @@ class IndexedScan:
             rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
         else:
             rest = list(matched_here(counter, is_dense, work[1:], cancelled))
-        return [(files, counts), *rest]
+        return [hits, *rest]
 
-    def _is_dense(self, work: Work, files: Numbers, counts: Numbers) -> bool:
-        """Whether so much of some work matched that another way is faster for the rest."""
-        if self.request.counting == "lines":
-            literal = dense_literal(self.request.pattern)
-            return literal is not None and work.size < literal.worth * int(counts.sum())
-        return bool(work.size < limits.INDEX_EACH_BYTES * len(files))
+    def _probed(self, work: Work) -> tuple[Hits, bool, float]:
+        """What some work found, whether the rest is better done in the dense way, and the time."""
+        if self.request.counting == "lines" and dense_literal(self.request.pattern):
+            # In that way, which takes as long whatever there is; the other may take ten times that.
+            hits, took = self._timed(work, is_dense=True)
+            if work.size < limits.INDEX_DENSE_BYTES * int(hits[1].sum()):
+                return hits, True, took
+        hits, took = self._timed(work, is_dense=False)
+        is_files = self.request.counting == "files"
+        return hits, is_files and work.size < limits.INDEX_EACH_BYTES * len(hits[0]), took
+
+    def _timed(self, work: Work, is_dense: bool) -> tuple[Hits, float]:
+        begun = time.perf_counter()
+        hits = matched(self.scanner.counter, work, is_dense)
+        return hits, time.perf_counter() - begun
 
     def _add(self, number: int, parts: list[Hits]) -> None:
         """Take in what was found in a segment; a large file may be in two portions."""
@@ -248,12 +256,8 @@ class IndexedScan:
             counts = self._view.snapshot.segments[number].status[files, 1]
         self._table.add(np.full(len(files), number), files, counts)
 
-    def _add_few(self, rows: list[tuple[int, int, int]]) -> None:
-        """As `_add`: segment, file and count, where neighbours may be of one file."""
-        found: dict[Place, int] = {}
-        for number, file, count in rows:
-            place = Place(number, file)
-            found[place] = found.get(place, 0) + count
+    def _add_few(self, found: dict[Place, int]) -> None:
+        """As `_add`, where they are few."""
         if self.request.counting == "files":
             segments = self._view.snapshot.segments
             found = {place: segments[place.segment].identity(place.file)[1] for place in found}

@@ -208,6 +208,12 @@ class Segment:
             return first, first
         return first, first + (self.keys.take(first, mode="clip") == lows)
 
+    def posting_sizes(self, keys: list[int]) -> list[int]:
+        """How long the posting of each of some keys is, 0 where there is none."""
+        first, past = self.places(np.array(keys, np.uint32), None)
+        sizes: list[int] = (self.offsets.take(past) - self.offsets.take(first)).tolist()
+        return sizes
+
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""
         keys = numbers(first, past)

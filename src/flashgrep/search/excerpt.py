@@ -143,27 +143,23 @@ class Excerpts:
 
     def _matching(self, text: Text, first: int, last: int, budget: int) -> list[Line]:
         """Matching lines alone, shown as they are found."""
-        found: list[Line] = []
         known = text.known(first, last)
-        lines = self._found(text, first, last) if known is None else self._shown(known)
-        left = budget
-        for number, line in lines:
-            found.append((number + 1, True, line))
-            if budget and left < 0:
-                break  # one line more than fits: whoever shows it sees that it does not
-            left -= len(line)
-        return found
+        if known is None:
+            lines: Iterable[Line] = self._found(text, first, last)
+        else:
+            lines = self._shown(known)
+        return _filled(lines, budget) if budget else list(lines)
 
-    def _found(self, text: Text, first: int, last: int) -> Iterator[tuple[int, str]]:
+    def _found(self, text: Text, first: int, last: int) -> Iterator[Line]:
         for number, (buffer, _, _), (start, stop) in islice(self._walk(text), first, last):
-            yield number, self._text(buffer, start, stop, True)
+            yield number + 1, True, self._text(buffer, start, stop, True)
 
-    def _shown(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    def _shown(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
         for number, line in lines:
             if len(line) <= limits.SHOWN_LINE_CHARS:
-                yield number, line.decode("utf-8", "replace")
+                yield number + 1, True, line.decode("utf-8", "replace")
             else:
-                yield number, self._text(line + b"\n", 0, len(line), True)
+                yield number + 1, True, self._text(line + b"\n", 0, len(line), True)
 
     def _matches_only(self, text: Text, first: int, last: int) -> Iterator[Line]:
         at = 0
@@ -251,6 +247,17 @@ class FileExcerpts(Excerpts):
             return []
         finally:
             os.close(fd)
+
+
+def _filled(lines: Iterable[Line], budget: int) -> list[Line]:
+    """As many lines as fit, and one more: whoever shows it sees that it does not."""
+    found: list[Line] = []
+    for line in lines:
+        found.append(line)
+        if budget < 0:
+            break
+        budget -= len(line[2])
+    return found
 
 
 def _whole_matches(text: bytes, starts: list[int], spans: list[tuple[int, int]]) -> Iterator[Line]:

@@ -57,6 +57,7 @@ class LineMatcher:
         self._by_start: LineStart | None = None
         self._exact: list[_Literal] = []
         """The pattern's alternatives, where each is nothing but a literal."""
+        self._among: dict[int, LineMatcher] = {}
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
             literals = [] if spec.case_insensitive else _literals(spec.source)
@@ -73,11 +74,17 @@ class LineMatcher:
 
     def among(self, alternatives: int) -> LineMatcher:
         """The matcher for text that can hold only those alternatives whose bits are set."""
+        known = self._among.get(alternatives)
+        if known is None:
+            known = self._among[alternatives] = self._chosen(alternatives)
+        return known
+
+    def _chosen(self, alternatives: int) -> LineMatcher:
         chosen = [exact for at, exact in enumerate(self._exact) if alternatives >> at & 1]
         if not chosen or len(chosen) == len(self._exact):
             return self
         other = copy(self)
-        other._exact = chosen
+        other._exact, other._among = chosen, {}
         return other
 
     def find(self, buffer: Any, start: int, end: int) -> Span:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Parameter:
         """Its name in the schema of a mode."""
         return self.compat if compat and self.compat else self.name
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every name it is accepted under, in either mode."""
         given = (self.name, self.compat, *self.aliases)
