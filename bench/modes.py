@@ -13,6 +13,8 @@ from bench.report import Section, Table, code
 from bench.rivals import Rivals, Times, rivals
 
 CLASSES = ("absent", "rare", "some")
+COUNTED = "most"
+"""The class whose content would be gigabytes, and is only counted."""
 PATTERNS_PER_CLASS = 3
 PAGE_LINES = 250
 
@@ -33,6 +35,10 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
                 rows[mode].append((pattern, times))
             ratios = "  ".join(f"{mode} {rows[mode][-1][1].ratio('socket'):.2f}" for mode in _MODES)
             print(f"  {ratios} × rg  {pattern.source}")
+        for pattern in _common(effort.patterns):
+            counted = _time_count(all_rivals, pattern.source, rounds)
+            rows["count"].append((pattern, counted))
+            print(f"  count {counted.ratio('socket'):.2f} × rg  {pattern.source}")
     return Section(
         "modes",
         "Before the index exists: count, content and a page",
@@ -52,12 +58,14 @@ def _chosen(count: int) -> list[Pattern]:
     return [row for row in few_patterns(min(count, PATTERNS_PER_CLASS)) if row.kind in CLASSES]
 
 
+def _common(count: int | None) -> list[Pattern]:
+    return [row for row in few_patterns(count) if row.kind == COUNTED]
+
+
 def _time(all_rivals: Rivals, pattern: str, rounds: int) -> dict[str, Times]:
-    count, content, page = Times(), Times(), Times()
+    content, page = Times(), Times()
     asked: dict[str, Any] = {"pattern": pattern, "output_mode": "content"}
     for _ in range(rounds):
-        count.run("rg", lambda: all_rivals.ripgrep("count", pattern))
-        count.run("socket", lambda: all_rivals.socket(asked | {"output_mode": "count"}))
         content.run("rg", lambda: all_rivals.ripgrep("content", pattern))
         content.run("socket", lambda: all_rivals.socket(asked))
         page.run("socket", lambda: all_rivals.socket(asked | {"head_limit": PAGE_LINES}))
@@ -66,7 +74,16 @@ def _time(all_rivals: Rivals, pattern: str, rounds: int) -> dict[str, Times]:
         )
     # The page's rival is the run of ripgrep just made: all of its content.
     page.seconds["rg"], page.answers["rg"] = content.seconds["rg"], content.answers["rg"]
+    count = _time_count(all_rivals, pattern, rounds)
     return {"count": count, "content": content, "page": page}
+
+
+def _time_count(all_rivals: Rivals, pattern: str, rounds: int) -> Times:
+    count = Times()
+    for _ in range(rounds):
+        count.run("rg", lambda: all_rivals.ripgrep("count", pattern))
+        count.run("socket", lambda: all_rivals.socket({"pattern": pattern, "output_mode": "count"}))
+    return count
 
 
 def _mean(rows: list[tuple[Pattern, Times]]) -> float:

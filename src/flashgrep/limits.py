@@ -146,6 +146,15 @@ IGNORE_RE2_BYTES: Final = 8 * MIB
 BATCH_BYTES: Final = 256 * KIB
 """Small files are matched together once this much is read: one call into RE2, data in cache."""
 
+DENSE_BYTES: Final = 2 * KIB
+"""A matching line in each so many bytes: then lines of a literal are counted in one go."""
+
+DENSE_STEP: Final = 512 * KIB
+"""Bytes of one go, in which no other thread of ours runs."""
+
+DENSE_AFTER_BYTES: Final = 16 * MIB
+"""So many must have been like that for a process to load numpy, which takes 100 ms."""
+
 WINDOW_BYTES: Final = 1 * MIB
 """Larger files are matched in windows of this size, cut at line ends."""
 
@@ -238,12 +247,6 @@ MATCHERS_REST_SECONDS: Final = 1.0
 
 INDEX_EACH_BYTES: Final = 24 * KIB
 """A file found in each so many bytes: then nearly all match, and each is asked by itself."""
-
-INDEX_DENSE_BYTES: Final = 2 * KIB
-"""A matching line in each so many bytes: then lines of a literal are counted in one go."""
-
-INDEX_DENSE_STEP: Final = 512 * KIB
-"""Bytes of one go, in which no other thread of ours runs."""
 
 CONFIRMED_FILES: Final = 250
 """Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.index.dense import keep_freed_memory
 from flashgrep.index.matching import Hits, Work, matched
 from flashgrep.index.matching_worker import packed
 from flashgrep.index.segment import Damaged
@@ -41,7 +40,6 @@ class Matchers:
     """Matching processes, handed out to one search at a time."""
 
     def __init__(self, count: int | None = None) -> None:
-        keep_freed_memory()
         cores = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
         self._count = cores - 1 if count is None else count
         self._lock = threading.Lock()

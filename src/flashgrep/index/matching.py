@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.dense import DenseLiteral, dense_literal
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
+from flashgrep.search.dense import DenseLiteral, dense_literal
 from flashgrep.search.pattern import UNANCHORED, Span
 
 _MOST_DENSE: Final = 2 * limits.INDEX_PORTION_BYTES
@@ -186,13 +186,13 @@ def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
     segment, buffer = runs.segment, runs.segment.buffer
     segment.check_all(runs.firsts, runs.pasts)
     owners: list[Numbers] = [np.empty(0, np.int64)]
-    counts: list[Numbers] = [np.empty(0, np.int64)]
-    for first, past in _steps(runs, limits.INDEX_DENSE_STEP):
+    counts: list[int] = []
+    for first, past in _steps(runs, limits.DENSE_STEP):
         starts, end = segment.starts[first:past], int(segment.ends[past - 1])
         owners.append(segment.owners[first:past])
-        counts.append(literal.counts(buffer, int(starts[0]), end, starts - starts[0]))
+        counts += literal.counts(buffer, int(starts[0]), end, starts - starts[0])
     files, places = np.unique(np.concatenate(owners), return_inverse=True)
-    totals = np.bincount(places, np.concatenate(counts), len(files)).astype(np.int64)
+    totals = np.bincount(places, counts, len(files)).astype(np.int64)
     return files[totals > 0].astype(np.int64), totals[totals > 0]
 
 

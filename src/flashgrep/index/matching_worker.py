@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from flashgrep.index.dense import keep_freed_memory
 from flashgrep.index.matching import Runs, Texts, Work, matched
 from flashgrep.index.segment import Damaged, Segment
 from flashgrep.search.counting import Counter
@@ -72,7 +71,6 @@ class _Jobs:
 
 def main() -> None:
     """Match for the server until it is gone."""
-    keep_freed_memory()
     serve(_Jobs().handle)
 
 

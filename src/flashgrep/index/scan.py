@@ -18,7 +18,6 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.candidates import Candidates
-from flashgrep.index.dense import dense_literal
 from flashgrep.index.linefinder import LineFinder
 from flashgrep.index.listing import Identity, identity, joined
 from flashgrep.index.matchers import Matchers, matched_here
@@ -40,6 +39,7 @@ from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
+from flashgrep.search.dense import dense_literal
 from flashgrep.search.excerpt import Text
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
@@ -234,7 +234,7 @@ class IndexedScan:
         if self.request.counting == "lines" and dense_literal(self.request.pattern):
             # In that way, which takes as long whatever there is; the other may take ten times that.
             hits, took = self._timed(work, is_dense=True)
-            if work.size < limits.INDEX_DENSE_BYTES * int(hits[1].sum()):
+            if work.size < limits.DENSE_BYTES * int(hits[1].sum()):
                 return hits, True, took
         hits, took = self._timed(work, is_dense=False)
         is_files = self.request.counting == "files"

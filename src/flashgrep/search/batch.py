@@ -127,6 +127,21 @@ def matched(
 
     They stand one behind the other, each of whole lines, from `starts` up to `end`.
     """
+    total, dense = 0, counter.dense()
+    for at, count in (
+        _one_by_one(counter, buffer, starts, end)
+        if dense is None
+        else enumerate(dense.counts(buffer, 0, end, starts))
+    ):
+        if count:
+            total += count
+            yield at, count
+    counter.weigh(total, end)
+
+
+def _one_by_one(
+    counter: Counter, buffer: Any, starts: Sequence[int], end: int
+) -> Iterator[tuple[int, int]]:
     at = 0
     find, in_lines, only_files = counter.find, counter.in_lines, counter.counting == "files"
     while (first := find(buffer, at, end)[0]) >= 0:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.search.haystack import text_of, windows
@@ -11,6 +12,9 @@ from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Counting
+
+if TYPE_CHECKING:
+    from flashgrep.search.dense import DenseLiteral
 
 
 class TooLargeForMultiline(Exception):
@@ -31,6 +35,23 @@ class Counter:
         self.plain = self._lines.plain
         self.lines = self._lines.lines
         self._scratch = bytearray()
+        self._is_dense = False
+        self._dense_bytes = 0
+
+    def weigh(self, count: int, size: int) -> None:
+        """Learn how many lines of so many bytes matched; the next are counted as is best then."""
+        self._is_dense = self.counting == "lines" and size < limits.DENSE_BYTES * count
+        self._dense_bytes += size if self._is_dense else 0
+
+    def dense(self) -> DenseLiteral | None:
+        """What counts the lines of texts faster, where many match and the pattern is a literal."""
+        if not self._is_dense:
+            return None
+        if "numpy" not in sys.modules and self._dense_bytes < limits.DENSE_AFTER_BYTES:
+            return None
+        from flashgrep.search.dense import dense_literal  # a process that searches is small
+
+        return dense_literal(self.spec)
 
     def in_lines(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
         """The count in a region of whole lines; it may end at `most`, if that is not 0."""
@@ -63,10 +84,20 @@ class Counter:
         if not self._scratch:
             self._scratch = bytearray(2 * limits.WINDOW_BYTES)
         for buffer, start, end in windows(fd, self._scratch):
-            total += self.in_lines(buffer, start, end)
+            total += self._in_window(buffer, start, end)
             if total and self.counting == "files":
                 break
         return total
+
+    def _in_window(self, buffer: Any, start: int, end: int) -> int:
+        # A larger one is a single line, which may be of any length.
+        dense = self.dense() if end - start <= 2 * limits.WINDOW_BYTES else None
+        if dense is not None:
+            count = dense.count(buffer, start, end)
+        else:
+            count = self.in_lines(buffer, start, end)
+        self.weigh(count, end - start)
+        return count
 
 
 def whole_text(fd: int) -> bytes:

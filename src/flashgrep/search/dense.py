@@ -17,6 +17,7 @@ Arrays of places, and Python's own `re` with a match for each line, took two to 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -31,6 +32,10 @@ _NEWLINE: Final = 0x0A
 _BELOW: Final = np.left_shift(1, np.arange(8)).astype(np.uint8) - np.uint8(1)
 """Per bit of a byte the lower ones."""
 
+# glibc's malloc asks the system anew for every array of a size that it has never taken back, and to
+# be given each page again takes longer than all the counting. From here on it keeps such arrays.
+np.empty(8 * limits.DENSE_STEP, np.uint8)
+
 
 class DenseLiteral:
     """Plain characters, perhaps with a word's border before or behind them."""
@@ -40,13 +45,24 @@ class DenseLiteral:
         self._before = has_border_before
         self._after = has_border_after
 
-    def counts(self, buffer: Any, start: int, end: int, firsts: Any) -> Any:
+    def counts(self, buffer: Any, start: int, end: int, firsts: Sequence[int]) -> list[int]:
         """How many of whole lines match, of those from each of some places on to the next.
 
-        The places are begins of lines, counted from `start`.
+        The places are begins of lines, counted from `start`, the first of all among them.
         """
-        text = np.frombuffer(buffer, np.uint8, end - start, start)
-        return _between(_lines_with(self._hits(text), text == _NEWLINE), len(text), firsts)
+        text, places = np.frombuffer(buffer, np.uint8, end - start, start), np.asarray(firsts)
+        ends = _lines_with(self._hits(text), text == _NEWLINE)
+        counts: list[int] = _between(ends, len(text), places).tolist()
+        return counts
+
+    def count(self, buffer: Any, start: int, end: int) -> int:
+        """How many of whole lines match, a step at a time."""
+        total = 0
+        while start < end:
+            stop = buffer.find(b"\n", min(start + limits.DENSE_STEP, end - 1), end) + 1
+            total += self.counts(buffer, start, stop, [0])[0]
+            start = stop
+        return total
 
     def _hits(self, text: Any) -> Any:
         """Per byte of some whole lines whether a match begins there."""
@@ -103,20 +119,11 @@ def _as_number(bits: Any) -> int:
 
 def _between(number: int, width: int, firsts: Any) -> Any:
     """How many bits are set from each of some places on to the next."""
-    octets = np.frombuffer(number.to_bytes((width + 7) // 8, "little"), np.uint8)
+    octets = np.frombuffer(number.to_bytes(width // 8 + 1, "little"), np.uint8)
     totals = np.cumsum(np.bitwise_count(octets), dtype=np.int64)
     at = firsts >> 3
     before = totals[at] - np.bitwise_count(octets[at] & ~_BELOW[firsts & 7])
     return np.diff(before, append=totals[-1:])
-
-
-def keep_freed_memory() -> None:
-    """Let malloc keep what the arrays of a step give back; once in a process is enough.
-
-    glibc's asks the system anew for every array of a size that it has never taken back, and to be
-    given each page again takes longer than all the counting.
-    """
-    np.empty(8 * limits.INDEX_DENSE_STEP, np.uint8)
 
 
 @lru_cache(64)

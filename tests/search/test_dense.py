@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.dense import dense_literal
+from flashgrep.search.dense import dense_literal
 from flashgrep.search.pattern import PatternSpec, matching_lines
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 150
@@ -23,9 +22,9 @@ def lines_found(spec: PatternSpec, text: bytes) -> list[int]:
     assert literal is not None
     starts = [0, *(at + 1 for at, octet in enumerate(text[:-1]) if octet == 0x0A)]
     padded = b"\n\n\n" + text + b"if e-\n"  # a part of a buffer, as in a pack
-    counts = literal.counts(padded, 3, 3 + len(text), np.array(starts)).tolist()
+    counts = literal.counts(padded, 3, 3 + len(text), starts)
     assert set(counts) <= {0, 1}
-    assert literal.counts(padded, 3, 3 + len(text), np.array([0])).tolist() == [sum(counts)]
+    assert literal.counts(padded, 3, 3 + len(text), [0]) == [sum(counts)]
     return [number for number, count in enumerate(counts) if count]
 
 
@@ -61,7 +60,7 @@ def test_lines_are_counted_from_each_place_to_the_next(firsts: list[int]) -> Non
         len(matching_lines(PatternSpec("f"), text[first:end])) if first < end else 0
         for first, end in zip(firsts, ends, strict=True)
     ]
-    assert literal.counts(text, 0, len(text), np.array(firsts)).tolist() == expected
+    assert literal.counts(text, 0, len(text), firsts) == expected
 
 
 @pytest.mark.parametrize(
