@@ -48,13 +48,17 @@ def test_the_first_line_of_the_first_file_begins_a_line(tmp_path: Path, work: Pa
             agree(pair, "a:1:foo bar", pattern=pattern, output_mode="content")
 
 
-def test_an_empty_workspace_and_one_that_becomes_empty(tmp_path: Path, work: Path) -> None:
+@pytest.mark.parametrize("pattern", ["x", "needle", "needle|thread", "(?i)needle|x", "^needle$"])
+def test_an_empty_workspace_and_one_that_becomes_empty(
+    tmp_path: Path, work: Path, pattern: str
+) -> None:
     with twins(tmp_path) as pair:
-        agree(pair, "No matches found", pattern="x")
-        put(work / "a", "x\n")
-        agree(pair, "a", pattern="x")
+        for mode in ("files_with_matches", "count", "content"):
+            agree(pair, "No matches found", pattern=pattern, output_mode=mode)
+        put(work / "a", "needle\nx\n")
+        agree(pair, "a", pattern=pattern)
         (work / "a").unlink()
-        agree(pair, "No matches found", pattern="x")
+        agree(pair, "No matches found", pattern=pattern)
 
 
 def test_whole_texts_that_are_empty_or_binary(tmp_path: Path, work: Path) -> None:

@@ -314,3 +314,11 @@ def test_what_stands_in_few_of_many_blocks_is_found_in_every_segment(
         expected = matching_pieces(PatternSpec(pattern), segment)
         assert len(expected) == len(places[number])
         assert set(together.pieces_of(number).tolist()) == expected
+
+
+@pytest.mark.parametrize("pattern", ["needle", "needle|thread", "(?i)needle", ".", r"\d\d\d\d"])
+def test_without_segments_there_are_no_candidates(pattern: str) -> None:
+    found = Candidates(PatternSpec(pattern), ground([]))
+    assert found.pieces.tolist() == []
+    assert found.alternatives(found.pieces) == []
+    assert found.files.tolist() == []

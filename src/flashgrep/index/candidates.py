@@ -45,7 +45,7 @@ class Candidates:
 
     def alternatives(self, pieces: Numbers) -> list[int]:
         """For each of some candidates the alternatives that it may hold, as bits; 0 for any."""
-        if not self._tree.alternatives:
+        if not self._tree.alternatives or not len(pieces):
             return [0] * len(pieces)
         found: list[int] = self._held[self._ground.blocks_of(pieces)].tolist()
         return found
