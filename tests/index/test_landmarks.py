@@ -73,3 +73,17 @@ def test_any_text_can_be_looked_through(text: str) -> None:
         assert start == 0 or data[start - 1 : start] == b"\n"
         assert name
         assert b"\n" not in name
+
+
+@given(st.lists(st.sampled_from([text for text, _ in LINES] + ["", "x", "\tint y(void)"])))
+def test_lines_together_name_what_each_does_alone(lines: list[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    alone = []
+    at = 0
+    for line in data.split(b"\n")[:-1]:
+        own = line + b"\n"
+        alone += [(at + start, name) for start, name in landmarks(own, 0, len(own))]
+        at += len(own)
+    assert list(landmarks(data, 0, len(data))) == alone
+    assert list(landmarks(b"\n" + data, 1, len(data) + 1)) == [(s + 1, n) for s, n in alone]
+    assert list(landmarks(data[:-1], 0, len(data[:-1]))) == alone

@@ -31,13 +31,14 @@ _NAMED: Final = (
     rf"(?:[ \t]*{_MODIFIERS}*{_ANYWHERE}|{_MODIFIERS}*{_AT_MARGIN})[ \t]+(?:\([^()\n]*\)[ \t]*)?"
 )
 _MACRO: Final = r"[ \t]*#[ \t]*define[ \t]+[A-Za-z_][A-Za-z0-9_]*\("
-_LINE: Final = rf"(?m)^(?:{_NAMED}[A-Za-z_$]|{_HEAD}|[ \t]+{_MODIFIERS}+{_HEAD}|{_MACRO})"
+_LINE: Final = rf"(?:{_NAMED}[A-Za-z_$]|{_HEAD}|[ \t]+{_MODIFIERS}+{_HEAD}|{_MACRO})"
+"""The begin of such a line, as far as a regular expression tells; there is no newline in it."""
 _BY_KEYWORD: Final = re.compile(_NAMED.encode() + rb"([\w$]+(?:(?:\.|::)[\w$]+)*)")
 _FOLLOWED: Final = re.compile(
     rb"[ \t]*(?:[{(:<=|,\[]|\Z|\\|/[/*]|(?:extends|implements|for|where|with|final|is)\b)"
 )
 _ALIAS: Final = re.compile(rb"(?:export[ \t]+)?type[ \t]")
-_BEFORE_PARENTHESIS: Final = re.compile(rb"([\w$]+)[ \t]*\Z")
+_TRAILING_NAME: Final = re.compile(rb"[\w$]+\Z")
 _NOT_DEFINING: Final = frozenset(
     b"if for while switch return else elif elsif case throw new goto delete using import from in "
     b"not and or print echo do await yield raise assert typedef sizeof catch except with when "
@@ -46,32 +47,50 @@ _NOT_DEFINING: Final = frozenset(
 
 
 @cache
-def _expression() -> Any:
-    return compiled(_LINE)
+def _at_start() -> Any:
+    return compiled(f"^{_LINE}").Match
+
+
+@cache
+def _behind_newline() -> Any:
+    # RE2 looks for the newline by memchr; `(?m)^` it would ask for at every byte.
+    return compiled(rf"\n{_LINE}").Match
 
 
 def landmarks(buffer: Any, start: int, end: int) -> Iterator[Landmark]:
     """The landmarks among whole lines of a buffer that has `find` and slices to bytes."""
-    match = _expression().Match
-    while start < end:
-        begin, stop = match(UNANCHORED, buffer, start, end)[0]
+    match, newline = _behind_newline(), buffer.find
+    begin, stop, line_end = _first_head(buffer, start, end)
+    while True:
+        if begin != NO_MATCH:
+            line_end = newline(b"\n", stop, end)
+            name = _name(buffer, begin, stop, end if line_end < 0 else line_end)
+            if name:
+                yield begin, name
+        if line_end < 0:
+            return
+        begin, stop = match(UNANCHORED, buffer, line_end, end)[0]
         if begin == NO_MATCH:
             return
-        line_end = buffer.find(b"\n", stop, end)
-        line_end = end if line_end < 0 else line_end
-        name = _name(buffer, begin, stop, line_end)
-        if name:
-            yield begin, name
-        start = line_end + 1
+        begin += 1
+
+
+def _first_head(buffer: Any, start: int, end: int) -> tuple[int, int, int]:
+    """What the first line begins with, if it looks like a definition, and where it ends."""
+    line_end = buffer.find(b"\n", start, end)
+    with memoryview(buffer) as whole, whole[start : end if line_end < 0 else line_end] as line:
+        begin, stop = _at_start()(UNANCHORED, line, 0, len(line))[0]
+    return (NO_MATCH if begin == NO_MATCH else start), start + stop, line_end
 
 
 def _name(buffer: Any, begin: int, stop: int, line_end: int) -> bytes:
     head = bytes(buffer[begin:stop])
-    if head.endswith(b"(") and head.lstrip().startswith(b"#"):
+    is_called = head.endswith(b"(")
+    if is_called and head.lstrip().startswith(b"#"):
         return head[:-1].split()[-1]
     if buffer.find(b";", stop, line_end) >= 0:
         return b""
-    if not head.endswith(b"("):
+    if not is_called:
         line = bytes(buffer[begin:line_end])
         keyword = _BY_KEYWORD.match(line)
         if keyword and (_FOLLOWED.match(line, keyword.end()) or _ALIAS.match(line)):
@@ -83,7 +102,7 @@ def _name(buffer: Any, begin: int, stop: int, line_end: int) -> bytes:
 
 def _before_parenthesis(head: bytes) -> bytes:
     words = head[:-1].split()
-    found = _BEFORE_PARENTHESIS.search(head[:-1])
-    if len(words) < 2 or found is None:
+    if len(words) < 2 or words[0] in _NOT_DEFINING or words[-1] in _NOT_DEFINING:
         return b""
-    return b"" if words[0] in _NOT_DEFINING or words[-1] in _NOT_DEFINING else found[1]
+    found = _TRAILING_NAME.search(words[-1])
+    return b"" if found is None else found[0]

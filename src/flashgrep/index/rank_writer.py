@@ -38,7 +38,7 @@ def write_ranked(segment_path: str, root: str, key: str) -> int:
     """Write the ranked index of a segment, whole or not at all; how many documents it has."""
     import tantivy
 
-    segment = Segment(segment_path)
+    segment = Segment(segment_path, is_checked=True)  # by the server, when it opened it
     directory = os.path.join(root, key)
     draft = directory + DRAFT_SUFFIX
     number = key_number(key)

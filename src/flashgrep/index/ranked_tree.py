@@ -154,8 +154,12 @@ class RankedTree:
 
 
 def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Report) -> bool:
-    """Write the ranked indexes of these segments in processes, one a core."""
+    """Write the ranked indexes of these segments in processes, one a core.
+
+    The largest first: with one of them last, all but one core would wait for it.
+    """
     waiting = [(key, path, 1) for key, path in segments.items()]
+    waiting.sort(key=lambda job: os.path.getsize(job[1]), reverse=True)
     busy: dict[int, tuple[Worker, tuple[str, str, int]]] = {}
     idle: list[Worker] = []
     done, failed = 0, False

@@ -70,7 +70,7 @@ def spaced(text: bytes) -> bytes:
     import numpy as np  # here, not above: a server that answers no query starts without
 
     turns = _turns(np.frombuffer(text.translate(_KINDS), np.uint8))
-    parted = text.translate(_SPACED)
+    parted = text.replace(b"_", b" ")
     if not len(turns):
         return parted
     return np.insert(np.frombuffer(parted, np.uint8), turns, 32).tobytes()
@@ -82,7 +82,7 @@ def _turns(kinds: Any) -> Any:
 
     upper = kinds == _UPPER
     cut = np.zeros(len(kinds), bool)
-    np.logical_and(upper[1:], (kinds[:-1] & (_LOWER | _DIGIT)) != 0, out=cut[1:])
+    np.logical_and(upper[1:], kinds[:-1] > _UPPER, out=cut[1:])  # a lower-case letter or a digit
     cut[1:-1] |= upper[:-2] & upper[1:-1] & (kinds[2:] == _LOWER)
     return np.flatnonzero(cut)
 
@@ -100,7 +100,6 @@ def _table() -> bytes:
 
 
 _KINDS: Final = _table()
-_SPACED: Final = bytes.maketrans(b"_", b" ")
 _LOWERED: Final = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256)
 )
