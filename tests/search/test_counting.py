@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flashgrep import limits
 from flashgrep.search.batch import matched
 from flashgrep.search.counting import Counter
-from flashgrep.search.dense import DenseLiteral
+from flashgrep.search.dense import Dense
 from flashgrep.search.pattern import PatternSpec, matching_lines
 
 CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150
@@ -38,7 +38,7 @@ def learned(pattern: str) -> Counter:
 @example("if", ["", ""])
 def test_texts_in_a_row_are_counted_each(pattern: str, texts: list[str]) -> None:
     counter, starts, row = learned(pattern), [], b""
-    assert isinstance(counter.dense(), DenseLiteral)
+    assert isinstance(counter.dense(), Dense)
     for text in texts:
         starts.append(len(row))
         row += f"{text}\n".encode() if text else b""
@@ -66,6 +66,8 @@ def test_a_large_file_is_counted_window_by_window(
     [
         (Counter(PatternSpec("if"), "lines"), 10, True),
         (Counter(PatternSpec("if"), "lines"), 1, False),
+        (Counter(PatternSpec("e"), "lines"), 10, False),
+        (Counter(PatternSpec("e"), "lines"), 20, True),
         (Counter(PatternSpec("if"), "files"), 10, False),
         (Counter(PatternSpec("if"), "matches"), 10, False),
         (Counter(PatternSpec("i.?f"), "lines"), 10, False),
@@ -84,18 +86,23 @@ def test_what_is_next_decides_anew() -> None:
     assert counter.dense() is None
 
 
-def test_a_process_that_searches_loads_numpy_only_for_much() -> None:
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [("if", "False False True True"), ("i.?f", "False False False False")]
+)
+def test_a_process_that_searches_loads_numpy_only_for_much_of_a_literal(
+    pattern: str, expected: str
+) -> None:
     script = """
 import sys
 from flashgrep import limits
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import PatternSpec
 
-counter = Counter(PatternSpec("if"), "lines")
+counter = Counter(PatternSpec(sys.argv[1]), "lines")
 for size in (limits.DENSE_AFTER_BYTES - 1, 1):
     counter.weigh(size, size)
     print(counter.dense() is not None, "numpy" in sys.modules)
 """
-    command = [sys.executable, "-c", script]
+    command = [sys.executable, "-c", script, pattern]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["False", "False", "True", "True"]
+    assert told.split() == expected.split()

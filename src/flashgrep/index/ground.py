@@ -51,7 +51,7 @@ class Ground:
     @cached_property
     def gram_tree(self) -> Callable[[PatternSpec], GramTree]:
         """What a pattern needs; remembered, because agents page."""
-        # Not a method of ours: it would keep these segments open for ever.
+        # Not a method of ours: a circle would keep these segments open until it is collected.
         pilot = max(self.segments, key=lambda segment: len(segment.keys), default=None)
         return lru_cache(_REMEMBERED)(partial(_gram_tree, pilot))
 

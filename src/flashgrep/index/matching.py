@@ -18,7 +18,7 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.index.segment import Columns, Numbers, Segment, numbers
 from flashgrep.search.counting import Counter
-from flashgrep.search.dense import DenseLiteral, dense_literal
+from flashgrep.search.dense import Dense, dense_literal
 from flashgrep.search.pattern import UNANCHORED, Span
 
 _MOST_DENSE: Final = 2 * limits.INDEX_PORTION_BYTES
@@ -181,7 +181,7 @@ def match_each(match: Any, runs: Runs) -> list[int]:
     ]
 
 
-def count_densely(literal: DenseLiteral, runs: Runs) -> Hits:
+def count_densely(literal: Dense, runs: Runs) -> Hits:
     """Count the lines of a literal, in several files at once."""
     segment, buffer = runs.segment, runs.segment.buffer
     segment.check_all(runs.firsts, runs.pasts)

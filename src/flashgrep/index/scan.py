@@ -39,7 +39,7 @@ from flashgrep.index.segment import Damaged, Numbers
 from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
-from flashgrep.search.dense import dense_literal
+from flashgrep.search.bordered import bordered_literal
 from flashgrep.search.excerpt import Text
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
@@ -231,10 +231,11 @@ class IndexedScan:
 
     def _probed(self, work: Work) -> tuple[Hits, bool, float]:
         """What some work found, whether the rest is better done in the dense way, and the time."""
-        if self.request.counting == "lines" and dense_literal(self.request.pattern):
+        literal = bordered_literal(self.request.pattern)
+        if self.request.counting == "lines" and literal is not None:
             # In that way, which takes as long whatever there is; the other may take ten times that.
             hits, took = self._timed(work, is_dense=True)
-            if work.size < limits.DENSE_BYTES * int(hits[1].sum()):
+            if literal.is_dense(int(hits[1].sum()), work.size):
                 return hits, True, took
         hits, took = self._timed(work, is_dense=False)
         is_files = self.request.counting == "files"

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
+from flashgrep.search.bordered import bordered_literal
 from flashgrep.search.haystack import text_of, windows
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
@@ -14,7 +15,7 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Counting
 
 if TYPE_CHECKING:
-    from flashgrep.search.dense import DenseLiteral
+    from flashgrep.search.dense import Dense
 
 
 class TooLargeForMultiline(Exception):
@@ -35,15 +36,16 @@ class Counter:
         self.plain = self._lines.plain
         self.lines = self._lines.lines
         self._scratch = bytearray()
+        self._literal = bordered_literal(spec) if counting == "lines" else None
         self._is_dense = False
         self._dense_bytes = 0
 
     def weigh(self, count: int, size: int) -> None:
         """Learn how many lines of so many bytes matched; the next are counted as is best then."""
-        self._is_dense = self.counting == "lines" and size < limits.DENSE_BYTES * count
+        self._is_dense = self._literal is not None and self._literal.is_dense(count, size)
         self._dense_bytes += size if self._is_dense else 0
 
-    def dense(self) -> DenseLiteral | None:
+    def dense(self) -> Dense | None:
         """What counts the lines of texts faster, where many match and the pattern is a literal."""
         if not self._is_dense:
             return None

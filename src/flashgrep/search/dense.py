@@ -2,21 +2,26 @@
 
 RE2 finds the next match at memory speed, but each takes a call into it, which is as long as reading
 a kilobyte. `if` stands in every sixth line of C, `e` at the end of a word in every third. There it
-is faster to look at everything at once, a bit for each byte of the text:
+is faster to look at everything at once:
 
-    text       i f ( x ) ⏎ e l s e ⏎ i f ⏎
-    hits       1 . . . . . . . . . . 1 . .
-    + others   1 1 1 1 1 . 1 1 1 1 . 1 1 .    all but the newlines
-    & ends     . . . . . 1 . . . . . . . 1    the newlines of lines that have a hit
+- two bytes and more: arrays say where the first and the last byte stand that far apart, and a line
+  is counted by its last hit, the one with a newline before the next.
+- a single byte stands everywhere, and arrays of its places take twice as long as bits, one for each
+  byte of the text:
 
-All of a text is one number, whose lowest bit is the first byte. Added to ones, a hit carries
-through to the end of its line, where there is none, and further hits of that line change nothing.
-Arrays of places, and Python's own `re` with a match for each line, took two to four times as long.
+    text       e ( x ) ⏎ i f ⏎ e l s e ⏎
+    hits       1 . . . . . . . 1 . . 1 .
+    + others   1 1 1 1 . 1 1 . 1 1 1 1 .    all but the newlines
+    & ends     . . . . 1 . . . . . . . 1    the newlines of lines that have a hit
+
+  All of a text is one number, whose lowest bit is the first byte. Added to ones, a hit carries
+  through to the end of its line, where there is none; further hits of that line change nothing.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -24,35 +29,32 @@ from typing import Any, Final
 import numpy as np
 
 from flashgrep import limits
+from flashgrep.search.bordered import BorderedLiteral, bordered_literal
 from flashgrep.search.pattern import PatternSpec
 
-_PLAIN: Final = re.compile(r"(\\b)?([\w ,;:=<>!@#%&~'\"/-]+)(\\b)?", re.ASCII)
-"""Characters that stand for themselves, with a word's border on either side or none."""
 _NEWLINE: Final = 0x0A
 _BELOW: Final = np.left_shift(1, np.arange(8)).astype(np.uint8) - np.uint8(1)
 """Per bit of a byte the lower ones."""
+_IS_WORD: Final = np.array([re.match(rb"\w", bytes([octet])) is not None for octet in range(256)])
 
 # glibc's malloc asks the system anew for every array of a size that it has never taken back, and to
 # be given each page again takes longer than all the counting. From here on it keeps such arrays.
 np.empty(8 * limits.DENSE_STEP, np.uint8)
 
 
-class DenseLiteral:
-    """Plain characters, perhaps with a word's border before or behind them."""
+class Dense(ABC):
+    """Counts the lines of one literal."""
 
-    def __init__(self, text: bytes, has_border_before: bool, has_border_after: bool) -> None:
-        self._text = text
-        self._before = has_border_before
-        self._after = has_border_after
+    def __init__(self, literal: BorderedLiteral) -> None:
+        self._text, self._before, self._after = literal
 
     def counts(self, buffer: Any, start: int, end: int, firsts: Sequence[int]) -> list[int]:
         """How many of whole lines match, of those from each of some places on to the next.
 
         The places are begins of lines, counted from `start`, the first of all among them.
         """
-        text, places = np.frombuffer(buffer, np.uint8, end - start, start), np.asarray(firsts)
-        ends = _lines_with(self._hits(text), text == _NEWLINE)
-        counts: list[int] = _between(ends, len(text), places).tolist()
+        text = np.frombuffer(buffer, np.uint8, end - start, start)
+        counts: list[int] = self._counted(text, np.asarray(firsts)).tolist()
         return counts
 
     def count(self, buffer: Any, start: int, end: int) -> int:
@@ -64,38 +66,61 @@ class DenseLiteral:
             start = stop
         return total
 
+    @abstractmethod
+    def _counted(self, text: Any, firsts: Any) -> Any:
+        """As `counts`, of a text that ends with a newline."""
+
+
+class DenseLiteral(Dense):
+    """Two bytes or more."""
+
+    def _counted(self, text: Any, firsts: Any) -> Any:
+        hits = self._hits(text)
+        return np.diff(hits.searchsorted(firsts), append=len(hits))
+
     def _hits(self, text: Any) -> Any:
-        """Per byte of some whole lines whether a match begins there."""
-        hits, size = np.zeros(len(text), bool), len(self._text)
-        if len(text) <= size:
-            return hits
-        found = hits[: 1 - size or None]
-        np.equal(text[: len(found)], self._text[0], out=found)
-        if size > 1:
-            found &= text[size - 1 :] == self._text[-1]
-        if size > 2:
-            self._look_inside(text, found)
+        """One place on each line that matches, in order."""
+        size = len(self._text)
+        places = len(text) - size + 1
+        if places <= 0:
+            return np.empty(0, np.int64)
+        mask = text[:places] == self._text[0]
+        mask &= text[size - 1 :] == self._text[-1]
+        found = mask.nonzero()[0]
+        for at in range(1, size - 1):
+            found = found[text[found + at] == self._text[at]]
+        found = self._bordered(text, found)
+        if not len(found):
+            return found
+        return found[np.logical_or.reduceat(text == _NEWLINE, found)]
+
+    def _bordered(self, text: Any, found: Any) -> Any:
+        if self._before:  # what is taken to stand before the first byte is the last: a newline
+            before = _IS_WORD[text[found - 1]]
+            found = found[before != _IS_WORD[self._text[0]]]
+        if self._after:  # a newline at the latest
+            after = _IS_WORD[text[found + len(self._text)]]
+            found = found[after != _IS_WORD[self._text[-1]]]
+        return found
+
+
+class DenseByte(Dense):
+    """A single byte."""
+
+    def _counted(self, text: Any, firsts: Any) -> Any:
+        hits = text == self._text[0]
         if self._before or self._after:
             self._look_around(_are_word(text), hits)
-        return hits
-
-    def _look_inside(self, text: Any, found: Any) -> None:
-        """Keep those that have the bytes between the first and the last."""
-        places = found.nonzero()[0]
-        for at in range(1, len(self._text) - 1):
-            places = places[text[places + at] == self._text[at]]
-        found[:] = False
-        found[places] = True
+        return _between(_lines_with(hits, text == _NEWLINE), len(text), firsts)
 
     def _look_around(self, is_word: Any, hits: Any) -> None:
         """Keep those that have their borders: a line's ends are no part of a word."""
-        first, last = _are_word(np.frombuffer(self._text, np.uint8))[[0, -1]]
-        size = len(self._text)
+        own = _IS_WORD[self._text[0]]
         if self._before:
-            hits[0] &= first
-            hits[1:] &= is_word[:-1] != first
+            hits[0] &= own
+            hits[1:] &= is_word[:-1] != own
         if self._after:  # the last byte is a newline, which is no hit
-            hits[:-size] &= is_word[size:] != last
+            hits[:-1] &= is_word[1:] != own
 
 
 def _are_word(text: Any) -> Any:
@@ -127,9 +152,9 @@ def _between(number: int, width: int, firsts: Any) -> Any:
 
 
 @lru_cache(64)
-def dense_literal(spec: PatternSpec) -> DenseLiteral | None:
-    """The literal of a pattern that is one; None for any other."""
-    found = None if spec.multiline or spec.case_insensitive else _PLAIN.fullmatch(spec.source)
-    if found is None:
+def dense_literal(spec: PatternSpec) -> Dense | None:
+    """What counts the lines of a pattern that is such a literal; None for any other."""
+    literal = bordered_literal(spec)
+    if literal is None:
         return None
-    return DenseLiteral(found[2].encode("ascii"), found[1] is not None, found[3] is not None)
+    return DenseByte(literal) if len(literal.text) == 1 else DenseLiteral(literal)
