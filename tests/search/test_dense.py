@@ -41,6 +41,7 @@ def lines_found(spec: PatternSpec, text: bytes) -> list[int]:
 @example("aa", False, False, "aaa\naa")
 @example("a b", False, False, "a-b\na b")
 @example("-", True, True, "-\na-b\n - \n")
+@example("-", True, False, "-\na-")
 @example("Zz9_", True, False, "Zz9_")
 def test_each_matching_line_is_found_once(
     literal: str, before: bool, after: bool, text: str
