@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, IOFailure, NotFound
+from flashgrep.kb import tokenfile
 from flashgrep.kb.roles import Grant, Role
 from flashgrep.kb.tokenfile import FILE
-from flashgrep.kb.tokens import Tokens
+from flashgrep.kb.tokens import Standing, Tokens
 
 NOW = 1_700_000_000_000
 
@@ -151,4 +157,79 @@ def test_a_watcher_is_told_of_another_process_and_of_time(tmp_path: Path) -> Non
     told.clear()
     clock.time = NOW + 1
     assert told.wait(10)
+    stop()
+
+
+def test_a_watcher_is_told_of_a_token_that_came_and_went_between_two_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = Tokens(tmp_path), Tokens(tmp_path)
+    with _looking_when_asked(here, monkeypatch) as look:
+        secret = there.make("brief", Role.READ)
+        assert here.principal(secret)  # a connection is opened with it
+        there.revoke("brief")
+        assert look() == "told"
+
+
+def test_a_watcher_is_told_of_a_token_that_was_given_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Tokens(tmp_path)
+    here.make("x", Role.READ, "One")
+    with _looking_when_asked(here, monkeypatch) as look:
+        moved = [replace(one, folders=("Two",)) for one in here.listed()]
+        tokenfile.replace(tmp_path / FILE, tokenfile.encoded(moved))
+        assert look() == "told"
+
+
+def test_a_watcher_is_told_of_a_damaged_file_once_and_again_when_it_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Tokens(tmp_path)
+    here.make("x", Role.READ)
+    good = (tmp_path / FILE).read_bytes()
+    with _looking_when_asked(here, monkeypatch) as look:
+        assert look() == "nothing"
+        tokenfile.replace(tmp_path / FILE, b"{")
+        assert look() == "told"
+        assert look() == "nothing"
+        tokenfile.replace(tmp_path / FILE, good)
+        assert look() == "told"
+
+
+def test_a_file_that_is_damaged_from_the_start_is_watched_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / FILE).write_bytes(b"{")
+    with _looking_when_asked(Tokens(tmp_path), monkeypatch) as look:
+        assert "no token counts until this is mended" in caplog.text
+        assert look() == "nothing"
+        (tmp_path / FILE).unlink()
+        assert look() == "told"
+
+
+@contextmanager
+def _looking_when_asked(
+    tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], str]]:
+    """Watch, with a look only when this asks for one; gives whether the watcher was told."""
+    monkeypatch.setattr(limits, "TOKEN_LOOK_SECONDS", 3_600.0)
+    done: queue.SimpleQueue[str] = queue.SimpleQueue()
+    tokens._watching._wake.clear()  # what this process changed before
+    stop = tokens.watch(lambda: done.put("told"))
+    standing = tokens._watching._standing
+
+    def looked(before: Standing | None) -> Standing:
+        now = standing(before)
+        if now == before:
+            done.put("nothing")
+        return now
+
+    monkeypatch.setattr(tokens._watching, "_standing", looked)
+
+    def look() -> str:
+        tokens._watching.look()
+        return done.get(timeout=20)
+
+    yield look
     stop()

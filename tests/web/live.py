@@ -28,6 +28,8 @@ class Live:
         self.asked = 0
         """How often the server wanted to know what we have."""
         self.is_synced = False
+        self.heard = 0
+        """How many frames came."""
 
     @classmethod
     @contextmanager
@@ -53,6 +55,7 @@ class Live:
 
     def sync(self) -> Live:
         """Ask for all there is, and wait for it."""
+        self.is_synced = False
         self.send(frames.have(self.doc.get_state()))
         self.until(lambda: self.is_synced and self.asked > 0)
         return self
@@ -78,6 +81,7 @@ class Live:
         """Take one frame, as a provider does."""
         frame = self.socket.recv(timeout=PATIENCE_SECONDS)
         assert isinstance(frame, bytes)
+        self.heard += 1
         kind, data = frames.parse(frame)
         if kind is Kind.HAVE:
             self.asked += 1

@@ -25,7 +25,7 @@ from flashgrep.kb.proposing import propose
 from flashgrep.kb.roles import Role
 from flashgrep.kb.suggesting import Edit
 from flashgrep.kb.tokens import Tokens
-from tests.transports.clients import PATIENCE_SECONDS, Server, serving
+from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, Server, serving
 from tests.web.live import Live
 
 TOKEN = "the-servers-own"
@@ -92,6 +92,7 @@ def served(
     notes: Mapping[str, str] | None = None,
     edits: Sequence[tuple[str, str, str, str]] = (),
     flags: Sequence[str] = ("--token", TOKEN),
+    tools: Sequence[str] = FLASHGREP,
 ) -> Iterator[Served]:
     """Serve the notes in `place`, made where there are none."""
     home, workdir = place / "kb", place / "workspace"
@@ -99,7 +100,7 @@ def served(
     if notes is not None:
         make(home, notes, edits)
     every = ["--kb", str(home), "--no-index", "--tcp-port", "none", "--socket", "none", *flags]
-    with serving(workdir, ["--http-port", "auto", *every], ports=False) as server:
+    with serving(workdir, ["--http-port", "auto", *every], tools, ports=False) as server:
         base = f"http://127.0.0.1:{server.http}"
         with httpx2.Client(base_url=base, timeout=PATIENCE_SECONDS, trust_env=False) as client:
             yield Served(server, home, client)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -258,14 +259,15 @@ def test_a_token_for_another_folder_is_4403_whether_or_not_the_note_is_there(
 
 def test_a_token_taken_back_closes_its_connections(server: Served, note: Note) -> None:
     path = note("text")
-    secret = server.token("revoked", Role.WRITE)
-    with server.live(path, secret) as peer, server.live(path) as other:
-        peer.sync()
-        other.sync()
-        server.tokens.revoke("revoked")
-        assert peer.closed() == 4401
-        other.type("!")
-        assert other.sync().text == "text!"
+    for turn in range(1, 4):  # the second and third right after a look of the server's
+        secret = server.token("revoked", Role.WRITE)
+        with server.live(path, secret) as peer, server.live(path) as other:
+            peer.sync()
+            other.sync()
+            server.tokens.revoke("revoked")
+            assert peer.closed() == 4401
+            other.type("!")
+            assert other.sync().text == "text" + "!" * turn
 
 
 def test_a_token_that_expires_closes_its_connections(server: Served, note: Note) -> None:
@@ -318,6 +320,29 @@ def test_a_note_that_is_deleted_or_moved_closes_its_peers_with_4404(
         there = {"from": moved, "to": moved.replace("Moved", "There")}
         assert server.post("/kb/notes/move", there).status_code == 200
         assert two.closed() == 4404
+
+
+# ── quiet ───────────────────────────────────────────────────────────────────────────────────────
+
+_SOON_QUIET = (
+    "import sys; from flashgrep import cli, limits; "
+    "limits.QUIET_SECONDS = 0.2; sys.exit(cli.main())"
+)
+
+
+def test_a_quiet_peer_hears_from_the_server_now_and_then_and_no_more(tmp_path: Path) -> None:
+    program = (sys.executable, "-P", "-c", _SOON_QUIET)
+    with (
+        served(tmp_path, {"N.md": "text"}, tools=program) as running,
+        running.live("N.md") as peer,
+    ):
+        peer.sync()
+        before = peer.heard
+        peer.until(lambda: peer.heard == before + 5)  # nothing but quiet
+        peer.type("!")
+        assert peer.sync().text == "text!"
+        assert peer.heard < before + 100  # the answer was not behind a flood
+        assert running.text("N.md") == "text!"
 
 
 # ── the server's own limits ─────────────────────────────────────────────────────────────────────

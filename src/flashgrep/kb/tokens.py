@@ -39,6 +39,15 @@ _NAME_CHARS: Final = 64
 _Status = tuple[int, int, int]
 """Inode, size and time of the file; every replacement makes another."""
 
+Standing = tuple[int, frozenset[str]]
+"""How often the file was found changed, and the hashes of the tokens that count.
+
+The hashes alone would not do: a token that came and went between two looks leaves them as they
+were, and so does one that was given another role or folder; both may have a connection open.
+"""
+
+_NOTHING: Final[Standing] = (-1, frozenset())
+
 
 def _milliseconds() -> int:
     return time.time_ns() // 1_000_000
@@ -55,6 +64,7 @@ class Tokens:
         self._guard = threading.Lock()
         self._status: _Status | None = None
         self._by_hash: dict[str, Token] = {}
+        self._readings = 0
         self._watching = _Watching(self)
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
@@ -68,10 +78,12 @@ class Tokens:
         """All tokens that were not taken back, expired ones too, by name."""
         return sorted(self._known().values(), key=lambda token: token.name)
 
-    def standing(self) -> frozenset[str]:
-        """What is valid now: another set than before means that somebody's say changed."""
-        now = self._now()
-        return frozenset(key for key, one in self._known().items() if not one.is_expired(now))
+    def standing(self) -> Standing:
+        """What is valid now: anything else than before means that somebody's say changed."""
+        now, known = self._now(), self._known()
+        return self._readings, frozenset(
+            key for key, one in known.items() if not one.is_expired(now)
+        )
 
     def watch(self, told: Callable[[], None]) -> Callable[[], None]:
         """Be told, from a thread of ours, whenever a token came, went or expired; gives the end.
@@ -136,6 +148,7 @@ class Tokens:
             if status != self._status:
                 self._by_hash = tokenfile.read(self._path) if status else {}
                 self._status = status
+                self._readings += 1
             return self._by_hash
 
     def _look(self) -> _Status | None:
@@ -159,7 +172,7 @@ class _Watching:
         self._thread: threading.Thread | None = None
 
     def add(self, told: Callable[[], None]) -> Callable[[], None]:
-        before = self._tokens.standing()
+        before = self._standing(None)
         with self._lock:
             self._told.append(told)
             if self._thread is None:
@@ -178,7 +191,7 @@ class _Watching:
             self._told.remove(told)
         self._wake.set()
 
-    def _run(self, before: frozenset[str]) -> None:
+    def _run(self, before: Standing) -> None:
         while True:
             self._wake.wait(limits.TOKEN_LOOK_SECONDS)
             self._wake.clear()
@@ -192,14 +205,14 @@ class _Watching:
                 before = now
                 _tell(told)
 
-    def _standing(self, before: frozenset[str]) -> frozenset[str]:
+    def _standing(self, before: Standing | None) -> Standing:
         """What is valid; nothing at all where the file cannot be trusted any more."""
         try:
             return self._tokens.standing()
         except FlashgrepError as error:
-            if before:
+            if before != _NOTHING:
                 log.error("no token counts until this is mended: %s", error)
-            return frozenset()
+            return _NOTHING
 
 
 def _tell(told: Sequence[Callable[[], None]]) -> None:

@@ -173,16 +173,21 @@ class Peer:
 
     async def _write(self) -> None:
         while True:
-            with anyio.move_on_after(limits.QUIET_SECONDS):
-                await self._to_send.wait()
-            self._to_send.clear()
             if not self._unsent:
-                self.offer(_STILL_HERE)
+                await self._news()
             while self._unsent:
                 frame = self._unsent[0]
                 await self._socket.send_bytes(frame)
                 self._unsent.popleft()
                 self._unsent_bytes -= len(frame)
+
+    async def _news(self) -> None:
+        """Wait until there is something to send; after a while of nothing, say so."""
+        self._to_send.clear()  # here, not after the wait: what we offer ourselves sets it too
+        with anyio.move_on_after(limits.QUIET_SECONDS) as waiting:
+            await self._to_send.wait()
+        if waiting.cancelled_caught:
+            self.offer(_STILL_HERE)
 
     # ── what is said ────────────────────────────────────────────────────────────────────────────
 

@@ -70,6 +70,8 @@ class Rooms:
         room = self._rooms.setdefault(member.note, Room())
         room.members.add(member)
         self._count += 1
+        # Whatever was taken back since it was let in, nobody has told it: it was not here yet.
+        member.recheck()
         try:
             yield room
         finally:

@@ -1,0 +1,65 @@
+"""The rooms of notes: who is in one, and what becomes of those who came too late to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.roles import Role
+from flashgrep.kb.tokens import Tokens
+from flashgrep.web.closing import Close
+from flashgrep.web.room import Rooms
+
+
+class Person:
+    """Somebody in a room, let in by a token."""
+
+    note, path, epoch = "n", "N.md", "e"
+
+    def __init__(self, tokens: Tokens, secret: str) -> None:
+        self._tokens, self._secret = tokens, secret
+        self.heard: list[bytes] = []
+        self.closed: Close | None = None
+
+    def offer(self, frame: bytes) -> None:
+        self.heard.append(frame)
+
+    def close(self, code: Close) -> None:
+        self.closed = code
+
+    def recheck(self) -> None:
+        if self._tokens.principal(self._secret) is None:
+            self.close(Close.UNAUTHENTICATED)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    Home.create(tmp_path / "kb")
+    opened = KnowledgeBase(tmp_path / "kb")
+    yield opened
+    opened.close()
+
+
+def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: KnowledgeBase) -> None:
+    tokens = Tokens(kb.home.path)
+    secret = tokens.make("x", Role.READ)
+    rooms, stays, goes = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)
+    with rooms.entered(stays):
+        tokens.revoke("x")
+        with rooms.entered(goes):
+            assert (stays.closed, goes.closed) == (None, Close.UNAUTHENTICATED)
+            assert rooms.count == 2
+    assert rooms.count == 0
+
+
+def test_what_is_told_in_a_room_is_heard_by_all_but_one(kb: KnowledgeBase) -> None:
+    tokens = Tokens(kb.home.path)
+    secret = tokens.make("x", Role.READ)
+    rooms, one, two = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)
+    with rooms.entered(one) as room, rooms.entered(two):
+        room.tell(b"frame", besides=one)
+    assert (one.heard, two.heard) == ([], [b"frame"])
