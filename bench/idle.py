@@ -16,13 +16,14 @@ from bench.report import Section, Table, Target
 from bench.served import UNBOUNDED, Client, connected
 
 MEMORY_BOUND = 250e6
+_ALL_LISTENERS = ("--http-port", "auto", "--tcp-port", "auto")
 
 _MODES = ({"output_mode": "files_with_matches"}, {"output_mode": "content", "head_limit": LINES})
 
 
 def measure(corpus: Corpus, effort: Effort) -> Section:
     """Ask everything there is to ask, rest, look."""
-    with indexed(corpus, *UNBOUNDED) as server:
+    with indexed(corpus, *UNBOUNDED, *_ALL_LISTENERS) as server:
         with connected(server) as client:
             _work(client, effort)
             time.sleep(effort.rest_seconds)
@@ -63,7 +64,7 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
         text=[
             f"After every pattern (files, a page, count) and every question, and "
             f"{effort.rest_seconds:.0f} s of rest: {processes} processes of a server of "
-            f"{corpus.name}. Private is `Private_Clean` + `Private_Dirty` of all of them: pages of "
+            f"{corpus.name}, with HTTP, TCP and the unix socket. Private is `Private_Clean` + `Private_Dirty` of all of them: pages of "
             "mapped files that no other process maps, most of them the index, which the kernel can "
             "drop at any time, and anonymous ones, which it cannot. Wake-ups are voluntary context "
             f"switches of all threads in {effort.idle_seconds:g} s in which nothing changes."

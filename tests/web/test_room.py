@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from flashgrep.kb.home import Home
@@ -13,6 +14,13 @@ from flashgrep.kb.roles import Role
 from flashgrep.kb.tokens import Tokens
 from flashgrep.web.closing import Close
 from flashgrep.web.room import Rooms
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 class Person:
@@ -24,12 +32,14 @@ class Person:
         self._tokens, self._secret = tokens, secret
         self.heard: list[bytes] = []
         self.closed: Close | None = None
+        self.is_closed = anyio.Event()
 
     def offer(self, frame: bytes) -> None:
         self.heard.append(frame)
 
     def close(self, code: Close) -> None:
         self.closed = code
+        self.is_closed.set()
 
     def recheck(self) -> None:
         if self._tokens.principal(self._secret) is None:
@@ -44,7 +54,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     opened.close()
 
 
-def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: KnowledgeBase) -> None:
+async def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: KnowledgeBase) -> None:
     tokens = Tokens(kb.home.path)
     secret = tokens.make("x", Role.READ)
     rooms, stays, goes = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)
@@ -56,7 +66,23 @@ def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: KnowledgeBas
     assert rooms.count == 0
 
 
-def test_what_is_told_in_a_room_is_heard_by_all_but_one(kb: KnowledgeBase) -> None:
+async def test_tokens_are_watched_while_there_is_somebody(kb: KnowledgeBase) -> None:
+    tokens = Tokens(kb.home.path)
+    secret = tokens.make("x", Role.READ)
+    rooms = Rooms(kb, tokens)
+    for _ in range(2):  # those who come after a room was empty are looked after too
+        assert not tokens._watching._told
+        with rooms.entered(Person(tokens, secret)), rooms.entered(Person(tokens, secret)):
+            assert len(tokens._watching._told) == 1
+    assert not tokens._watching._told
+    with rooms.entered(person := Person(tokens, secret)):
+        tokens.revoke("x")
+        with anyio.fail_after(20):
+            await person.is_closed.wait()
+    assert person.closed is Close.UNAUTHENTICATED
+
+
+async def test_what_is_told_in_a_room_is_heard_by_all_but_one(kb: KnowledgeBase) -> None:
     tokens = Tokens(kb.home.path)
     secret = tokens.make("x", Role.READ)
     rooms, one, two = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)

@@ -175,7 +175,8 @@ class Serving:
 
     async def _serve_http(self, listener: socket.socket) -> None:
         from flashgrep.transports.guard import Names
-        from flashgrep.transports.http import build_app, serve_http
+        from flashgrep.transports.http import build_app
+        from flashgrep.transports.httpserver import serve_http
 
         names = Names.of(
             self._bound_names(),

@@ -69,18 +69,31 @@ class Rooms:
         """Be in a room for the block; whoever is left learns that the peer's clients went."""
         room = self._rooms.setdefault(member.note, Room())
         room.members.add(member)
-        self._count += 1
-        # Whatever was taken back since it was let in, nobody has told it: it was not here yet.
-        member.recheck()
         try:
-            yield room
+            with self._counted():
+                # What was taken back since it was let in, nobody has told it: it was not here yet.
+                member.recheck()
+                yield room
         finally:
-            self._count -= 1
             room.members.discard(member)
             if gone := room.presence.leave(member):
                 room.tell(frames.presence(gone))
             if not room.members:
                 self._rooms.pop(member.note, None)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Tokens are watched from the first peer to the last: it wakes the machine every second."""
+        self._count += 1
+        if self._count == 1:
+            on_loop = to_this_loop()
+            self._unwatch = self._tokens.watch(lambda: on_loop(self._recheck))
+        try:
+            yield
+        finally:
+            self._count -= 1
+            if not self._count:
+                self._unwatch()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -98,7 +111,6 @@ class Rooms:
         with ExitStack() as ends:
             ends.callback(self._kb.ask(lambda library: library.listen(changed)))
             ends.callback(self._kb.ask(lambda library: library.watch(filed)))
-            ends.callback(self._tokens.watch(lambda: on_loop(self._recheck)))
             yield
 
     def _spread(self, change: Change) -> None:
