@@ -64,10 +64,11 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
         text=[
             f"After every pattern (files, a page, count) and every question, and "
             f"{effort.rest_seconds:.0f} s of rest: {processes} processes of a server of "
-            f"{corpus.name}, with HTTP, TCP and the unix socket. Private is `Private_Clean` + `Private_Dirty` of all of them: pages of "
-            "mapped files that no other process maps, most of them the index, which the kernel can "
-            "drop at any time, and anonymous ones, which it cannot. Wake-ups are voluntary context "
-            f"switches of all threads in {effort.idle_seconds:g} s in which nothing changes."
+            f"{corpus.name}, with HTTP, TCP and the unix socket. Private is `Private_Clean` + "
+            "`Private_Dirty` of all of them: pages of mapped files that no other process maps, "
+            "most of them the index, which the kernel can drop at any time, and anonymous ones, "
+            "which it cannot. Wake-ups are voluntary context switches of all threads in "
+            f"{effort.idle_seconds:g} s in which nothing changes."
         ],
         tables=[Table("", columns, rows)],
         targets=[

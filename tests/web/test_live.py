@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -115,6 +118,41 @@ def test_unknown_messages_are_passed_over(server: Served, note: Note) -> None:
     with server.live(note("text")) as peer:
         peer.send(b"\x09later")
         assert peer.sync().text == "text"
+
+
+def test_the_last_words_of_one_who_leaves_are_kept_whatever_others_say_meanwhile(
+    server: Served, note: Note
+) -> None:
+    path = note()
+    with server.live(path) as other, ThreadPoolExecutor() as threads:
+        other.sync()
+        is_over = threading.Event()
+        pointing = threads.submit(_point, other, is_over)
+        try:
+            for number in range(20):
+                with server.live(path) as peer:
+                    peer.sync()
+                    before = peer.text
+                    for letter in f"<word {number}>":
+                        peer.type(letter)
+                _until_text(server, path, f"{before}<word {number}>")
+        finally:
+            is_over.set()
+        pointing.result()
+
+
+def _point(peer: Live, is_over: threading.Event) -> None:
+    """Move a cursor, so that everybody else in the note is sent something all the time."""
+    clock = 0
+    while not is_over.wait(0.003):
+        clock += 1
+        peer.send(frames.presence([Present(77, clock, b'{"at":%d}' % clock)]))
+
+
+def _until_text(server: Served, path: str, text: str) -> None:
+    deadline = time.monotonic() + 5
+    while (found := server.text(path)) != text:
+        assert time.monotonic() < deadline, f"{found!r} instead of {text!r}"
 
 
 # ── close codes ─────────────────────────────────────────────────────────────────────────────────
@@ -271,8 +309,6 @@ def test_a_token_taken_back_closes_its_connections(server: Served, note: Note) -
 
 
 def test_a_token_that_expires_closes_its_connections(server: Served, note: Note) -> None:
-    import time
-
     path = note("text")
     soon = time.time_ns() // 1_000_000 + 1_500
     secret = server.tokens.make("brief", Role.WRITE, "", soon)

@@ -14,6 +14,7 @@ from flashgrep.kb.roles import Role
 from flashgrep.kb.tokens import Tokens
 from flashgrep.web.closing import Close
 from flashgrep.web.room import Rooms
+from tests.scarcity import no_more_threads
 
 pytestmark = pytest.mark.anyio
 
@@ -89,3 +90,17 @@ async def test_what_is_told_in_a_room_is_heard_by_all_but_one(kb: KnowledgeBase)
     with rooms.entered(one) as room, rooms.entered(two):
         room.tell(b"frame", besides=one)
     assert (one.heard, two.heard) == ([], [b"frame"])
+
+
+async def test_a_watch_that_could_not_begin_begins_with_the_next_who_comes(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = Tokens(kb.home.path)
+    rooms, person = Rooms(kb, tokens), Person(tokens, tokens.make("x", Role.READ))
+    with no_more_threads(monkeypatch), pytest.raises(RuntimeError), rooms.entered(person):
+        pass
+    assert rooms.count == 0
+    with rooms.entered(person):
+        tokens.revoke("x")
+        with anyio.fail_after(20):
+            await person.is_closed.wait()

@@ -174,12 +174,13 @@ class _Watching:
     def add(self, told: Callable[[], None]) -> Callable[[], None]:
         before = self._standing(None)
         with self._lock:
-            self._told.append(told)
             if self._thread is None:
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._run, args=(before,), name="flashgrep-tokens", daemon=True
                 )
-                self._thread.start()
+                thread.start()  # which may fail; it looks at nothing before the lock is free
+                self._thread = thread
+            self._told.append(told)
         return lambda: self._remove(told)
 
     def look(self) -> None:

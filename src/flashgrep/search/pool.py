@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from flashgrep.errors import IOFailure
 from flashgrep.search.worker import read_message, write_message
 
 _MOST = 8
@@ -26,6 +27,10 @@ _LOOK_MILLISECONDS = 100
 
 class WorkerDied(Exception):
     """A worker ended in the middle of its work."""
+
+
+class NoWorker(IOFailure):
+    """The operating system gives no further process: a limit, or no memory."""
 
 
 class Worker:
@@ -122,16 +127,15 @@ class Pool:
         with self._lock:
             if self._idle and not self._waiting:
                 return self._idle.pop()
-            if self._alive < self.size and not self._closed:
+            may_start = self._alive < self.size and not self._closed
+            if may_start:
                 self._alive += 1
-                make = True
             elif wait_seconds <= 0:
                 return None
             else:
-                make = False
                 self._waiting.append(turn)
-        if make:
-            return Worker()
+        if may_start:
+            return self._started()
         turn.wait(wait_seconds)
         return self._after_waiting(turn)
 
@@ -141,10 +145,25 @@ class Pool:
                 self._waiting.remove(turn)
             if self._idle:
                 return self._idle.pop()
-            if self._alive < self.size and not self._closed:
-                self._alive += 1
-                return Worker()
-            return None
+            if self._alive >= self.size or self._closed:
+                return None
+            self._alive += 1
+        return self._started()
+
+    def _started(self) -> Worker:
+        """A new worker, which is counted already."""
+        try:
+            return Worker()
+        except BaseException as error:
+            with self._lock:
+                self._alive -= 1
+                self._call_next()
+            if isinstance(error, OSError):
+                raise NoWorker(
+                    f"No search process could be started: {error.strerror or error}. Search again "
+                    "in a moment; if it stays so, raise the limit of processes or open files"
+                ) from error
+            raise
 
     def give_back(self, worker: Worker) -> None:
         """Take a worker that is idle again."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search.excerpt import Text
-from flashgrep.search.pool import Pool, Worker, WorkerDied
+from flashgrep.search.pool import NoWorker, Pool, Worker, WorkerDied
 from flashgrep.search.request import Found, Item, Outcome, ScanRequest, walk_key
 from flashgrep.search.scanner import INLINE, Scanner
 from flashgrep.workspace.scope import Scope, is_within
@@ -131,12 +131,20 @@ class Scan:
 
     def _feed(self) -> None:
         while self._pending and (not self._busy or not self.pool.has_waiters):
-            worker = self.pool.borrow(0 if self._busy else _TURN_SECONDS)
+            worker = self._worker()
             if worker is None:
                 return
             share = self._share()
             self._busy[worker.out] = (worker, share)
             self._send(worker, share)
+
+    def _worker(self) -> Worker | None:
+        try:
+            return self.pool.borrow(0 if self._busy else _TURN_SECONDS)
+        except NoWorker:
+            if self._busy:  # it takes longer, but goes on with those it has
+                return None
+            raise
 
     def _share(self) -> list[Item]:
         # One item at first, so that every core gets some; more when there is plenty.

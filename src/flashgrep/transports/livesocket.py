@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode
 from websockets.server import ServerProtocol
@@ -56,6 +57,8 @@ class LiveSocket(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
 
     async def send(self, message: Any) -> None:
+        if message["type"] == "websocket.send" and self.close_sent:
+            raise ClientDisconnected  # uvicorn takes it for a defect of ours
         if message["type"] == "websocket.close" and self.handshake_complete:
             self.writable.set()
             self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)

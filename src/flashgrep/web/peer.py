@@ -172,14 +172,21 @@ class Peer:
             return taken
 
     async def _write(self) -> None:
-        while True:
-            if not self._unsent:
-                await self._news()
-            while self._unsent:
-                frame = self._unsent[0]
-                await self._socket.send_bytes(frame)
-                self._unsent.popleft()
-                self._unsent_bytes -= len(frame)
+        try:
+            while True:
+                if not self._unsent:
+                    await self._news()
+                await self._send()
+        except WebSocketDisconnect:
+            # Not the end yet: what the peer said before it left may still be unread.
+            await self._over.wait()
+
+    async def _send(self) -> None:
+        while self._unsent:
+            frame = self._unsent[0]
+            await self._socket.send_bytes(frame)
+            self._unsent.popleft()
+            self._unsent_bytes -= len(frame)
 
     async def _news(self) -> None:
         """Wait until there is something to send; after a while of nothing, say so."""

@@ -84,10 +84,10 @@ class Rooms:
     @contextmanager
     def _counted(self) -> Iterator[None]:
         """Tokens are watched from the first peer to the last: it wakes the machine every second."""
-        self._count += 1
-        if self._count == 1:
+        if not self._count:
             on_loop = to_this_loop()
             self._unwatch = self._tokens.watch(lambda: on_loop(self._recheck))
+        self._count += 1
         try:
             yield
         finally:
