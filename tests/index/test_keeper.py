@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +17,10 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import build
+from flashgrep.index import keeper
+from flashgrep.index.builder import Builders
+from flashgrep.index.folding import Folder
+from flashgrep.index.store import Store
 from flashgrep.settings import Settings
 from tests.faults.processes import children, is_alive
 from tests.index.twins import Twins, haste, twins, wait_for
@@ -244,3 +250,86 @@ def test_damage_is_answered_around_and_built_again(
         before = pair.by_index
         pair.agree("grep", output_mode="content", **asked)
         assert pair.by_index == before + 1
+
+
+PASSING = [
+    ("a full disk at the last step", Store, "commit", OSError(errno.ENOSPC, "full")),
+    ("no further thread", Builders, "build", RuntimeError("can't start new thread")),
+    ("no memory", Folder, "fold", MemoryError()),
+    ("a defect of ours", Folder, "_found", IndexError("a defect")),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "error"), [row[1:] for row in PASSING], ids=[row[0] for row in PASSING]
+)
+def test_an_index_that_failed_for_a_moment_goes_on(
+    tmp_path: Path,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: type,
+    what: str,
+    error: Exception,
+) -> None:
+    monkeypatch.setattr(limits, "FOLD_RETRY_SECONDS", 0.1)
+    with twins(tmp_path) as pair:
+        settled(pair)
+        failures = _failing_once(monkeypatch, where, what, error)
+        for turn in range(3):  # added, changed, and joined with what was there
+            (work / f"new{turn}").write_text("needle new\n")
+            (work / "f03").write_text(f"needle changed {turn}\n")
+            assert f"new{turn}" in pair.agree("grep", pattern="needle (new|changed)")
+            pair.folded()
+        assert failures == [error]
+        assert "f03" in pair.agree("grep", pattern="changed 2")
+        status = pair.indexed.services.index.status()
+        assert (status.state, status.grep_ready, status.reason) == ("ready", True, "")
+
+
+def _failing_once(
+    monkeypatch: pytest.MonkeyPatch, where: Any, what: str, error: Exception
+) -> list[Exception]:
+    """Have something fail the next time it is done; gives the list in which that is noted."""
+    done = getattr(where, what)
+    failures: list[Exception] = []
+
+    def fails(*arguments: Any) -> Any:
+        if not failures:
+            failures.append(error)
+            raise error
+        return done(*arguments)
+
+    monkeypatch.setattr(where, what, fails)
+    return failures
+
+
+def test_a_look_at_everything_that_failed_is_taken_another_time(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+        failures = _failing_once(monkeypatch, keeper, "sweep", OSError("a listing process died"))
+        monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.0)
+        pair.agree("grep", pattern="needle")
+        wait_for(lambda: bool(failures), lambda: "nothing was looked at")
+        status = pair.indexed.services.index.status()
+        assert (status.state, status.grep_ready) == ("ready", True)
+        (work / "new").write_text("needle new\n")
+        assert "new" in pair.agree("grep", pattern="needle new")
+
+
+def test_an_index_whose_directory_was_cleared_is_made_again(tmp_path: Path, work: Path) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+        kept = next(tmp_path.rglob("manifest")).parent
+        shutil.rmtree(kept)
+        (work / "new").write_text("needle new\n")
+        assert "new" in pair.agree("grep", pattern="needle")
+        pair.folded()
+        assert (kept / "manifest").is_file()
+        assert "new" in pair.agree("grep", pattern="needle new")
+        status = pair.indexed.services.index.status()
+        assert (status.state, status.grep_ready) == ("ready", True)
+    with twins(tmp_path) as pair:  # and is whole
+        settled(pair)
+        assert "new" in pair.agree("grep", pattern="needle new")

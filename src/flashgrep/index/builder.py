@@ -77,10 +77,14 @@ class Builders:
                 failures.append(f"a building process died: {error}")
 
         threads = [threading.Thread(target=work) for _ in range(min(self._workers, len(jobs)))]
+        try:
+            for thread in threads:
+                thread.start()
+        except RuntimeError as error:
+            failures.append(str(error))
         for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         if failures:
             raise BuildFailed(failures[0])
         if self.stopped():

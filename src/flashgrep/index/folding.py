@@ -7,6 +7,7 @@ is built anew.
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
@@ -79,10 +80,13 @@ class Folder:
     def fold(self, view: View | None, changes: Changes) -> View | None:
         """A view that knows the changes; None where most of the tree is in no segment."""
         writes = self.writes = self._store.lock()
-        if self._store.identity() != self._seen:
-            self._seen = self._store.identity()
+        seen = self._store.identity()
+        if seen != self._seen:
             self._finish_loading()
             self.segments, self.base, self.updated = self._store.load()
+            self._seen = seen
+            view = None
+        if view is not None and not self._holds(view):
             view = None
         if view is None or changes.lost or "" in changes.subtrees:
             survey = survey_all(self._tracker, self._builders.stopped)
@@ -101,6 +105,11 @@ class Folder:
         elif len(missing) > sum(int(mask.sum()) for mask in alive):
             return None
         return self._view(survey, alive, left_out | passed_over | survey.unreadable)
+
+    def _holds(self, view: View) -> bool:
+        """Whether a view is of these very segments: some were dropped, or loaded anew."""
+        of = view.snapshot.segments
+        return len(of) == len(self.segments) and all(map(operator.is_, of, self.segments))
 
     def _view(self, survey: Survey, alive: list[Mask], left_out: set[str]) -> View:
         snap = snapshot(self.segments, self.base, alive)
@@ -179,13 +188,21 @@ class Folder:
             wanted.update(_alive_files(self.segments[number], alive[number]))
         self._require_room(wanted)
         fresh, left_out = self._build(wanted)
-        self.segments = [self.segments[number] for number in kept] + fresh
-        self.base = base or len(fresh)
-        self.updated = self._store.commit(self.segments, self.base)
+        segments = [self.segments[number] for number in kept] + fresh
+        self._commit(segments, base or len(fresh))
         self._seen = self._store.identity()
         self.size = self._store.size()
         masks = [alive[number] for number in kept] + [_every_file(one) for one in fresh]
         return masks, too_large | left_out
+
+    def _commit(self, segments: list[Segment], base: int) -> None:
+        """Put segments in force; where that fails, those before stay, here as on disk."""
+        try:
+            self.updated = self._store.commit(segments, base)
+        except OSError:
+            self._store.sweep()
+            raise
+        self.segments, self.base = segments, base
 
     def _kept(self, alive: list[Mask], wanted: dict[str, Identity]) -> tuple[list[int], int]:
         """Which segments stay, and how many of them are the base; none where all is built anew."""

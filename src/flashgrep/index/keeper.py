@@ -52,6 +52,8 @@ from flashgrep.workspace.walking import parent_rules
 log = logging.getLogger(__name__)
 
 _TURN_SECONDS: Final = 0.02
+_PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, Damaged)
+"""What may go well another time; the RuntimeError is a thread that cannot be started."""
 Asked = Callable[[], bool]
 
 
@@ -181,7 +183,11 @@ class Keeper:
 
     def _current(self, root: str, rules: Rules | None) -> View | None:
         """The view as of now, if it covers a directory."""
-        self._look_at_everything_unless_watching()
+        try:
+            self._look_at_everything_unless_watching()
+        except _PASSING as error:
+            log.warning("a search goes over the disk: %s", error)
+            return None
         with self._changed:
             if self._view is None:
                 return None
@@ -316,6 +322,9 @@ class Keeper:
         except WatchLimit as error:
             self._stop_watching(str(error))
             return
+        except _PASSING as error:
+            log.warning("the workspace is looked through another time: %s", error)
+            return
         with self._changed:
             self._take(changes)
 
@@ -345,14 +354,24 @@ class Keeper:
             self._publish(folder.fold(view, changes), folder)
         except WatchLimit as error:
             self._stop_watching(str(error))
-        except (BuildFailed, OSError, MemoryError, Damaged) as error:
+        except _PASSING as error:
             log.warning("the index does not grow for now: %s", error)
-            self._pace.failed()
-            with self._changed:
-                self._loading = False
-                self._status = replace(self._status, reason=str(error))
-                self._changed.notify_all()
+            self._try_later(str(error))
+        except Cancelled:
+            raise
+        except Exception as error:
+            # A defect of ours, most likely with one state: from the beginning it may go well.
+            log.exception("the index could not take in what changed")
+            self._lose(str(error))
+            self._try_later("the index has failed and is put together again; the log says why")
         self._pace.attempted()
+
+    def _try_later(self, reason: str) -> None:
+        self._pace.failed()
+        with self._changed:
+            self._loading = False
+            self._status = replace(self._status, reason=reason)
+            self._changed.notify_all()
 
     def _publish(self, view: View | None, folder: Folder) -> None:
         with self._changed:

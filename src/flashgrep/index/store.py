@@ -58,19 +58,25 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = os.lstat(directory)
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise Damaged(str(directory), "not a directory of ours")
-        if status.st_mode & 0o022:
-            raise Damaged(str(directory), "others can write it")
         self._lock: int | None = None
+        self._make()
+
+    def _make(self) -> None:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.lstat(self.directory)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            raise Damaged(str(self.directory), "not a directory of ours")
+        if status.st_mode & 0o022:
+            raise Damaged(str(self.directory), "others can write it")
 
     # ── one writer ──────────────────────────────────────────────────────────────────────────────
 
     def lock(self) -> bool:
         """Become the one that writes here, if nobody else is."""
+        if self._lock is not None and not self._is_in_place(self._lock):
+            self.close()  # somebody cleared the cache: ours is a lock on nothing
         if self._lock is None:
+            self._make()
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.directory / "lock", flags, 0o600)
             try:
@@ -81,6 +87,12 @@ class Store:
             self._lock = descriptor
             self.sweep()  # a writer that was killed has left things lying here
         return True
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.lstat(self.directory / "lock"))
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Let others write."""
