@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,33 @@ def test_importing_again_changes_nothing(base: Base) -> None:
     )
     assert after == before
     assert len(files) > 120
+
+
+class Meddling:
+    """A desk at which somebody deletes a note and moves another while all are being exported."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self.home = base.desk.home
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        answer = self._base.desk.call(method, params)
+        if method == "kb/list":
+            entries = {note["path"]: note["id"] for note in answer["notes"]}
+            self._base.notes.ask(lambda library: library.delete(entries["Gone.md"]))
+            self._base.notes.ask(lambda library: library.move(entries["Moved.md"], "There.md"))
+        return answer
+
+
+def test_notes_deleted_or_moved_during_an_export_are_left_out_or_where_they_went(
+    base: Base,
+) -> None:
+    for name in ("Gone.md", "Moved.md", "Stays.md"):
+        base.write(name, name)
+    base.bring()
+    done = export(Meddling(base), base.out, False)
+    assert (done.written, done.failed, done.left) == (2, {}, [])
+    assert sorted(path.name for path in base.out.glob("*.md")) == ["Stays.md", "There.md"]
 
 
 def test_exporting_again_writes_nothing_and_a_new_base_takes_the_export(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from pycrdt import Doc, Map, Text
 
@@ -34,6 +37,16 @@ def test_what_is_new_gives_the_same_note_again() -> None:
     assert loaded.sequence == 2
     assert is_same(loaded, note)
     assert loaded.take_new() is None
+
+
+def test_a_note_that_was_let_go_of_is_gone_with_its_document() -> None:
+    notes = [written("one two")]
+    notes.append(Note.load("n", None, [record(notes[0], 1)]))
+    documents = [weakref.ref(note._doc) for note in notes]
+    assert None not in [document() for document in documents]
+    del notes
+    gc.collect()
+    assert [document() for document in documents] == [None, None]
 
 
 def test_a_snapshot_gives_the_same_note_again() -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
-from tests.web.served import TOKEN, Served
+from tests.web.live import Live
+from tests.web.served import TOKEN, Served, served, with_limits
 
 Note = Callable[..., str]
 
@@ -123,3 +130,54 @@ def test_nobody_hears_of_what_they_may_not_read_and_a_token_taken_back_hears_no_
         server.ask("DELETE", f"/kb/notes/{seen}", None)
         told = [line for line in stream._lines if line.startswith("data")]
         assert not any("deleted" in line for line in told)
+
+
+def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
+    program = with_limits(EVENT_SECONDS=3_600.0)
+    with served(tmp_path, {"N.md": "text"}, tools=program) as running:
+        for turn in range(2):  # the second after a while without any page
+            secret = running.token(f"page {turn}", Role.READ)
+            with events(running, token=secret) as stream:
+                running.tokens.revoke(f"page {turn}")
+                with pytest.raises(AssertionError, match="the stream ended"):
+                    stream.next()
+
+
+def test_a_page_that_may_not_hear_the_news_hears_that_we_are_here(tmp_path: Path) -> None:
+    program = with_limits(EVENT_SECONDS=0.5, NEWS_SECONDS=0.05)
+    with served(tmp_path, {"Mine/N.md": "", "N.md": ""}, tools=program) as running:
+        secret = running.token("page", Role.READ, "Mine")
+        with running.live("N.md") as peer, events(running, token=secret) as stream:
+            peer.sync()
+            heard = iter(stream._lines)
+            for line in heard:
+                if line == ": still here":
+                    break
+                raise AssertionError(f"it may not hear {line!r}")
+            is_over = threading.Event()
+            with ThreadPoolExecutor() as threads:
+                typing = threads.submit(_type, peer, is_over)
+                try:
+                    assert next(line for line in heard if line) == ": still here"
+                finally:
+                    is_over.set()
+                typing.result()
+
+
+def _type(peer: Live, is_over: threading.Event) -> None:
+    for _ in range(200):
+        if is_over.wait(0.02):
+            return
+        peer.type("x")
+    raise AssertionError("four seconds of news elsewhere, and nothing for the page")
+
+
+def test_pages_that_hang_up_at_once_leave_their_places(server: Served, note: Note) -> None:
+    for _ in range(2 * limits.EVENT_STREAMS):
+        with socket.create_connection(("127.0.0.1", server.server.http or 0)) as page:
+            page.sendall(
+                f"GET /kb/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
+            )
+    with events(server) as stream:
+        stream.until("note", note=note(), was="created")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import signal
-import sys
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import anyio
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
@@ -20,7 +22,7 @@ from flashgrep.web import frames
 from flashgrep.web.frames import GONE, Present
 from tests.transports.clients import join
 from tests.web.live import Live
-from tests.web.served import TOKEN, Served, served
+from tests.web.served import TOKEN, Served, served, with_limits
 
 Note = Callable[..., str]
 
@@ -360,16 +362,10 @@ def test_a_note_that_is_deleted_or_moved_closes_its_peers_with_4404(
 
 # ── quiet ───────────────────────────────────────────────────────────────────────────────────────
 
-_SOON_QUIET = (
-    "import sys; from flashgrep import cli, limits; "
-    "limits.QUIET_SECONDS = 0.2; sys.exit(cli.main())"
-)
-
 
 def test_a_quiet_peer_hears_from_the_server_now_and_then_and_no_more(tmp_path: Path) -> None:
-    program = (sys.executable, "-P", "-c", _SOON_QUIET)
     with (
-        served(tmp_path, {"N.md": "text"}, tools=program) as running,
+        served(tmp_path, {"N.md": "text"}, tools=with_limits(QUIET_SECONDS=0.2)) as running,
         running.live("N.md") as peer,
     ):
         peer.sync()
@@ -403,6 +399,45 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
         assert slow.closed() in (1013, 0)  # cut off where even the close does not get through
         writer.type("end")
         quick.until(lambda: quick.text == "end")
+
+
+def test_a_peer_that_went_deaf_in_the_middle_of_a_note_is_cut_off(tmp_path: Path) -> None:
+    """What it does not read fills the buffers; no close gets through behind that."""
+    program = with_limits(PEERS=2, PING_SECONDS=0.3, CLOSE_SECONDS=0.3)
+    with served(tmp_path, {"Big.md": "x" * 3_900_000, "N.md": ""}, tools=program) as running:
+        for _ in range(2):
+            with _deaf(running, "Big.md"), _deaf(running, "Big.md"):
+                _until_let_in(running)
+        assert "Traceback" not in running.server.log.read_text(encoding="utf-8")
+
+
+@contextmanager
+def _deaf(server: Served, note: str) -> Iterator[None]:
+    """One who asks for a note and reads nothing, not even the answer to the handshake."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.server.http or 0))
+        connection.sendall(
+            f"GET /kb/ws/{note}?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n".encode()
+        )
+        connection.recv(1, socket.MSG_PEEK)  # the handshake is answered
+        asked = frames.have(b"\0")
+        connection.sendall(bytes([0x82, 0x80 | len(asked), 0, 0, 0, 0]) + asked)
+        yield
+
+
+def _until_let_in(server: Served) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with server.live("N.md") as peer:
+            try:
+                peer.sync()
+                return
+            except ConnectionClosed:  # there are as many peers as may be
+                time.sleep(0.1)
+    raise AssertionError("nobody else is let in")
 
 
 def test_a_server_that_ends_asks_its_peers_to_come_again(tmp_path: Path) -> None:

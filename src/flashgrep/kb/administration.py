@@ -151,7 +151,8 @@ class Administration:
     def _give(self, notes: list[str], folder: str = "") -> dict[str, Any]:
         entries = self._notes.ask(lambda library: [library.entry(note) for note in notes])
         texts = self._notes.read_all(notes)
-        return {"files": [_file(entry, texts[entry.id], folder) for entry in entries]}
+        there = [entry for entry in entries if entry.path is not None]  # not deleted since
+        return {"files": [_file(entry, texts[entry.id], folder) for entry in there]}
 
 
 def _named(library: Library, note: str) -> Entry:

@@ -95,7 +95,7 @@ class _Export:
         for at, path in enumerate(beside, len(listed) + 1):
             self._attachment(path, attachments.root / path)
             self._report(at, total)
-        self._tell_left({*paths, *beside})
+        self._tell_left({*paths, *beside, *self._digests})  # some were moved meanwhile
         self._manifest.finish(self._digests)
         return self._done
 

@@ -11,6 +11,7 @@ away and loaded again; what the journal does not have has never happened.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,7 +81,9 @@ class Note:
             new.append(event.update)
             known.clear()
 
-        self._watch = self._doc.observe(changed)
+        # pycrdt keeps a document that is observed for ever: its callback holds the document.
+        watch = self._doc.observe(changed)
+        weakref.finalize(self, self._doc.unobserve, watch).atexit = False
 
     @classmethod
     def load(cls, note: str, snapshot: Snapshot | None, records: Sequence[Record]) -> Note:

@@ -5,7 +5,8 @@ uvicorn reads ahead no further than one piece of a connection, and pings. What i
 - A frame over the ceiling is closed with 1009, after which y-websocket comes again with the same
   frame, for ever. The connection is gone at once, too, and a peer that is still sending is told
   that by the operating system before it has read any close: so what comes is read and dropped.
-- A close waits, without end, behind what a peer does not read.
+- A close waits, without end, behind what a peer does not read; so does the one after a ping that
+  nobody answered.
 """
 
 from __future__ import annotations
@@ -55,6 +56,13 @@ class LiveSocket(WebSocketsSansIOProtocol):
             self.read_paused = False
             self.transport.resume_reading()
         self.close_timer = self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
+
+    def keepalive_timeout(self) -> None:
+        if self.read_paused:  # the answer may be behind what we do not read yet
+            self.pong_timer = self.loop.call_later(limits.PING_SECONDS, self.keepalive_timeout)
+            return
+        self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
+        super().keepalive_timeout()
 
     async def send(self, message: Any) -> None:
         if message["type"] == "websocket.send" and self.close_sent:

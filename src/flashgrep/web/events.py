@@ -16,14 +16,15 @@ import asyncio
 import json
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from flashgrep import limits
 from flashgrep.kb.catalogue import Entry
@@ -31,7 +32,8 @@ from flashgrep.kb.changes import Change
 from flashgrep.kb.decisions import Decided
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.roles import Role
-from flashgrep.transports.admission import Entrance
+from flashgrep.kb.tokens import Tokens
+from flashgrep.transports.admission import Admission, Entrance
 from flashgrep.transports.failures import failed
 from flashgrep.transports.guard import secret_of
 from flashgrep.web.suggestions import described
@@ -67,8 +69,9 @@ class _Page:
 class Events:
     """All news since the start, as far as they are kept. Used on the server's loop."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
         self._kb = kb
+        self._tokens = tokens
         self._start = secrets.token_hex(4)
         self._kept: deque[Event] = deque(maxlen=limits.EVENTS_KEPT)
         self._number = 0
@@ -151,13 +154,33 @@ class Events:
                 message = f"{limits.EVENT_STREAMS} pages listen already; try again"
                 return failed(503, "unavailable", message, {"retry-after": "5"})
             page = _Page()
-            self._pages.add(page)  # before the answer begins: nothing falls between
-            self._catch_up(page, request.headers.get("last-event-id"))
             stream = self._stream(page, entrance, secret_of(request.scope))
-            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-            return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+            last = request.headers.get("last-event-id")
+            return _Answer(stream, lambda: self._heard_by(page, last))
 
         return Route("/kb/events", events, methods=["GET"])
+
+    @contextmanager
+    def _heard_by(self, page: _Page, last: str | None) -> Iterator[None]:
+        """Tell a page what it missed and what comes, for the block.
+
+        Tokens are watched while there is a page: a stream ends with what opened it.
+        """
+        if not self._pages:
+            on_loop = to_this_loop()
+            self._unwatch = self._tokens.watch(lambda: on_loop(self._look_again))
+        self._pages.add(page)
+        try:
+            self._catch_up(page, last)
+            yield
+        finally:
+            self._pages.discard(page)
+            if not self._pages:
+                self._unwatch()
+
+    def _look_again(self) -> None:
+        for page in self._pages:
+            page.is_there.set()
 
     def _catch_up(self, page: _Page, last: str | None) -> None:
         if last is None:
@@ -173,32 +196,46 @@ class Events:
                 page.put(event)
 
     async def _stream(self, page: _Page, entrance: Entrance, secret: str) -> AsyncIterator[bytes]:
-        try:
-            yield f"retry: 1000\nid: {self._start}-{self._number - len(page.unsent)}\n\n".encode()
-            while True:
-                admission = entrance.admit(secret)
-                if admission is None:
-                    return
-                if page.has_missed:
-                    page.has_missed = False
-                    yield b"event: reload\ndata: {}\n\n"
-                while page.unsent:
-                    event = page.unsent.popleft()
-                    if all(admission.on_notes.may(Role.READ, path) for path in event.paths):
-                        yield self._shown(event)
-                page.is_there.clear()
-                yield await self._pause(page)
-        finally:
-            self._pages.discard(page)
+        """What a page is sent; where it is nothing for a while, a comment says we are here."""
+        now = asyncio.get_running_loop().time
+        yield f"retry: 1000\nid: {self._start}-{self._number - len(page.unsent)}\n\n".encode()
+        due = now() + limits.EVENT_SECONDS
+        while (admission := entrance.admit(secret)) is not None:
+            for said in self._said(page, admission):
+                yield said
+                due = now() + limits.EVENT_SECONDS
+            page.is_there.clear()
+            try:
+                async with asyncio.timeout_at(due):
+                    await page.is_there.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
+                due = now() + limits.EVENT_SECONDS
+
+    def _said(self, page: _Page, admission: Admission) -> Iterator[bytes]:
+        if page.has_missed:
+            page.has_missed = False
+            yield b"event: reload\ndata: {}\n\n"
+        while page.unsent:
+            event = page.unsent.popleft()
+            if all(admission.on_notes.may(Role.READ, path) for path in event.paths):
+                yield self._shown(event)
 
     def _shown(self, event: Event) -> bytes:
         data = json.dumps(event.told, separators=(",", ":"))
         return f"id: {self._start}-{event.number}\nevent: {event.kind}\ndata: {data}\n\n".encode()
 
-    async def _pause(self, page: _Page) -> bytes:
-        """Wait for news; where there are none, a comment keeps the connection alive."""
-        try:
-            await asyncio.wait_for(page.is_there.wait(), limits.EVENT_SECONDS)
-        except TimeoutError:
-            return b": still here\n\n"
-        return b""
+
+class _Answer(StreamingResponse):
+    """A stream with something around it, which ends however the stream does."""
+
+    def __init__(
+        self, stream: AsyncIterator[bytes], around: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(stream, headers=headers, media_type="text/event-stream")
+        self._around = around
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._around():  # before the answer begins: nothing falls between
+            await super().__call__(scope, receive, send)

@@ -21,7 +21,7 @@ from flashgrep.web.suggestions import suggestion_routes
 def mount(kb: KnowledgeBase) -> Mounted:
     """Everything under /kb/ for an open knowledge base."""
     tokens = Tokens(kb.home.path)
-    rooms, events = Rooms(kb, tokens), Events(kb)
+    rooms, events = Rooms(kb, tokens), Events(kb, tokens)
 
     def routes(entrance: Entrance) -> Sequence[BaseRoute]:
         return [
