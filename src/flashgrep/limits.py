@@ -311,6 +311,9 @@ SYMBOL_FILE_BYTES: Final = 1 * MIB
 INDEX_WAIT_SECONDS: Final = 3.0
 """A search waits this long for an index that is being looked through; then it scans."""
 
+RANK_LOOK_SECONDS: Final = 1.0
+"""How often a question makes a reader look whether the writer has ranked everything."""
+
 RANK_REST_SECONDS: Final = 1.5
 """Between the first search a new server can answer and the work on its ranked index."""
 

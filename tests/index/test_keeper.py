@@ -20,6 +20,8 @@ from flashgrep.app import build
 from flashgrep.index import keeper
 from flashgrep.index.builder import Builders
 from flashgrep.index.folding import Folder
+from flashgrep.index.ranked import DamagedRanking
+from flashgrep.index.ranking import Ranking
 from flashgrep.index.store import Store
 from flashgrep.settings import Settings
 from tests.faults.processes import children, is_alive
@@ -333,3 +335,29 @@ def test_an_index_whose_directory_was_cleared_is_made_again(tmp_path: Path, work
     with twins(tmp_path) as pair:  # and is whole
         settled(pair)
         assert "new" in pair.agree("grep", pattern="needle new")
+
+
+def test_a_ranked_index_that_turns_out_damaged_is_there_again_without_any_change(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+        failures = _failing_once(monkeypatch, Ranking, "search", DamagedRanking("cut short"))
+        pair.agree("query", text="needle 7")  # both by a scan
+        assert len(failures) == 1
+        status = pair.indexed.services.index.status
+        wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
+        assert "f07" in str(pair.answer("query", False, {"text": "needle 7"}))
+
+
+def test_a_reader_answers_questions_once_the_writer_has_ranked(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RANK_LOOK_SECONDS", 0.0)
+    with twins(tmp_path) as pair:
+        settled(pair)
+        ranks = pair.keeper._ranks
+        monkeypatch.setattr(ranks, "_writes", False)  # as a second server on the same state
+        ranks._tree.close()
+        assert pair.answer("query", False, {"text": "needle 7"})
+        assert ranks.is_ready

@@ -25,6 +25,7 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Worker
 from flashgrep.search.request import Counting
 from tests.index.segments import block_bytes, made
+from tests.scarcity import no_more_files
 
 PATIENCE_MS = 30_000
 WORDS = [b"alpha beta\n", b"beta\n", b"\n", b"gamma alpha alpha\n", b"Alpha\n", b"delta\n"]
@@ -390,3 +391,37 @@ def test_the_first_search_that_could_use_processes_starts_none_while_it_runs(
     finally:
         matchers.close()
     assert not matchers._later.is_alive() or matchers._later.finished.is_set()
+
+
+def test_segments_that_the_writer_has_taken_away_are_matched_by_whoever_has_them(
+    tmp_path: Path,
+) -> None:
+    segments = [segment_in(tmp_path / str(seed), seed) for seed in range(3)]
+    work = [runs_of(segment) for segment in segments]
+    expected = found_here(work)
+    with crew_of(2) as (matchers, workers):
+        for segment in segments:
+            os.unlink(segment.path)
+        assert found_by(matchers, work) == expected
+        assert welcomed(matchers) == workers
+
+
+def test_processes_that_could_not_be_started_are_started_by_a_later_search(
+    segments: list[Segment],
+) -> None:
+    work = [runs_of(segment) for segment in segments]
+    matchers = Matchers(2)
+    try:
+        with no_more_files():
+            matchers.start()
+            assert found_by(matchers, work) == found_here(work)
+        assert found_by(matchers, work) == found_here(work)
+        workers = welcomed(matchers)
+        assert len(workers) == 2
+        kill(workers[0])
+        with no_more_files():
+            assert found_by(matchers, work) == found_here(work)
+        assert found_by(matchers, work) == found_here(work)
+        assert len(welcomed(matchers)) == 2
+    finally:
+        matchers.close()

@@ -287,6 +287,28 @@ def test_a_segment_that_cannot_be_read_is_a_failure_not_a_loop(grove: Grove) -> 
     assert not grove.tree.is_ready
 
 
+def test_a_question_at_the_moment_of_an_update_does_not_close_the_new_one(grove: Grove) -> None:
+    first, second = split(FILES)
+    grove.segment("a", first)
+    assert grove.tree.update(grove.paths)
+    keys = grove.tree.keys
+
+    def changed() -> Iterator[Changed]:
+        del grove.names["a"]
+        grove.segment("a2", first)
+        grove.segment("b", second)
+        assert grove.tree.update(grove.paths)
+        yield from _changed({"new.py": "def upload(): pass\n"})
+
+    def name_of(key: str, file: int) -> str | None:
+        return grove.names[key][file] if key in grove.names else None
+
+    grove.tree.search("upload header", name_of, changed(), keys)
+    assert grove.tree.is_ready
+    assert "net/retry.py" in (grove.search("upload") or [])
+    assert grove.tree.search("upload", name_of, [], keys) is None  # of what it knows no more
+
+
 def test_an_update_can_be_stopped(grove: Grove) -> None:
     grove.segment("a", FILES)
     assert not grove.tree.update(grove.paths, stopped=lambda: True)

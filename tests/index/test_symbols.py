@@ -9,6 +9,7 @@ from flashgrep.index import symbol_parser
 from flashgrep.index.languages import language_of
 from flashgrep.index.symbol_parser import SymbolParser
 from flashgrep.index.symbols import Shapes, definitions_in, word_pattern
+from tests.scarcity import no_more_files
 
 SOURCES = {
     "a.c": (
@@ -241,7 +242,22 @@ def test_a_process_that_dies_is_replaced() -> None:
         assert worker is not None
         worker._process.kill()
         worker._process.wait()
-        with pytest.raises(symbol_parser.NotParsed):
+        assert parser.definitions("a.py", text, "feed", [7], False)
+    finally:
+        parser.close()
+
+
+def test_a_file_at_which_every_process_dies_counts_as_not_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser = SymbolParser()
+    try:
+        text = SOURCES["a.py"].encode()
+        with monkeypatch.context() as patched:
+            patched.setattr(symbol_parser, "_MODULE", "flashgrep.limits")  # ends at once
+            with pytest.raises(symbol_parser.NotParsed):
+                parser.definitions("a.py", text, "feed", [7], False)
+        with no_more_files(), pytest.raises(symbol_parser.NotParsed):
             parser.definitions("a.py", text, "feed", [7], False)
         assert parser.definitions("a.py", text, "feed", [7], False)
     finally:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from flashgrep.index.inotify import IN_CREATE, IN_ISDIR, IN_Q_OVERFLOW, Inotify
+from flashgrep.index.inotify import IN_CREATE, IN_ISDIR, IN_Q_OVERFLOW, Event, Inotify
+from flashgrep.index.listing import Tree
 from flashgrep.index.tracker import Changes, Tracker, is_below, parents
 from flashgrep.workspace.scope import Scope
 
@@ -191,3 +194,35 @@ def test_parents_and_touch() -> None:
     assert changes.touch("x")
     assert changes.touch("d/e")
     assert not changes.touch("de")
+
+
+def test_an_event_of_a_directory_that_began_to_be_listed_meanwhile_is_kept(
+    tracker: Tracker, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "n" / "sub").mkdir(parents=True)
+    assert tracker.changes().subtrees == {"n"}
+    inotify = tracker._inotify
+    assert inotify is not None
+    drained = inotify.drain
+    is_listed, may_go_on = threading.Event(), threading.Event()
+
+    def stopped() -> bool:  # asked when n is listed and what is below is not
+        is_listed.set()
+        assert may_go_on.wait(20)
+        return False
+
+    with ThreadPoolExecutor() as threads:
+
+        def drain() -> list[Event]:
+            listings.append(threads.submit(tracker.list_tree, "n", (), (), stopped))
+            assert is_listed.wait(20)
+            (root / "n" / "meanwhile").write_text("x")
+            return drained()
+
+        listings: list[Future[Tree]] = []
+        monkeypatch.setattr(inotify, "drain", drain)
+        first = tracker.changes()
+        monkeypatch.setattr(inotify, "drain", drained)
+        may_go_on.set()
+        listed = listings[0].result()
+    assert "n/meanwhile" in first.entries | tracker.changes().entries | set(listed.files)

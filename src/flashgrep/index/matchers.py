@@ -64,9 +64,8 @@ class Matchers:
         """Start the processes; they are used once they have said that they are there."""
         with self._lock:
             self._has_started = True
-            while not self._closed and self._count > 0:
+            while not self._closed and self._count > 0 and self._begin():
                 self._count -= 1
-                self._begin()
 
     def close(self) -> None:
         """End those that are idle; one at work ends when it comes back."""
@@ -108,8 +107,11 @@ class Matchers:
                 hits = list(matched_here(counter, is_dense, shares[0], cancelled))
                 while asked:
                     worker, share = asked[0]
-                    hits += _received(worker, lambda: bool(cancelled))
+                    found = _received(worker, lambda: bool(cancelled))
                     asked.pop(0)
+                    if found is None:
+                        found = list(matched_here(counter, is_dense, share, cancelled))
+                    hits += found
             except WorkerDied:
                 hits = list(matched_here(counter, is_dense, work, cancelled))
             finally:
@@ -136,20 +138,23 @@ class Matchers:
         workers.remove(worker)
         worker.stop(kill=True)
         with self._lock:
-            if not self._closed:
-                self._begin()
+            if not self._closed and not self._begin():
+                self._count += 1
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
+        """Start a process; False where that cannot be, and another search tries again."""
         try:
             worker = Worker(_MODULE)
         except OSError as error:  # no more processes, no memory: this search does without
             log.warning("no process to match with: %s", error)
-            return
+            return False
         try:
             worker.send(("hello",))
-            self._starting.append(worker)
         except WorkerDied:
             worker.stop(kill=True)
+            return False
+        self._starting.append(worker)
+        return True
 
     def _welcome(self) -> None:
         """Take in the processes that have started meanwhile."""
@@ -190,11 +195,14 @@ def matched_here(
         yield matched(counter, each, is_dense)
 
 
-def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits]:
+def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits] | None:
+    """What a process found; None where it cannot open what it should look through."""
     answer = worker.receive_unless(stopped)
     if answer is None:
         raise Cancelled("The search was cancelled")
     kind, *rest = answer
+    if kind == "gone":
+        return None
     if kind == "damaged":
         raise Damaged(*rest)
     if kind == "failed":

@@ -51,6 +51,8 @@ class _Jobs:
         except Damaged as error:
             self._segments.pop(error.path, None)
             return "damaged", error.path, error.what
+        except OSError:
+            return ("gone",)  # the writer has put another in its place; who asks has it mapped
         return "matched", [(files.tobytes(), counts.tobytes()) for files, counts in hits]
 
     def _work(self, share: Packed) -> Work:

@@ -8,8 +8,10 @@ read from disk when a question comes.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -41,6 +43,9 @@ class RankKeeper:
     def __init__(self, directory: str, done: Callable[[], None]) -> None:
         self._tree = RankedTree(directory)
         self._done = done
+        self._followed: Mapping[str, str] = {}
+        self._writes = False
+        self._looked = -math.inf
         self._wanted: Mapping[str, str] | None = None
         self._changed = threading.Condition()
         self._stopping = False
@@ -55,9 +60,13 @@ class RankKeeper:
     def follow(self, segments: tuple[Segment, ...], writes: bool) -> None:
         """Rank these segments: write what is missing, or take what another process writes."""
         wanted = {key_of(segment): segment.path for segment in segments}
+        self._followed, self._writes = wanted, writes
         if not writes:
             self._tree.open(wanted)
             return
+        self._rank(wanted)
+
+    def _rank(self, wanted: Mapping[str, str]) -> None:
         with self._changed:
             self._wanted = wanted
             if self._thread is None:
@@ -109,11 +118,10 @@ class RankKeeper:
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         if not self.is_ready:
-            with self._changed:
-                self._is_asked = True
-                self._changed.notify()
+            self._hurry()
             return None
-        changed = list(self._unranked(view, tracker, keeps))
+        ranked = self._tree.keys
+        changed = list(self._unranked(view, tracker, keeps, ranked))
         if len(changed) > limits.UNRANKED_FILES:
             return None
         places = {
@@ -127,10 +135,30 @@ class RankKeeper:
             name = places[key][0].name(file)
             return name if keeps(name) else None
 
-        return self._tree.search(text, name_of, changed)
+        found = self._tree.search(text, name_of, changed, ranked)
+        if found is None and self._writes and not self.is_ready:  # damaged
+            self._rank(self._followed)
+            self._done()
+        return found
+
+    def _hurry(self) -> None:
+        """A question came before there is anything to answer it from."""
+        with self._changed:
+            self._is_asked = True
+            self._changed.notify()
+            now = time.monotonic()
+            is_time = now - self._looked > limits.RANK_LOOK_SECONDS
+            self._looked = now if is_time else self._looked
+        is_reader = bool(self._followed) and not self._writes
+        if is_reader and is_time and self._tree.open(self._followed):
+            self._done()  # whoever writes has come to an end meanwhile
 
     def _unranked(
-        self, view: View, tracker: Tracker, keeps: Callable[[str], bool]
+        self,
+        view: View,
+        tracker: Tracker,
+        keeps: Callable[[str], bool],
+        ranked: frozenset[str],
     ) -> Iterator[Changed]:
         """Files that changed, and files of segments that are not ranked yet."""
         changes = Changes(set(view.entries), set(view.subtrees))
@@ -141,7 +169,6 @@ class RankKeeper:
                 if keeps(name):
                     read = partial(_text, tracker.scope, tracker.real(name))
                     yield Changed(name, identity, read)
-        ranked = self._tree.keys
         for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
             if key_of(segment) not in ranked:
                 for file in alive.nonzero()[0].tolist():

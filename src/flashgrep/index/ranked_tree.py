@@ -18,7 +18,7 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.index.overlay_ranking import Changed, OverlayRanking
 from flashgrep.index.question import RankedQuestion
-from flashgrep.index.ranked import DamagedRanking, read_manifest, verify
+from flashgrep.index.ranked import VIEW_PREFIX, DamagedRanking, read_manifest, verify
 from flashgrep.index.ranking import NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
 from flashgrep.search.pool import Worker, WorkerDied
@@ -41,6 +41,8 @@ class RankedTree:
         self._root = root
         self._ranking: Ranking | None = None
         self._overlay = OverlayRanking()
+        self._is_tidy = False
+        """What an earlier process left half made is gone; what is there now is being opened."""
         self._lock = threading.Lock()
 
     # ── keeping in step ─────────────────────────────────────────────────────────────────────────
@@ -79,10 +81,18 @@ class RankedTree:
 
     def close(self) -> None:
         """Let the files go; searches answer None from now on."""
+        if (ranking := self._ranking) is not None:
+            self._close(ranking)
+
+    def _close(self, ranking: Ranking) -> bool:
+        """Let one go, if it still is the one that is searched."""
         with self._lock:
-            ranking, self._ranking = self._ranking, None
-        if ranking is not None:
+            is_current = self._ranking is ranking
+            if is_current:
+                self._ranking = None
+        if is_current:
             ranking.close()
+        return is_current
 
     @property
     def is_ready(self) -> bool:
@@ -122,31 +132,43 @@ class RankedTree:
 
     def _drop_all_but(self, keys: Iterable[str]) -> None:
         for name in set(os.listdir(self._root)) - set(keys):
-            shutil.rmtree(os.path.join(self._root, name), ignore_errors=True)
+            if not (name.startswith(VIEW_PREFIX) and self._is_tidy):
+                shutil.rmtree(os.path.join(self._root, name), ignore_errors=True)
+        self._is_tidy = True
 
     # ── searching ───────────────────────────────────────────────────────────────────────────────
 
     def search(
-        self, text: str, name_of: NameOf, changed: Iterable[Changed] = ()
+        self,
+        text: str,
+        name_of: NameOf,
+        changed: Iterable[Changed] = (),
+        keys: frozenset[str] | None = None,
     ) -> list[RankedFile] | None:
-        """The files that answer, best first; None where nothing can be said: scan then."""
-        question = RankedQuestion(text)
-        with self._lock:
-            ranking = self._ranking
-        if ranking is None:
+        """The files that answer, best first; None where nothing can be said: scan then.
+
+        `keys` are the segments that whoever asks takes for ranked; others may be by now.
+        """
+        ranking = self._ranking
+        if ranking is None or (keys is not None and keys != ranking.keys):
             return None
         try:
-            found = ranking.search(question, name_of, limits.QUERY_FILES)
-            dirty = list(changed)
-            if not dirty:
-                return found
-            newer = self._overlay.search(
-                question, dirty, ranking.documents, ranking.text_bytes, ranking.count
-            )
+            return self._answer(ranking, RankedQuestion(text), name_of, list(changed))
         except DamagedRanking as error:
-            log.warning("the ranked index is damaged and will be written again: %s", error)
-            self.close()
+            if self._close(ranking):
+                log.warning("the ranked index is damaged and is written again: %s", error)
+            # Else another has taken its place, and its files are gone.
             return None
+
+    def _answer(
+        self, ranking: Ranking, question: RankedQuestion, name_of: NameOf, dirty: list[Changed]
+    ) -> list[RankedFile]:
+        found = ranking.search(question, name_of, limits.QUERY_FILES)
+        if not dirty:
+            return found
+        newer = self._overlay.search(
+            question, dirty, ranking.documents, ranking.text_bytes, ranking.count
+        )
         paths = {file.path for file in dirty}
         kept = [file for file in found if file.path not in paths]
         ordered = sorted((*kept, *newer), key=lambda file: (-file.score, file.path))

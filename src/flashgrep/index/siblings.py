@@ -29,6 +29,8 @@ def changed(tracker: Tracker, view: View, root: str) -> Changes:
             if status is None or identity(status) != known:
                 changes.entries.add(name)
     for subtree in view.subtrees:
+        if is_below(root, subtree):
+            continue  # all that is asked for is looked at on disk
         changes.entries.update(_known_names_of_files_below(tracker, view, subtree))
     return changes
 

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
@@ -40,19 +40,30 @@ class SymbolParser:
         self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: Flag
     ) -> list[Defined]:
         """The definitions of a name in a file's text; `NotParsed` where that cannot be said."""
+        job = (path, text, name, list(lines))
         with self._lock:
-            seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
-            worker = self._worker = self._worker or Worker(_MODULE)
+            was_idle = self._worker is not None
             try:
-                worker.send((path, text, name, list(lines)))
-                answer = _answer(worker, cancelled, time.monotonic() + seconds)
-            except (WorkerDied, NotParsed, Cancelled) as error:
-                self._worker = None
-                worker.stop(kill=True)
-                if isinstance(error, Cancelled):
-                    raise
+                try:
+                    return self._parsed(job, cancelled)
+                except WorkerDied:
+                    if not was_idle:
+                        raise
+                    return self._parsed(job, cancelled)  # it was dead before it was asked
+            except (WorkerDied, NotParsed, OSError) as error:
                 log.warning("%s could not be parsed", path)
                 raise NotParsed from error
+
+    def _parsed(self, job: tuple[Any, ...], cancelled: Flag) -> list[Defined]:
+        seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
+        worker = self._worker = self._worker or Worker(_MODULE)
+        try:
+            worker.send(job)
+            answer = _answer(worker, cancelled, time.monotonic() + seconds)
+        except (WorkerDied, NotParsed, Cancelled):
+            self._worker = None
+            worker.stop(kill=True)
+            raise
         return [Defined(*found) for found in answer]
 
     def close(self) -> None:

@@ -86,6 +86,7 @@ class Tracker:
         self._loose: set[int] = set()
         """Watches of directories that moved: where they are is known once they are listed again."""
         self._listing = False
+        self._listings = 0
         self._listers: list[Worker] | None = None
         self._unclaimed: list[Event] = []
 
@@ -154,6 +155,7 @@ class Tracker:
         self, shown: str, above: Rules, ruled: Ruled, stopped: Callable[[], bool]
     ) -> Tree:
         """Watch and list a directory and everything below it."""
+        self._listings += 1
         self._listing = True
         try:
             lister = Lister(self.scope, self.root, self._inotify, above)
@@ -207,13 +209,14 @@ class Tracker:
         changes = Changes()
         if self._inotify is None:
             return changes
-        listing = self._listing  # asked first: what is unclaimed now may be claimed a moment later
+        # Asked first: what is unclaimed now may be claimed a moment later.
+        listing, listings = self._listing, self._listings
         events = self._inotify.drain()
         if self._unclaimed and not listing:
             events = self._unclaimed + events
             self._unclaimed = []
         for event in events:
-            if not self._note(event, changes) and listing:
+            if not self._note(event, changes) and (listing or self._listings != listings):
                 self._unclaimed.append(event)  # of a directory that is just being listed
         return changes
 
