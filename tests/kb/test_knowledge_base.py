@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pycrdt import Doc, Text
 
-from flashgrep.errors import Conflict, NotFound, Unavailable
+from flashgrep.errors import Conflict, IOFailure, NotFound, Unavailable
+from flashgrep.kb import knowledge_base
 from flashgrep.kb.changes import Published
 from flashgrep.kb.home import Home, Owned
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -20,8 +24,11 @@ from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment
 from flashgrep.kb.notetexts import Shown
 from flashgrep.kb.panics import Panicked
+from flashgrep.kb.pendinglist import PendingList
+from flashgrep.kb.proposing import propose
 from flashgrep.kb.shelf import Quarantined
 from flashgrep.kb.splices import Splice
+from flashgrep.kb.suggesting import Edit
 
 
 @pytest.fixture
@@ -34,6 +41,45 @@ def notes(path: Path) -> Iterator[KnowledgeBase]:
     opened = KnowledgeBase(path)
     yield opened
     opened.close()
+
+
+OPENING = [
+    (asyncio, "new_event_loop", OSError(errno.EMFILE, "Too many open files")),
+    (knowledge_base, "Catalogue", sqlite3.OperationalError("disk I/O error")),
+    (knowledge_base, "Library", MemoryError()),
+    (threading.Thread, "start", RuntimeError("can't start new thread")),
+    (knowledge_base, "Linking", MemoryError()),
+]
+
+
+@pytest.mark.parametrize(("where", "what", "error"), OPENING, ids=[row[1] for row in OPENING])
+def test_an_opening_that_failed_leaves_the_notes_to_be_opened(
+    path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, what: str, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(where, what, fails)
+        with pytest.raises(type(error)):
+            KnowledgeBase(path)
+    KnowledgeBase(path).close()
+
+
+def test_suggestions_of_a_note_that_could_not_be_read_are_listed_once_it_can(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(notes, "N.md", "alpha beta\n")
+    propose(notes, "N.md", Edit("beta", "gamma"), "agent")
+    listed = PendingList(notes)
+
+    def fails(*_: object) -> None:
+        raise IOFailure("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Library, "records", fails)
+        assert listed.all() == []
+    assert [one.new for one in listed.all()] == ["gamma"]
 
 
 def create(notes: KnowledgeBase, path: str, text: str) -> str:

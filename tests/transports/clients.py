@@ -45,6 +45,13 @@ _UNIX = re.compile(r"^ +unix +(.+)$")
 _TOKEN = re.compile(r"^ +token +(\S+) \(")
 
 
+def with_limits(**changed: float) -> tuple[str, ...]:
+    """The program with other limits, for what takes too long to wait for."""
+    setting = "; ".join(f"limits.{name} = {value!r}" for name, value in changed.items())
+    code = f"import sys; from flashgrep import cli, limits; {setting}; sys.exit(cli.main())"
+    return (sys.executable, "-P", "-c", code)
+
+
 @dataclass
 class Server:
     """A running `serve`."""

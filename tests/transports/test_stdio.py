@@ -143,6 +143,20 @@ def test_a_client_that_closes_both_ends_stops_its_calls(tmp_path: Path) -> None:
     assert witness.read_text(encoding="utf-8") != "SURRENDERED"
 
 
+def test_a_client_that_closes_what_it_reads_ends_the_process_without_a_word(tmp_path: Path) -> None:
+    with running(tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(wire(*START))
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(wire(tool_call("echo", 2, text="x")))
+        process.stdin.flush()
+        assert process.wait(PATIENCE_SECONDS) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_in_order(tmp_path: Path, number: int) -> None:
     with running(tmp_path) as process:

@@ -8,7 +8,6 @@ with served(tmp_path, {"One.md": "text"}) as server:
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,13 +29,6 @@ from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, Server, servin
 from tests.web.live import Live
 
 TOKEN = "the-servers-own"
-
-
-def with_limits(**changed: float) -> tuple[str, ...]:
-    """The program with other limits, for what takes too long to wait for."""
-    setting = "; ".join(f"limits.{name} = {value!r}" for name, value in changed.items())
-    code = f"import sys; from flashgrep import cli, limits; {setting}; sys.exit(cli.main())"
-    return (sys.executable, "-P", "-c", code)
 
 
 @dataclass

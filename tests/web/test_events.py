@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,8 +16,9 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
+from tests.transports.clients import with_limits
 from tests.web.live import Live
-from tests.web.served import TOKEN, Served, served, with_limits
+from tests.web.served import TOKEN, Served, served
 
 Note = Callable[..., str]
 
@@ -179,5 +181,14 @@ def test_pages_that_hang_up_at_once_leave_their_places(server: Served, note: Not
                 f"GET /kb/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                 f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
             )
+    deadline = time.monotonic() + 20
+    while not _is_let_in(server):  # that they are gone is seen in a moment
+        assert time.monotonic() < deadline, "their places are taken for good"
     with events(server) as stream:
         stream.until("note", note=note(), was="created")
+
+
+def _is_let_in(server: Served) -> bool:
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with server.client.stream("GET", "/kb/events", headers=headers) as answer:
+        return answer.status_code == 200

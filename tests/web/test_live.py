@@ -20,9 +20,9 @@ from flashgrep import limits
 from flashgrep.kb.roles import Role
 from flashgrep.web import frames
 from flashgrep.web.frames import GONE, Present
-from tests.transports.clients import join
+from tests.transports.clients import join, with_limits
 from tests.web.live import Live
-from tests.web.served import TOKEN, Served, served, with_limits
+from tests.web.served import TOKEN, Served, served
 
 Note = Callable[..., str]
 

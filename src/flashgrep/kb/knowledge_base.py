@@ -13,6 +13,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -44,26 +45,27 @@ class KnowledgeBase:
         check_offsets()
         self.home = Home(path)
         self.home.own()
-        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="flashgrep-notes", daemon=True)
         self._closing = threading.Lock()
         self._is_closed = False
-        try:
+        with ExitStack() as undoing:  # or nobody could open these notes until the process ends
+            undoing.callback(self.home.disown)
+            self._loop = asyncio.new_event_loop()
+            undoing.callback(self._loop.close)
             self._database = Database(self.home.database)
+            undoing.callback(self._database.close)
             journal, catalogue = SqliteJournal(self._database), Catalogue(self._database)
-        except BaseException:
-            self._loop.close()
-            self.home.disown()
-            raise
-        self._library = Library(journal, catalogue, later=self._later)
-        self.decisions = Decisions(self._database)
-        """For jobs on the thread of the notes."""
-        self.review = Review(self)
-        self.texts = NoteTexts(self)
-        self._library.watch(self._forget_deleted)
-        self.listing = NoteList(self)
-        self._thread.start()
-        self.links = Linking(self)
+            self._library = Library(journal, catalogue, later=self._later)
+            self.decisions = Decisions(self._database)
+            """For jobs on the thread of the notes."""
+            self.review = Review(self)
+            self.texts = NoteTexts(self)
+            self._library.watch(self._forget_deleted)
+            self.listing = NoteList(self)
+            self._thread.start()
+            undoing.callback(self._end_thread)
+            self.links = Linking(self)
+            undoing.pop_all()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -135,6 +137,10 @@ class KnowledgeBase:
         except OSError as error:
             raise from_os_error(error, str(target)) from None
 
+    def _end_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
     def close(self) -> None:
         """Do what was handed in, then let go; another process may own the notes."""
         self.links.close()
@@ -142,8 +148,7 @@ class KnowledgeBase:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._end_thread()
         self._loop.close()
         self._database.close()
         self.home.disown()

@@ -76,9 +76,14 @@ class PendingList:
         looks = _looks(library)
         for note in notes:
             self._found.pop(note, None)
+            self._looks.pop(note, None)
             if look := looks.get(note):
+                try:
+                    found = tuple(_suggestions(library, note, look.path))
+                except FlashgrepError:
+                    continue  # quarantined, or unreadable for now: looked at again the next time
                 self._looks[note] = look
-                if found := tuple(_suggestions(library, note, look.path)):
+                if found:
                     self._found[note] = found
 
 
@@ -91,14 +96,10 @@ def _looks(library: Library) -> dict[str, _Look]:
 
 
 def _suggestions(library: Library, note: str, path: str) -> Iterator[Found]:
-    """Those of one note; none of a quarantined one, which can be read no more."""
-    try:
-        data = library.read(note).data
-        if not any(closer in data for closer in _CLOSERS):
-            return
-        besides = library.records(note)
-    except FlashgrepError:
+    data = library.read(note).data
+    if not any(closer in data for closer in _CLOSERS):
         return
+    besides = library.records(note)
     read = pending(data.decode(), records.recorded(besides))
     for record in read.records:
         if read.extent(record):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -29,6 +29,7 @@ from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.failures import broken, not_routed
 from flashgrep.transports.guard import HEALTH, MCP, Guard, Names
 from flashgrep.transports.protocol import Context, build_server, client_name
+from flashgrep.transports.sessions import Sessions
 
 if TYPE_CHECKING:
     from flashgrep.kb.tokens import Tokens
@@ -77,7 +78,7 @@ def build_app(
     """The ASGI application: the guard, and the routes behind it."""
     entrance = Entrance(token, mounted.tokens if mounted else None)
     server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
-    manager = StreamableHTTPSessionManager(server, max_sessions=limits.REMEMBERED_CALLERS)
+    manager = Sessions(server, limits.REMEMBERED_CALLERS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -48,22 +48,29 @@ class OwnerSocket:
         more: Mapping[str, DirectMethod] | None = None,
     ) -> None:
         """Bind and serve; `Unavailable` where the socket cannot be made."""
+        direct = {**administrative(administration), **(more or {})}
+        manners = replace(unix_manners(direct), message_bytes=limits.OWNER_MESSAGE_BYTES)
+        server = build_server(toolbox)
         try:
             self._bound = bind_at(path)
         except OSError as error:
             raise Unavailable(f"{path}: {error.strerror or error}") from None
-        direct = {**administrative(administration), **(more or {})}
-        manners = replace(unix_manners(direct), message_bytes=limits.OWNER_MESSAGE_BYTES)
-        self._listener = LineListener(
-            self._bound.listener, build_server(toolbox), self._gate, manners
-        )
+        self._listener = LineListener(self._bound.listener, server, self._gate, manners)
         self._numbers = itertools.count(1)
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop
         self._scope: anyio.CancelScope
         self._thread = threading.Thread(target=self._run, name="flashgrep-kb-socket", daemon=True)
-        self._thread.start()
+        self._failure: Exception | None = None
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._bound.close()
+            raise Unavailable(f"{path}: {error}") from None
         self._started.wait()
+        if self._failure is not None:
+            self._bound.close()
+            raise Unavailable(f"{path}: {self._failure}") from self._failure
 
     def close(self) -> None:
         """Hang up on everybody, and take the socket away."""
@@ -72,7 +79,14 @@ class OwnerSocket:
         self._bound.close()
 
     def _run(self) -> None:
-        anyio.run(self._serve)
+        try:
+            anyio.run(self._serve)
+        except Exception as error:
+            # Whoever made this waits until it is known to serve, or why it does not.
+            log.exception("the socket of the notes has failed")
+            self._failure = error
+        finally:
+            self._started.set()
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()

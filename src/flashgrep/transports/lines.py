@@ -274,7 +274,10 @@ class LineSession:
                 answer = envelope.result(number, await call())
             except FlashgrepError as failure:
                 answer = envelope.failed(number, failure)
-        await self._ledger.settle(number, answer)
+        try:
+            await self._ledger.settle(number, answer)
+        except OSError as reason:
+            self._hang_up(reason)
 
     # ── answering ───────────────────────────────────────────────────────────────────────────────
     async def _send(self, value: Any) -> None:
@@ -300,8 +303,11 @@ class LineSession:
             async for item in answers:
                 await self._forward_one(item.message)
         except OSError as reason:
-            log.debug("the peer is gone: %r", reason)
-            self._tasks.cancel_scope.cancel()
+            self._hang_up(reason)
+
+    def _hang_up(self, reason: OSError) -> None:
+        log.debug("the peer is gone: %r", reason)
+        self._tasks.cancel_scope.cancel()
 
     async def _forward_one(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):

@@ -18,7 +18,7 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from flashgrep.errors import SettingsError
@@ -159,8 +159,9 @@ def _make_private(directory: int) -> None:
 
 def _bind(directory: int, path: Path) -> UnixSocket:
     """Bind `path`, whose directory is open as `directory`; takes that descriptor over."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with ExitStack() as undoing:
+        undoing.callback(os.close, directory)
+        listener = undoing.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         fcntl.flock(directory, fcntl.LOCK_EX)
         try:
             _refuse_living(directory, path)
@@ -168,10 +169,7 @@ def _bind(directory: int, path: Path) -> UnixSocket:
             bound = UnixSocket(directory, path, listener)
         finally:
             fcntl.flock(directory, fcntl.LOCK_UN)
-    except BaseException:
-        listener.close()
-        os.close(directory)
-        raise
+        undoing.pop_all()
     listener.setblocking(False)
     return bound
 
