@@ -63,14 +63,21 @@ def _large(call: Call, arguments: Arguments) -> Answer:
     return Answer("x" * int(arguments.get("text")))
 
 
+def _put(path: Path, word: str) -> None:
+    """At once: the process may end, and the test look, in the middle of a write."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_text(word, encoding="utf-8")
+    draft.replace(path)
+
+
 def _wait(call: Call, arguments: Arguments) -> Answer:
     """Write STARTED to the file named by `text`, then its end: CANCELLED or SURRENDERED."""
     path = Path(arguments.get("text"))
-    path.write_text("STARTED", encoding="utf-8")
+    _put(path, "STARTED")
     deadline = time.monotonic() + 20
     while not call.cancelled and time.monotonic() < deadline:
         time.sleep(0.005)
-    path.write_text("CANCELLED" if call.cancelled else "SURRENDERED", encoding="utf-8")
+    _put(path, "CANCELLED" if call.cancelled else "SURRENDERED")
     return Answer("waited")
 
 
