@@ -63,7 +63,7 @@ def _large(call: Call, arguments: Arguments) -> Answer:
     return Answer("x" * int(arguments.get("text")))
 
 
-def _put(path: Path, word: str) -> None:
+def _witness(path: Path, word: str) -> None:
     """At once: the process may end, and the test look, in the middle of a write."""
     draft = path.with_name(f"{path.name}.new")
     draft.write_text(word, encoding="utf-8")
@@ -73,11 +73,11 @@ def _put(path: Path, word: str) -> None:
 def _wait(call: Call, arguments: Arguments) -> Answer:
     """Write STARTED to the file named by `text`, then its end: CANCELLED or SURRENDERED."""
     path = Path(arguments.get("text"))
-    _put(path, "STARTED")
+    _witness(path, "STARTED")
     deadline = time.monotonic() + 20
     while not call.cancelled and time.monotonic() < deadline:
         time.sleep(0.005)
-    _put(path, "CANCELLED" if call.cancelled else "SURRENDERED")
+    _witness(path, "CANCELLED" if call.cancelled else "SURRENDERED")
     return Answer("waited")
 
 
