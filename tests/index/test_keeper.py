@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -259,6 +259,7 @@ PASSING = [
     ("no further thread", Builders, "build", RuntimeError("can't start new thread")),
     ("no memory", Folder, "fold", MemoryError()),
     ("a defect of ours", Folder, "_found", IndexError("a defect")),
+    ("one without a word", Folder, "_found", AssertionError()),
 ]
 
 
@@ -277,6 +278,8 @@ def test_an_index_that_failed_for_a_moment_goes_on(
     with twins(tmp_path) as pair:
         settled(pair)
         failures = _failing_once(monkeypatch, where, what, error)
+        reasons: list[str] = []
+        monkeypatch.setattr(pair.keeper, "_lose", _noted(pair.keeper._lose, reasons))
         for turn in range(3):  # added, changed, and joined with what was there
             (work / f"new{turn}").write_text("needle new\n")
             (work / "f03").write_text(f"needle changed {turn}\n")
@@ -286,6 +289,15 @@ def test_an_index_that_failed_for_a_moment_goes_on(
         assert "f03" in pair.agree("grep", pattern="changed 2")
         status = pair.indexed.services.index.status()
         assert (status.state, status.grep_ready, status.reason) == ("ready", True, "")
+        assert all(reasons)  # an empty one would lose nothing
+
+
+def _noted(done: Callable[[str], None], reasons: list[str]) -> Callable[[str], None]:
+    def noted(reason: str) -> None:
+        reasons.append(reason)
+        done(reason)
+
+    return noted
 
 
 def _failing_once(

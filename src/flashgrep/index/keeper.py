@@ -8,6 +8,9 @@ until something changes.
 Where changes cannot be watched (no more watches, a system without inotify) every query looks at
 the whole tree first; where even that has lost its sense, or the index is not there yet, `scan`
 gives None, and the search goes over the disk as if there were no index.
+
+Over 400 lines, because those who ask and the thread that folds share one state under one lock, and
+whoever changes one side has to see the other.
 """
 
 from __future__ import annotations
@@ -362,7 +365,7 @@ class Keeper:
         except Exception as error:
             # A defect of ours, most likely with one state: from the beginning it may go well.
             log.exception("the index could not take in what changed")
-            self._lose(str(error))
+            self._lose(repr(error))  # never empty, which would say that nothing is lost
             self._try_later("the index has failed and is put together again; the log says why")
         self._pace.attempted()
 
