@@ -107,10 +107,11 @@ def test_error_messages_match_claude_code_s_edit_error_patterns(notes: Agent) ->
         return notes.refused("edit", code, file_path=path, old_string=old, new_string=new)
 
     missing = told("string_not_found", "absent", "x")
-    assert "old_string not found" in missing
+    assert "old_string not found in Errors/N.md. Make sure it matches exactly." in missing
     assert "String to replace not found in file." in missing
     twice = told("not_unique", "same", "x")
     assert "old_string is not unique in Errors/N.md (2 occurrences found)" in twice
+    assert "Include more surrounding context to make it unique." in twice
     assert "Found 2 matches of the string to replace, but replace_all is false" in twice
     assert "No changes to make" in told("invalid_params", "same", "same")
     assert told("invalid_params", "", "x") == "old_string must not be empty"

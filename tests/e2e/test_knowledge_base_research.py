@@ -210,7 +210,7 @@ def test_applying_edit_to_criticmarkup_wrapped_text(notes: Agent) -> None:
     path = "Wrapped/N.md"
     edited(notes, path, "old text and", "new text and")
     told = edited(notes, path, "old text again", "newer")
-    assert "replaced 1 occurrence" in told
+    assert "replaced 14 characters" in told
     assert raw(notes, path) == (
         "{--old text and--}{++new text and++} {--old text again--}{++newer++}"
     )
@@ -397,8 +397,8 @@ def test_decision_criticmarkup_format_is_old_new(notes: Agent) -> None:
 def test_decision_edit_success_message_is_simple_not_detailed(notes: Agent) -> None:
     told = edited(notes, "Success/N.md", "two", "2")
     assert told == (
-        "The file Success/N.md has been updated: replaced 1 occurrence at line 2. "
-        "The change is wrapped in CriticMarkup for human review."
+        "Edited Success/N.md: replaced 3 characters. "
+        "The change is wrapped in CriticMarkup for human review. Line 2."
     )
 
 
@@ -426,7 +426,7 @@ def test_concurrent_edit_safety(notes: Agent) -> None:
     notes.text("read", file_path=path)
     asked = {"file_path": path, "old_string": "beta", "new_string": "B"}
     told = all_at_once(notes, [("edit", asked)] * 8)
-    assert sum("replaced 1 occurrence" in one for one in told) == 1
+    assert sum("Edited Safety/N.md: replaced 4 characters." in one for one in told) == 1
     assert raw(notes, path) == "alpha {--beta--}{++B++} gamma"
 
 

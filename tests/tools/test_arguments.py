@@ -366,7 +366,7 @@ def test_every_field_of_an_object_is_read_as_strictly(
 def test_a_field_that_is_needed_is_named(shop: Workshop) -> None:
     answer = shop.call("batch_write_code", operations=[{"file_path": "f.txt"}])
     assert answer.code == "invalid_params"
-    assert told(answer) == "operations[0] needs the field start_line"
+    assert told(answer) == "Missing required field: operations[0].start_line"
     answer = shop.call("batch_write_code", operations=[{"path": "f.txt", "file_path": "g.txt"}])
     assert "operations[0].path and operations[0].file_path are two names" in told(answer)
 

@@ -97,7 +97,7 @@ def test_a_written_backslash_before_a_c_is_no_single_byte_escape(
 
 @pytest.mark.parametrize("pattern", [r"(?=x)", r"(?<!x)y", r"(x)\1", "x{1001}", "*x", "x**y("])
 def test_what_re2_does_not_know_is_refused_with_its_words(shop: Workshop, pattern: str) -> None:
-    assert "Invalid pattern: " in shop.refused("grep", "invalid_pattern", pattern=pattern)
+    assert "Invalid regex pattern: " in shop.refused("grep", "invalid_pattern", pattern=pattern)
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────

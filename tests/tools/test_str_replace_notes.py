@@ -25,8 +25,8 @@ def test_it_leaves_a_suggestion_of_a_note_that_need_not_be_read(desk: NotesDesk)
     """Own promise: `auto` asks for a read before `edit` and `write`, not before this."""
     told = desk.text("str_replace", path=A, old_str="world", new_str="earth")
     assert told == (
-        "The file kb://Folder/A.md has been updated: replaced 1 occurrence at line 1. "
-        "The change is wrapped in CriticMarkup for human review."
+        "Edited kb://Folder/A.md: replaced 5 characters. "
+        "The change is wrapped in CriticMarkup for human review. Line 1."
     )
     assert desk.raw("Folder/A.md").startswith("hello {--world--}{++earth++}\nand again\n")
 
@@ -67,7 +67,7 @@ def test_the_setting_makes_a_read_necessary(tmp_path: Path) -> None:
 REFUSED: list[tuple[str, str, str, str]] = [
     ("", "x", "invalid_params", "old_str must not be empty"),
     ("world", "world", "invalid_params", "No changes to make: old_str and new_str are exactly"),
-    ("mars", "x", "string_not_found", "old_str not found in kb://Folder/A.md. String to replace"),
+    ("mars", "x", "string_not_found", "old_str not found in kb://Folder/A.md. Make sure it"),
     ("and again", "x", "not_unique", "old_str is not unique in kb://Folder/A.md (2 occurrences"),
     ("world", "a\0", "invalid_params", "new_str: a note cannot hold U+0000"),
     ("world", "x++}", "invalid_params", "new_str contains ++}"),

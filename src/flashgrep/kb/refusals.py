@@ -74,9 +74,10 @@ def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: 
     lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
     return NotUnique(
-        f"{words.old} is not unique in {shown} ({count} occurrences found). "
-        f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
-        "replace, but replace_all is false; it must be unique, or set replace_all."
+        f"{words.old} is not unique in {shown} ({count} occurrences found). Include more "
+        f"surrounding context to make it unique. Lines: {', '.join(map(str, lines))}{more}. Found "
+        f"{count} matches of the string to replace, but replace_all is false; set it to suggest "
+        "the change at all of them."
     )
 
 
@@ -91,8 +92,8 @@ def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepErr
     quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
     hint = _deleted(note, old) or near(note.reading.accepted.text, old)
     return StringNotFound(
-        f"{words.old} not found in {shown}. String to replace not found in file.\n"
-        f"String: {quoted}\n{hint}".rstrip()
+        f"{words.old} not found in {shown}. Make sure it matches exactly. String to replace not "
+        f"found in file.\nString: {quoted}\n{hint}".rstrip()
     )
 
 

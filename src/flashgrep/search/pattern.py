@@ -51,7 +51,7 @@ def compiled(pattern: str, *, never_newline: bool = False) -> Any:
     regex = _re2.RE2(pattern.encode("utf-8"), options)
     if not regex.ok():
         reason = regex.error().decode("utf-8", "replace")
-        raise InvalidPattern(f"Invalid pattern: {reason}. The syntax is RE2 (as in Go)")
+        raise InvalidPattern(f"Invalid regex pattern: {reason}. The syntax is RE2 (as in Go)")
     return regex
 
 
@@ -64,7 +64,9 @@ def check(spec: PatternSpec) -> None:
             f"pattern has {len(spec.source):,} characters; at most {limits.PATTERN_CHARS:,}"
         )
     if uses_single_byte(spec.source):
-        raise InvalidPattern("Invalid pattern: \\C (any byte) is not supported; use . instead")
+        raise InvalidPattern(
+            "Invalid regex pattern: \\C (any byte) is not supported; use . instead"
+        )
     compiled(spec.flagged)
 
 

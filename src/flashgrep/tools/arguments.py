@@ -43,8 +43,9 @@ def read_arguments(spec: ToolSpec, arguments: Mapping[str, Any] | None) -> Argum
     given = {} if arguments is None else arguments
     if not isinstance(given, Mapping):
         raise InvalidParams(f"arguments of {spec.name} must be an object, not {_kind(given)}")
-    found = _found(_Owner(spec.name), spec.parameters, given)
-    return Arguments(_with_defaults(_Owner(spec.name), spec.parameters, found), frozenset(found))
+    owner = _Owner(spec.name, compat=spec.compat)
+    found = _found(owner, spec.parameters, given)
+    return Arguments(_with_defaults(owner, spec.parameters, found), frozenset(found))
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class _Owner:
 
     name: str
     word: str = "parameter"
+    compat: bool = False
+    """Whether a missing parameter is named as Claude Code names it."""
 
     def path(self, name: str) -> str:
         """How a refusal names one of them."""
@@ -91,11 +94,17 @@ def _with_defaults(
         if parameter.name in found:
             values[parameter.name] = found[parameter.name][1]
         elif parameter.required:
-            names = " or ".join(parameter.names)
-            raise InvalidParams(f"{owner.name} needs the {owner.word} {names}")
+            raise InvalidParams(_missing(owner, parameter))
         else:
             values[parameter.name] = parameter.default
     return values
+
+
+def _missing(owner: _Owner, parameter: Parameter) -> str:
+    name = owner.path(parameter.shown(owner.compat))
+    others = [owner.path(other) for other in parameter.names if owner.path(other) != name]
+    also = f" ({' and '.join(others)} {'is' if len(others) == 1 else 'are'} accepted too)"
+    return f"Missing required {owner.word}: {name}{also if others else ''}"
 
 
 def _unknown(owner: _Owner, name: str, known: Mapping[str, Parameter]) -> str:

@@ -40,7 +40,14 @@ SPEC = ToolSpec(
         "match change: encoding, line ends and mode stay."
     ),
     parameters=(
-        Parameter("path", "string", "File to edit", compat="file_path", required=True),
+        Parameter(
+            "path",
+            "string",
+            "File to edit",
+            compat="file_path",
+            required=True,
+            notes_help="Path of the note, such as Folder/Note.md",
+        ),
         Parameter("old_string", "string", "Text to replace", aliases=("old_str",), required=True),
         Parameter("new_string", "string", "Text to put there", aliases=("new_str",), required=True),
         Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
@@ -55,6 +62,7 @@ SPEC = ToolSpec(
         "unless replace_all is true. An empty new_string deletes it. The change becomes a "
         "suggestion that people accept or reject, and read shows it as made."
     ),
+    notes_title="Suggest an edit of a note",
     handler=edit,
     normal=False,
     read_only=False,

@@ -88,7 +88,7 @@ def wanted_of(arguments: Arguments, root: str) -> Wanted:
     extensions = _extensions(get("extensions"), case_sensitive)
     pattern = _pattern(get("pattern"), root.rstrip("/"), case_sensitive)
     if pattern is None and not extensions:
-        raise InvalidParams("glob needs pattern (or extensions)")
+        raise InvalidParams("Missing required parameter: pattern (or extensions)")
     wanted = Wanted(
         pattern,
         get("type") == "directory",
@@ -216,18 +216,36 @@ SPEC = ToolSpec(
             "string",
             'The glob, e.g. "**/*.py"; required without extensions',
             leads=True,
+            notes_help='The glob, e.g. "Projects/**/*plan*.md"; required without extensions',
         ),
         Parameter(
             "path",
             "string",
             "Directory to search; the working directory if absent",
             aliases=("file_path",),
+            notes_help="Folder to search; all notes if absent",
         ),
-        Parameter("type", "string", "What to find", choices=("file", "directory"), default="file"),
-        Parameter("exclude", "strings", "Globs to leave out"),
-        Parameter("extensions", "strings", 'Only these extensions, e.g. ["py", "pyi"]'),
         Parameter(
-            "max_depth", "integer", "How deep to go; 0 = the directory's own entries", minimum=0
+            "type",
+            "string",
+            "What to find",
+            choices=("file", "directory"),
+            default="file",
+            notes_help="What to find: notes (file) or folders (directory)",
+        ),
+        Parameter("exclude", "strings", "Globs to leave out"),
+        Parameter(
+            "extensions",
+            "strings",
+            'Only these extensions, e.g. ["py", "pyi"]',
+            notes_help='Only these extensions; every note has "md"',
+        ),
+        Parameter(
+            "max_depth",
+            "integer",
+            "How deep to go; 0 = the directory's own entries",
+            minimum=0,
+            notes_help="How deep to go; 0 = the folder's own notes",
         ),
         Parameter("include_hidden", "boolean", "Also names that begin with a dot", default=True),
         Parameter(
@@ -236,6 +254,7 @@ SPEC = ToolSpec(
             "What to sort by",
             choices=("modified", "name", "path", "size"),
             default="modified",
+            notes_default="path",
         ),
         Parameter(
             "sort_order",
@@ -246,12 +265,25 @@ SPEC = ToolSpec(
         Parameter("limit", "integer", "At most this many results", default=100, minimum=1),
         Parameter("offset", "integer", "Skip this many results first", default=0, minimum=0),
         Parameter("case_sensitive", "boolean", "Match letters by case", default=True),
-        Parameter("follow_symlinks", "boolean", "Enter links to directories", default=False),
-        Parameter("respect_gitignore", "boolean", "Leave ignored files out", default=True),
+        Parameter(
+            "follow_symlinks",
+            "boolean",
+            "Enter links to directories",
+            default=False,
+            notes_help="",
+        ),
+        Parameter(
+            "respect_gitignore",
+            "boolean",
+            "Leave ignored files out",
+            default=True,
+            notes_help="",
+        ),
     ),
     notes=(
         'Notes are found with path "kb://" or "kb://Folder"; without path only files are. They '
         "are named in full, as read accepts them, and sorted by path unless sort_by is given."
     ),
     notes_alone=NOTES_ALONE,
+    notes_title="Find notes by name",
 )

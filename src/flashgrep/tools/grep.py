@@ -114,6 +114,7 @@ SPEC = ToolSpec(
             "string",
             "File or directory to search; the working directory if absent",
             aliases=("file_path",),
+            notes_help="Folder or note to search; all notes if absent",
         ),
         Parameter(
             "include",
@@ -121,8 +122,15 @@ SPEC = ToolSpec(
             'Only files whose name matches this glob, e.g. "*.py", "*.{ts,tsx}"; with a / it is '
             "matched on the path. A list may exclude with !",
             compat="glob",
+            notes_help='Only notes whose name matches this glob, e.g. "*plan*.md"; with a / it is '
+            "matched on the path below the folder. A list may exclude with !",
         ),
-        Parameter("type", "string", "Only files of this type: js, py, rust, go, java, …"),
+        Parameter(
+            "type",
+            "string",
+            "Only files of this type: js, py, rust, go, java, …",
+            notes_help="Only notes of this type; all of them are markdown",
+        ),
         Parameter(
             "output_mode",
             "string",
@@ -165,6 +173,8 @@ SPEC = ToolSpec(
             "Let patterns span lines, and . match newlines; ^ and $ are then the ends of the file, "
             "those of lines with (?m)",
             default=False,
+            notes_help="Let patterns span lines, and . match newlines; ^ and $ are then the ends "
+            "of the note, those of lines with (?m)",
         ),
         Parameter(
             "head_limit",
@@ -172,6 +182,7 @@ SPEC = ToolSpec(
             "At most this many results: matching lines (content) or files; 0 = all",
             default=0,
             minimum=0,
+            notes_help="At most this many results: matching lines (content) or notes; 0 = all",
         ),
         Parameter(
             "offset",
@@ -195,4 +206,5 @@ SPEC = ToolSpec(
         "workspace is. Results name notes in full, sorted by path, as read accepts them."
     ),
     notes_alone=NOTES_ALONE,
+    notes_title="Search notes",
 )

@@ -54,7 +54,7 @@ def suggest_edit(call: Call, path: str, edit: Edit) -> Answer:
             error.message += "\nThe document has changed since it was last read; read it again."
         raise
     note_reads.remember(call.caller, proposed.published.note, proposed.published.data)
-    return Answer(_confirmation(shown, proposed, seen is Seen.CHANGED))
+    return Answer(_confirmation(shown, wanted, proposed, seen is Seen.CHANGED))
 
 
 def _require_role(call: Call, path: str, shown: str) -> None:
@@ -66,21 +66,25 @@ def _require_role(call: Call, path: str, shown: str) -> None:
         )
 
 
-def _confirmation(shown: str, proposed: Proposed, is_changed: bool) -> str:
+def _confirmation(shown: str, wanted: Wanted, proposed: Proposed, is_changed: bool) -> str:
     if proposed.is_repeated:
-        what, then = "this very edit was made before, and is not made twice", ""
+        told = [f"{shown} is as it was: this very edit was made before, and is not made twice."]
     else:
-        what = f"replaced {_occurrences(proposed.lines)}"
-        then = _REVIEW if proposed.ids else "That takes the suggestion there was back."
-    had_changed = "The document had changed since it was last read." if is_changed else ""
-    return " ".join(
-        filter(None, [f"The file {shown} has been updated: {what}.", then, had_changed])
-    )
+        # The wording of the requirement; what it does not say follows behind it.
+        characters = len(wanted.old) * len(proposed.lines)
+        told = [
+            f"Edited {shown}: replaced {characters} character{'' if characters == 1 else 's'}.",
+            _REVIEW if proposed.ids else "That takes back the suggestion that was there.",
+            _places(proposed.lines),
+        ]
+    if is_changed:
+        told.append("The document had changed since it was last read.")
+    return " ".join(told)
 
 
-def _occurrences(lines: tuple[int, ...]) -> str:
+def _places(lines: tuple[int, ...]) -> str:
     if len(lines) == 1:
-        return f"1 occurrence at line {lines[0]}"
+        return f"Line {lines[0]}."
     few = lines[: limits.LISTED_LINES]
     more = f" and {len(lines) - len(few)} more" if len(lines) > len(few) else ""
-    return f"{len(lines)} occurrences, lines {', '.join(map(str, few))}{more}"
+    return f"{len(lines)} occurrences, lines {', '.join(map(str, few))}{more}."

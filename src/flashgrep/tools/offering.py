@@ -58,11 +58,21 @@ def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
     """The tool as it is with notes, or without any."""
     if settings.kb is None or not spec.notes:
         return replace(spec, parameters=tuple(p for p in spec.parameters if not p.of_notes))
-    description = f"{spec.description}\n{spec.notes}"
     if settings.no_workspace:
-        description = spec.notes_alone or description
+        return _over_notes(spec)
+    description = f"{spec.description}\n{spec.notes}"
     normal = spec.normal or ("kb" in settings.toolsets and spec.name in _WITH_NOTES)
     return replace(spec, description=description, normal=normal)
+
+
+def _over_notes(spec: ToolSpec) -> ToolSpec:
+    """The tool as it is where there are no files: nothing it says is about any."""
+    return replace(
+        spec,
+        title=spec.notes_title or spec.title,
+        description=spec.notes_alone or spec.notes,
+        parameters=tuple(parameter.for_notes() for parameter in spec.parameters),
+    )
 
 
 def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:

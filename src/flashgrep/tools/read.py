@@ -85,6 +85,7 @@ SPEC = ToolSpec(
             "File to read, absolute or relative to the working directory",
             compat="file_path",
             required=True,
+            notes_help="Path of the note, such as Folder/Note.md",
         ),
         Parameter("offset", "integer", "First line to read, 1-based", default=1, minimum=1),
         Parameter("limit", "integer", "Number of lines to read (2,000 by default)", minimum=1),
@@ -107,6 +108,7 @@ SPEC = ToolSpec(
         "shown as if accepted, and listed at the end. Line numbers and the tab after them are not "
         "part of the note. Read a note before you edit it."
     ),
+    notes_title="Read note",
     handler=read,
     normal=False,
 )

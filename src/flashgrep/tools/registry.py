@@ -46,6 +46,11 @@ class Parameter:
     listed_compat: bool = True
     of_notes: bool = False
     """There only where notes are."""
+    notes_help: str | None = None
+    """Its description where there are notes and no files: None for the same, "" for a parameter
+    that means nothing there and is accepted without being listed."""
+    notes_default: Any = None
+    """Its default there, as the schema tells it, where it is another one."""
     leads: bool = False
     """Not a path, but `kb://` in it leads to notes as in one."""
     fields: tuple[Parameter, ...] = ()
@@ -54,6 +59,17 @@ class Parameter:
     def shown(self, compat: bool) -> str:
         """Its name in the schema of a mode."""
         return self.compat if compat and self.compat else self.name
+
+    def for_notes(self) -> Parameter:
+        """Itself where there are notes and no files."""
+        listed = self.notes_help != ""
+        return replace(
+            self,
+            help=self.notes_help or self.help,
+            default=self.default if self.notes_default is None else self.notes_default,
+            listed_normal=self.listed_normal and listed,
+            listed_compat=self.listed_compat and listed,
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -85,6 +101,8 @@ class ToolSpec:
     """What the description adds where notes are served beside files; "" where it works on none."""
     notes_alone: str = ""
     """The whole description where there are notes and no files."""
+    notes_title: str = ""
+    """The title there."""
     direct: bool = False
     """Also a JSON-RPC method of its own on the sockets; every tool that answers JSON is."""
 
