@@ -2,7 +2,8 @@
 
 Long because it is a list, in the order of the document; no test uses another one's files.
 Where the document asks for an empty result, the answer is `No matches found`: agents take silence
-for failure.
+for failure. A page that is not the last one, and paths below another directory than the working
+directory, end in one line in parentheses that says so.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ def content(agent: Agent, pattern: str, **arguments: Any) -> list[str]:
 
 
 def found(agent: Agent, pattern: str, **arguments: Any) -> set[str]:
-    """The files a search names, whatever their order."""
+    """The files a search names, whatever their order, without what is said of them."""
     lines = agent.lines("grep", pattern=pattern, **arguments)
-    return set() if lines == [NOTHING] else set(lines)
+    return {line for line in lines if line != NOTHING and not line.startswith("(paths are ")}
 
 
 # ── Search file contents with regex pattern ─────────────────────────────────────────────────────
@@ -373,10 +374,11 @@ def many_files(ws: Workspace) -> list[str]:
 def test_head_limit_truncates_results(normal: Agent, ws: Workspace) -> None:
     fifty(ws)
     names = many_files(ws)
-    assert content(normal, "match", head_limit=10) == matches(1, 10)
-    assert normal.lines("grep", pattern="hit", head_limit=10) == names[:10]
+    more = "(more; next: offset 10)"
+    assert content(normal, "match", head_limit=10) == [*matches(1, 10), more]
+    assert normal.lines("grep", pattern="hit", head_limit=10) == [*names[:10], more]
     counted = normal.lines("grep", pattern="hit", output_mode="count", head_limit=10)
-    assert counted == [f"{name}:1" for name in names[:10]]
+    assert counted == [*(f"{name}:1" for name in names[:10]), more]
 
 
 @scenario("Unlimited by default")
@@ -390,10 +392,12 @@ def test_unlimited_by_default(normal: Agent, ws: Workspace) -> None:
 def test_offset_skips_results(normal: Agent, ws: Workspace) -> None:
     fifty(ws)
     names = many_files(ws)
-    assert content(normal, "match", head_limit=10, offset=20) == matches(21, 30)
-    assert normal.lines("grep", pattern="hit", head_limit=10, offset=20) == names[20:30]
+    more = "(more; next: offset 30)"
+    assert content(normal, "match", head_limit=10, offset=20) == [*matches(21, 30), more]
+    page = normal.lines("grep", pattern="hit", head_limit=10, offset=20)
+    assert page == [*names[20:30], more]
     counted = normal.lines("grep", pattern="hit", output_mode="count", head_limit=10, offset=20)
-    assert counted == [f"{name}:1" for name in names[20:30]]
+    assert counted == [*(f"{name}:1" for name in names[20:30]), more]
 
 
 @scenario("Offset without head_limit")
@@ -508,7 +512,7 @@ def test_circular_symlink_detected(normal: Agent, ws: Workspace) -> None:
     ws.link("a/b", "../a")
     ws.link("a/self", "self")
     assert normal.text("grep", pattern="needle") == "a/f.txt"
-    assert normal.text("grep", pattern="needle", path="a") == "f.txt"
+    assert normal.text("grep", pattern="needle", path="a") == "f.txt\n(paths are relative to a/)"
 
 
 @scenario("Symlinked file searched")
@@ -595,9 +599,10 @@ def test_files_matching_deny_pattern_skipped(confined: Agent, ws: Workspace) -> 
 @scenario("No scoping when no allow-dir set")
 def test_no_scoping_when_no_allow_dir_set(normal: Agent, ws: Workspace, beside: Path) -> None:
     (beside / "out.txt").write_text("needle\n")
-    assert normal.text("grep", pattern="needle", path=str(beside)) == "out.txt"
+    told = f"out.txt\n(paths are relative to {beside}/)"
+    assert normal.text("grep", pattern="needle", path=str(beside)) == told
     relative = os.path.relpath(beside, ws.root)
-    assert normal.text("grep", pattern="needle", path=relative) == "out.txt"
+    assert normal.text("grep", pattern="needle", path=relative) == told
 
 
 # ── Parameter naming conditional on --anthropic-compat ──────────────────────────────────────────
@@ -636,7 +641,8 @@ def test_compat_mode_schema_exposes_claude_code_names(compat: Agent) -> None:
 def test_relative_paths_in_directory_search(normal: Agent, ws: Workspace) -> None:
     ws.numbered("project/src/main.go", 50, L42="needle")
     for path in (str(ws.root / "project"), "project", "project/", "./project/../project"):
-        assert content(normal, "needle", path=path) == ["src/main.go:42:needle"]
+        told = ["src/main.go:42:needle", "(paths are relative to project/)"]
+        assert content(normal, "needle", path=path) == told
 
 
 @scenario("Single file search path")

@@ -282,6 +282,7 @@ def test_an_odd_name_is_reached_by_what_glob_and_grep_print(world: World, server
             return globbed, grepped, viewed
 
     globbed, grepped, viewed = anyio.run(main)
+    assert grepped.pop() == "(paths are relative to odd/)"
     assert sorted(globbed) == sorted(grepped)
     expected = [f"     1\tfound {number}" for number in range(len(ODD_NAMES))]
     assert sorted(viewed) == sorted(expected)

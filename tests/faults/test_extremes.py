@@ -69,7 +69,7 @@ def test_a_sparse_file_of_a_terabyte_is_answered(top: Path) -> None:
         assert server.text("view", path="zeros", view_range=[1, 10]) == "Binary file (1.0 TB)"
         assert server.text("read", path="zeros") == "Binary file (1.0 TB)"
         told = server.text("grep", pattern="needle", path="zeros")
-        assert told == "No matches found (zeros is a binary file and was not searched)"
+        assert told == "No matches found\n(zeros is a binary file and was not searched)"
         assert server.call("view", path="headed")[1] == "too_large"
         assert server.call("read", path="headed", limit=1)[1] == "too_large"
         assert server.call("str_replace", path="headed", old_str="a", new_str="b")[1] == "too_large"

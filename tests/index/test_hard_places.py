@@ -306,13 +306,14 @@ def test_a_repository_that_begins_below_the_workspace(tmp_path: Path, work: Path
     put(work / ".gitignore", "a\n")
     put(work / "d" / "a", "x\n")
     put(work / "d" / "b", "x\n")
+    below = "(paths are relative to d/)"
     with twins(tmp_path) as pair:
-        agree(pair, "b", pattern="x", path="d")
+        agree(pair, f"b\n{below}", pattern="x", path="d")
         (work / "d" / ".git").mkdir()
-        agree(pair, "a:1\nb:1", pattern="x", path="d", output_mode="count")
+        agree(pair, f"a:1\nb:1\n{below}", pattern="x", path="d", output_mode="count")
         agree(pair, "d/b", pattern="x")
         (work / "d" / ".git").rmdir()
-        agree(pair, "b", pattern="x", path="d")
+        agree(pair, f"b\n{below}", pattern="x", path="d")
 
 
 def test_rules_above_the_workspace(tmp_path: Path, work: Path) -> None:

@@ -165,7 +165,7 @@ def _compare(indexed: Search, scan: Scan) -> None:
         different = [file for file in different if file in by_scan]
     if different:
         shown = ", ".join(f"{file.shown}:{file.value}" for file in different[:3])
-        scan.notes.append(f"(the index differs from the disk in {len(different)} files: {shown})")
+        scan.notes.append(f"the index differs from the disk in {len(different)} files: {shown}")
         log.error("verify-index: %s for %r", scan.notes[-1], scan.request.pattern)
 
 

@@ -7,6 +7,7 @@ alone. So `\\s` never matches a newline, and `^`, `$`, `\\A`, `\\z` are the line
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +16,17 @@ from re2 import _re2
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
+
+_PARTS: Final = re.compile(
+    r"""\\Q.*?(?:\\E|\Z)                                      # quoted
+    |   \\.                                                   # escaped
+    |   \[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]               # a class
+    |   \(\?(?P<flags>[a-zA-Z-]*)[:)]                         # flags
+    |   (?P<anchor>[\^$])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""What tells an anchor from the same character where it is none."""
 
 UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 NO_MATCH: Final = -1
@@ -82,6 +94,16 @@ def uses_single_byte(source: str) -> bool:
             return False
         at = end + 2 if escape == "Q" else at + 2
     return False
+
+
+def has_line_anchors(source: str) -> bool:
+    """Whether `^` or `$` stands in a pattern as an anchor, and no `(?m)` makes them line ends."""
+    found = False
+    for part in _PARTS.finditer(source):
+        if part["flags"] is not None and "m" in part["flags"].partition("-")[0]:
+            return False
+        found = found or part["anchor"] is not None
+    return found
 
 
 def matching_lines(spec: PatternSpec, text: bytes) -> list[int]:

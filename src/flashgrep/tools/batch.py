@@ -117,7 +117,7 @@ def plan(call: Call, group: Group, current: Current | None) -> Planned | None:
         operation.status, operation.reason, operation.code = "skipped", None, None
     try:
         if current is None:
-            raise missing(call.services.scope, group.place)
+            raise missing(call.services.scope, group.place, call.caller.searched)
         lines = Lines(current, group.place)
     except FlashgrepError as error:
         for operation in group.operations:

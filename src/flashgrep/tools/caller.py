@@ -20,6 +20,7 @@ import anyio
 
 from flashgrep import limits
 from flashgrep.kb.roles import Principal, Role, everywhere
+from flashgrep.workspace.scope import Place
 
 UNNAMED = "unknown"
 """The author name of a client that has not told its own."""
@@ -48,6 +49,8 @@ class Caller:
         default_factory=lambda: anyio.Semaphore(limits.CALLS_AT_ONCE, fast_acquire=True), repr=False
     )
     """Taken by each call while it runs, so that one busy caller does not use up the threads."""
+    searched: Place | None = field(default=None, repr=False)
+    """The directory that its last grep or glob searched; None for the working directory."""
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

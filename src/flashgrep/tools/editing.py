@@ -57,7 +57,7 @@ def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
     def make(current: Current | None) -> bytes:
         nonlocal report
         if current is None:
-            raise missing(call.services.scope, place)
+            raise missing(call.services.scope, place, call.caller.searched)
         if not is_text(current.data):
             raise InvalidParams(
                 f"{place.shown} is a binary file, and an edit replaces text; write it whole instead"

@@ -13,6 +13,7 @@ from flashgrep.tools.budget import Budget
 from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.places import SCHEME, is_note, refuse_scheme, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
+from flashgrep.tools.searched import remember
 from flashgrep.workspace.finding import Entry, Finder, Finding, Wanted
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
 from flashgrep.workspace.scope import Place
@@ -50,6 +51,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
 
         return find_notes(call, arguments, folder)
     place = _root(call, arguments.get("path"))
+    remember(call.caller, call.services.scope, place)
     wanted = wanted_of(arguments, os.fsdecode(place.path))
     finder = Finder(call.services.scope, place.path, wanted, lambda: bool(call.cancelled))
     finding = _among_known(call, place, wanted, finder) or finder.run()

@@ -10,9 +10,10 @@ from flashgrep import limits
 from flashgrep.search.engine import Question
 from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.tools.answer import Answer
-from flashgrep.tools.grep_answer import EMPTY, Query, printable
+from flashgrep.tools.grep_answer import Query, printable
 from flashgrep.tools.places import VIEW, refuse_scheme, refuse_view, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
+from flashgrep.tools.searched import remember, shown_root
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.sniffing import is_text
@@ -63,7 +64,10 @@ class FileQuery(Query["Search"]):
     def __init__(self, call: Call, arguments: Arguments) -> None:
         super().__init__(call, arguments)
         self.place: Place = call.services.scope.place(self.path)
-        self.is_file = call.services.scope.kind(self.place) == "file"
+        kind = call.services.scope.kind(self.place)
+        self.is_file = kind == "file"
+        if kind == "directory":
+            remember(call.caller, call.services.scope, self.place)
 
     def search(self) -> Search:
         question = Question(self.place, self.pattern, self.counting(), self.filters, self.wanted())
@@ -76,10 +80,12 @@ class FileQuery(Query["Search"]):
         return self.call.services.search.is_current(scan, self.named)
 
     def nothing(self) -> str:
-        text = super().nothing()
-        if text == EMPTY and self.is_file and self._is_binary():
-            return f"{EMPTY} ({self.place.shown} is a binary file and was not searched)"
-        return text
+        if self.is_file and self._is_binary():
+            return f"{self.place.shown} is a binary file and was not searched"
+        return super().nothing()
+
+    def root(self) -> str:
+        return "" if self.is_file else shown_root(self.call.services.scope, self.place)
 
     def _is_binary(self) -> bool:
         # Silent in a walk, as documented; but who names a file must not take this for "no match".

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.search.filetypes import globs_of
 from flashgrep.search.literals import needs_newline
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import PatternSpec, has_line_anchors
 from flashgrep.tools.answer import Answer, json_answer
 from flashgrep.tools.budget import Budget
 from flashgrep.workspace import names
@@ -43,11 +44,24 @@ class Results(Protocol):
 Scanned = TypeVar("Scanned", bound=Results)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """Results as text, and what has to be said of them."""
+
+    text: str
+    cut: str = ""
+    """What the page lacks and how to get it; empty where it is whole."""
+    continues: bool = False
+    """Whether that names the call that goes on."""
+
+
 class Query(ABC, Generic[Scanned]):
     """One call's parameters, read, and the answer made of what a search found."""
 
     is_file = False
     """Whether one file, or one note, is named."""
+    kind = "file"
+    """What is searched."""
 
     def __init__(self, call: Call, arguments: Arguments) -> None:
         get = arguments.get
@@ -95,10 +109,9 @@ class Query(ABC, Generic[Scanned]):
 
     def wanted(self) -> int:
         """Matching lines that are enough; 0 = all."""
-        wanted = self.offset + self.limit if self.limit and self.mode == "content" else 0
-        if wanted and self.call.direct:
-            wanted += 1  # whether there is more is part of that answer
-        return wanted
+        if not self.limit or self.mode != "content":
+            return 0
+        return self.offset + self.limit + 1  # one more tells whether there is more
 
     def counting(self) -> Counting:
         if self.mode == "files_with_matches":
@@ -114,14 +127,29 @@ class Query(ABC, Generic[Scanned]):
         found = self.ordered(scan)
         total = sum(file.value for file in found) if self.mode == "content" else len(found)
         if total == 0:
-            text = self.nothing()
+            text, told, empty = EMPTY, [], self.nothing()
         elif self.offset >= total:
-            text = f"(no more results: offset {self.offset}, {total} in total)"
-        elif self.mode == "content":
-            text = self._content(scan, found)
+            text, told = "", []
+            empty = f"no more results: offset {self.offset}, {total} in total"
         else:
-            text = self._files(found)
-        return "\n".join(part for part in (text, self._skips(scan), *scan.notes) if part)
+            page = self._content(scan, found) if self.mode == "content" else self._files(found)
+            more = "" if page.continues else self._more(total)
+            text, told, empty = page.text, [page.cut, more, self._relative()], ""
+        # The order is settled, so that a reader finds the offset first.
+        last = "; ".join(filter(None, [*told, self._skips(scan), *scan.notes, empty]))
+        return "\n".join(filter(None, [text, f"({last})" if last else ""]))
+
+    def _more(self, total: int) -> str:
+        following = self.offset + self.limit
+        return f"more; next: offset {following}" if self.limit and following < total else ""
+
+    def _relative(self) -> str:
+        root = self.root()
+        return f"paths are relative to {root}" if root else ""
+
+    def root(self) -> str:
+        """What paths are relative to, as `read` accepts it; "" for the working directory."""
+        return ""
 
     def data(self, scan: Scanned) -> dict[str, Any]:
         """The results as a direct method gives them: rows, without a budget."""
@@ -159,15 +187,21 @@ class Query(ABC, Generic[Scanned]):
         ]
 
     def _budget(self) -> Budget:
-        return Budget(self.call.settings.max_output_chars)
+        chars = self.call.settings.max_output_chars
+        return Budget(max(chars - len(self._relative()), chars // 2))
 
     def nothing(self) -> str:
+        """Why there may be no match although one was expected; "" where nothing speaks for that."""
         if not self.pattern.multiline and needs_newline(self.pattern.source):
             return (
-                f"{EMPTY} (the pattern needs a newline, and patterns match within a line; "
-                "set multiline: true)"
+                "the pattern needs a newline, and patterns match within a line; set multiline: true"
             )
-        return EMPTY
+        if self.pattern.multiline and has_line_anchors(self.pattern.source):
+            return (
+                f"with multiline ^ and $ are the ends of the {self.kind}; begin the pattern with "
+                "(?m) to make them the ends of lines"
+            )
+        return ""
 
     def ordered(self, scan: Scanned) -> Sequence[Found]:
         """What was found, in the order of the answer."""
@@ -181,7 +215,7 @@ class Query(ABC, Generic[Scanned]):
         """Many at once."""
         return [self.label(file.shown) for file in files]
 
-    def _files(self, found: Sequence[Found]) -> str:
+    def _files(self, found: Sequence[Found]) -> Shown:
         budget = self._budget()
         page = found[self.offset :]
         if self.limit:
@@ -194,10 +228,11 @@ class Query(ABC, Generic[Scanned]):
             taken = budget.take_first(labels)
             self.named += [file.shown for file in files[:taken]]
             if taken < len(files):
-                return budget.text(_cut(len(page) - at - taken, "files", self.offset + at + taken))
-        return budget.text()
+                missing, following = len(page) - at - taken, self.offset + at + taken
+                return Shown(budget.text(), _cut(missing, "files", following), continues=True)
+        return Shown(budget.text())
 
-    def _content(self, scan: Scanned, found: Sequence[Found]) -> str:
+    def _content(self, scan: Scanned, found: Sequence[Found]) -> Shown:
         page = self._pages(found)
         wanted = sum(last - first for _, first, last in page)
         around = (0, 0) if self.only_matching else (self.before, self.after)
@@ -210,7 +245,7 @@ class Query(ABC, Generic[Scanned]):
             # What stands before the first match fills the answer: the match is worth more.
             budget = self._budget()
             matches, _ = self._fill(budget, scan, request._replace(before=0))
-        return budget.text(self._missing(wanted - matches, matches, is_cut))
+        return self._page_of(budget, wanted - matches, matches, is_cut)
 
     def _fill(self, budget: Budget, scan: Scanned, request: PageRequest) -> tuple[int, bool]:
         """Take lines while they fit; how many of them match, and whether one did not fit."""
@@ -224,14 +259,15 @@ class Query(ABC, Generic[Scanned]):
                 return matches, True
         return matches, False
 
-    def _missing(self, missing: int, matches: int, is_cut: bool) -> str:
-        """What the page lacks, and how to get it; nothing where it is whole."""
+    def _page_of(self, budget: Budget, missing: int, matches: int, is_cut: bool) -> Shown:
+        text = budget.text()
         kind = "matches" if self.only_matching else "matching lines"
         if missing and matches and self.call.settings.max_output_chars:
-            return _cut(missing, kind, self.offset + matches)
+            return Shown(text, _cut(missing, kind, self.offset + matches), continues=True)
         if missing:
-            return f"({missing:,} {kind} not shown: files changed during the search; search again)"
-        return "(output cut: context lines left out; ask for fewer)" if is_cut else ""
+            told = f"{missing:,} {kind} not shown: files changed during the search; search again"
+            return Shown(text, told)
+        return Shown(text, "output cut: context lines left out; ask for fewer" if is_cut else "")
 
     def _pages(self, found: Sequence[Found]) -> list[tuple[str, int, int]]:
         """From each file, which of its matches fall on the page."""
@@ -263,14 +299,14 @@ class Query(ABC, Generic[Scanned]):
         return texts
 
     def _skips(self, scan: Scanned) -> str:
-        """The one line that tells what could not be searched."""
+        """What could not be searched."""
         if not scan.skipped:
             return ""
         first = sorted(scan.skipped)[:_SKIPS_SHOWN]
         shown = "; ".join(f"{self.skipped_label(name)}: {reason}" for name, reason in first)
         more = len(scan.skipped) - len(first)
         rest = f"; and {more} more" if more > 0 else ""
-        return f"({len(scan.skipped)} not searched: {shown}{rest})"
+        return f"{len(scan.skipped)} not searched: {shown}{rest}"
 
     def skipped_label(self, shown: str) -> str:
         """What could not be searched, as the answer names it."""
@@ -293,4 +329,4 @@ def printable(shown: str) -> str:
 
 
 def _cut(missing: int, kind: str, offset: int) -> str:
-    return f"(output cut: {missing:,} more {kind}; next: offset {offset})"
+    return f"output cut: {missing:,} more {kind}; next: offset {offset}"

@@ -8,13 +8,17 @@ from collections import deque
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, NotFound
+from flashgrep.tools.searched import below
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
 
 
-def missing(scope: Scope, place: Place) -> NotFound:
-    """`File does not exist.`, the working directory, and a near name that may be reached."""
-    near = suggestion(scope, place)
+def missing(scope: Scope, place: Place, searched: Place | None = None) -> NotFound:
+    """`File does not exist.`, the working directory, and a near name that may be reached.
+
+    What the caller searched last comes first: the path is likely one of that answer.
+    """
+    near = below(scope, searched, place) or suggestion(scope, place)
     hint = f" Did you mean {near}?" if near else ""
     return NotFound(
         f"File does not exist. {place.shown} was not found; the current working directory is "

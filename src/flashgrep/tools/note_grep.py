@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class NoteQuery(Query[NoteSearch]):
-    """Over the notes in a folder, or one note."""
+    """Over the notes in a folder, or one note; paths are in full, so they have no root."""
+
+    kind = "note"
 
     def __init__(self, call: Call, arguments: Arguments, folder: str) -> None:
         super().__init__(call, arguments)

@@ -17,7 +17,7 @@ def open_source(call: Call, place: Place) -> Source:
     try:
         return Source(call.services.scope, place, call.settings.max_file_size)
     except NotFound:
-        raise missing(call.services.scope, place) from None
+        raise missing(call.services.scope, place, call.caller.searched) from None
 
 
 def remember(call: Call, source: Source) -> None:

@@ -21,7 +21,7 @@ def write_code(call: Call, arguments: Arguments) -> Answer:
     def make(current: Current | None) -> bytes:
         nonlocal hashes
         if current is None:
-            raise missing(call.services.scope, place)
+            raise missing(call.services.scope, place, call.caller.searched)
         lines = Lines(current, place)
         lines.check(splice)
         data = lines.spliced([splice])
