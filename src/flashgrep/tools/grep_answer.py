@@ -126,15 +126,16 @@ class Query(ABC, Generic[Scanned]):
         self.named.clear()
         found = self.ordered(scan)
         total = sum(file.value for file in found) if self.mode == "content" else len(found)
+        told: list[str] = []
+        text = empty = ""
         if total == 0:
-            text, told, empty = EMPTY, [], self.nothing()
+            text, empty = EMPTY, self.nothing()
         elif self.offset >= total:
-            text, told = "", []
             empty = f"no more results: offset {self.offset}, {total} in total"
         else:
             page = self._content(scan, found) if self.mode == "content" else self._files(found)
             more = "" if page.continues else self._more(total)
-            text, told, empty = page.text, [page.cut, more, self._relative()], ""
+            text, told = page.text, [page.cut, more, self._relative()]
         # The order is settled, so that a reader finds the offset first.
         last = "; ".join(filter(None, [*told, self._skips(scan), *scan.notes, empty]))
         return "\n".join(filter(None, [text, f"({last})" if last else ""]))
