@@ -164,6 +164,25 @@ def test_the_status_of_an_index_nobody_keeps_is_what_is_on_disk(tree: Path, tmp_
     assert re.search(r"^total_files +not known$", shown, re.MULTILINE)
 
 
+def test_a_finished_build_is_told_as_one_when_no_server_runs(tree: Path, tmp_path: Path) -> None:
+    state = ("--state-dir", str(tmp_path / "state"))
+    before = flashgrep("index", "--status", "--json", *state)
+    assert (before.status, before.json["state"], before.json["progress"]) == (1, "off", 0.0)
+    assert "no complete index is on disk" in before.json["reason"]
+    built = flashgrep("index", "--json", *state).json
+    for command in (["index", "--status"], ["stats"]):
+        told = flashgrep(*command, "--json", *state)
+        assert told.status == 0
+        for name in ("state", "grep_ready", "query_ready", "progress", "total_files"):
+            assert told.json[name] == built[name], name
+        assert (told.json["state"], told.json["progress"]) == ("ready", 1.0)
+        assert "no server is running here" in told.json["reason"]
+    assert "state             ready" in flashgrep("index", "--status", *state).text
+    manifest = next((tmp_path / "state").rglob("manifest"))
+    manifest.write_bytes(manifest.read_bytes()[:-5])
+    assert flashgrep("index", "--status", "--json", *state).json["state"] == "off"
+
+
 def test_the_files_that_would_be_searched_are_those_a_search_follows_links_to(
     tree: Path, tmp_path: Path
 ) -> None:

@@ -161,6 +161,24 @@ def test_a_near_variant_is_reported_with_its_line(text: str, old: str, hint: str
     assert bool(hint) == bool(told)
 
 
+@pytest.mark.parametrize("verb", ["edit", "str_replace"])
+def test_a_string_that_meets_odd_bytes_is_told_which_and_what_to_do(desk: Desk, verb: str) -> None:
+    """The string as an editor that knows the encoding shows it, and as a read of ours does."""
+    file = desk.file("a", b"x\x80\ncaf\xe9 au lait\n")
+    for old in ("caf\u00e9 au lait", "caf\ufffd au lait"):
+        told = refused(desk, verb, "string_not_found", old)
+        assert "The file is not valid UTF-8 (byte 0xE9 (\u00e9 in Windows-1252) at line 2)." in told
+        assert "edit text beside them, or convert the file first" in told
+    told = refused(desk, verb, "string_not_found", "\u20ac")
+    assert "byte 0x80 (\u20ac in Windows-1252) at line 1" in told
+    assert "UTF-8" not in refused(desk, verb, "string_not_found", "plain")
+    assert file.read_bytes() == b"x\x80\ncaf\xe9 au lait\n"
+    replace(desk, verb, " au lait", " noir")
+    assert file.read_bytes() == b"x\x80\ncaf\xe9 noir\n"
+    desk.file("a", "caf\u00e9\n")
+    assert "UTF-8" not in refused(desk, verb, "string_not_found", "th\u00e9")
+
+
 def test_a_replacement_character_does_not_match_a_broken_byte(desk: Desk) -> None:
     file = desk.file("a", b"caf\xe9 noir")
     told = refused(desk, "edit", "string_not_found", "caf\ufffd noir")

@@ -48,6 +48,8 @@ def test_a_line_ends_at_a_newline_and_nowhere_else(
     desk.file("a", data if b"\x0b" not in data else b"#" * 600 + b"\n" + data)
     view_range = [2, 9] if b"\x0b" in data else [1, 9]
     rows = desk.text("view", path="a", view_range=view_range).split("\n")
+    if rows[-1].startswith("[Not valid UTF-8: "):
+        rows.pop()
     assert [row.partition("\t")[2] for row in rows] == expected
 
 

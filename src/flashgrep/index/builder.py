@@ -19,11 +19,15 @@ from flashgrep.index.listing import Identity
 from flashgrep.index.tracker import Tracker
 from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.request import Reach, walk_key
-from flashgrep.search.worker import serve
+from flashgrep.search.worker import leave_ending_to_the_server, serve_telling
 from flashgrep.workspace.scope import Scope
 
 MODULE: Final = "flashgrep.index.builder"
+READ: Final = "read"
+"""A message on the way to the answer: how many files have been read."""
 _NICE: Final = 10
+_STEPS: Final = 50
+"""About so many of them for a segment: enough for a bar to move."""
 
 
 class BuildFailed(Exception):
@@ -61,9 +65,12 @@ class Builders:
         return self._workers
 
     def build(
-        self, jobs: Sequence[tuple[list[str], str]], done: Callable[[int], None]
+        self, jobs: Sequence[tuple[list[str], str]], done: Callable[[float], None]
     ) -> list[str]:
-        """Build a segment of each list of files at each path; gives the files left out."""
+        """Build a segment of each list of files at each path; gives the files left out.
+
+        `done` is told of work in files, of halves too: one that is read is half done.
+        """
         waiting: queue.SimpleQueue[tuple[list[str], str]] = queue.SimpleQueue()
         for job in jobs:
             waiting.put(job)
@@ -73,8 +80,8 @@ class Builders:
         def work() -> None:
             try:
                 self._work(waiting, left_out, failures, done)
-            except (WorkerDied, OSError) as error:
-                failures.append(f"a building process died: {error}")
+            except OSError as error:
+                failures.append(f"a building process could not be started: {error}")
 
         threads = [threading.Thread(target=work) for _ in range(min(self._workers, len(jobs)))]
         try:
@@ -85,10 +92,10 @@ class Builders:
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
-        if failures:
-            raise BuildFailed(failures[0])
         if self.stopped():
             raise Cancelled("stopped")
+        if failures:
+            raise BuildFailed(failures[0])
         return left_out
 
     def _work(
@@ -96,7 +103,7 @@ class Builders:
         waiting: queue.SimpleQueue[tuple[list[str], str]],
         left_out: list[str],
         failures: list[str],
-        done: Callable[[int], None],
+        done: Callable[[float], None],
     ) -> None:
         worker = Worker(MODULE)
         try:
@@ -107,7 +114,7 @@ class Builders:
                     break
                 files = [(name, self._tracker.real(name)) for name in names]
                 worker.send((astuple(self._reach), files, path))
-                answer = worker.receive_unless(self.stopped)
+                answer = self._answer(worker, len(names), done)
                 if answer is None:
                     break
                 kind, body = answer
@@ -115,28 +122,51 @@ class Builders:
                     failures.append(body)
                 else:
                     left_out.extend(body)
-                    done(len(names))
+        except WorkerDied:
+            failures.append(f"a building process {worker.ending()}; is there enough memory?")
         finally:
             worker.stop(kill=self.stopped())
 
+    def _answer(
+        self, worker: Worker, files: int, done: Callable[[float], None]
+    ) -> tuple[str, Any] | None:
+        """What a process answers in the end, passing on how far it is; None once stopped."""
+        told = 0.0
+        while (answer := worker.receive_unless(self.stopped)) is not None:
+            kind, body = answer
+            is_last = kind != READ
+            now = files if is_last else body / 2
+            done(now - told)
+            told = now
+            if is_last:
+                return kind, body
+        return None
 
-def _build(message: Any) -> tuple[str, Any]:
+
+def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     from flashgrep.index.writer import write_segment
 
     (workdir, allow, deny, always_denied), files, path = message
     scope = Scope(
         os.fsdecode(workdir), [os.fsdecode(place) for place in allow], deny, always_denied
     )
+    step = max(1, len(files) // _STEPS)
+
+    def told(count: int) -> None:
+        if count % step == 0:
+            tell((READ, count))
+
     try:
-        return "built", write_segment(scope, files, path)
+        return "built", write_segment(scope, files, path, told)
     finally:
         scope.close()
 
 
 def main() -> None:
     """Build for the server until it is gone."""
+    leave_ending_to_the_server()
     os.nice(_NICE)
-    serve(_build)
+    serve_telling(_build)
 
 
 if __name__ == "__main__":

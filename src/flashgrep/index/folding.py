@@ -216,12 +216,14 @@ class Folder:
 
     def _build(self, files: dict[str, Identity]) -> tuple[list[Segment], set[str]]:
         jobs = [(names, self._store.new_path()) for names in portions(files, self._builders.count)]
-        built = 0
+        built = 0.0
+        counting = threading.Lock()  # the processes are waited for by a thread each
 
-        def done(count: int) -> None:
+        def done(count: float) -> None:
             nonlocal built
-            built += count
-            self._told(built / len(files))
+            with counting:
+                built += count
+                self._told(built / len(files))
 
         self._told(0.0)
         try:

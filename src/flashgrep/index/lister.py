@@ -7,7 +7,7 @@ import os
 from typing import Any, Final
 
 from flashgrep.index.listing import answer
-from flashgrep.search.worker import serve
+from flashgrep.search.worker import leave_ending_to_the_server, serve
 from flashgrep.workspace.scope import Scope
 
 _NICE: Final = 5
@@ -15,6 +15,7 @@ _NICE: Final = 5
 
 def main() -> None:
     """List for the server until it is gone; a server that starts has the right of way."""
+    leave_ending_to_the_server()
     os.nice(_NICE)
     gc.disable()  # it makes a hundred thousand things to hand over, and no circles
     scopes: dict[Any, Scope] = {}

@@ -23,7 +23,7 @@ from flashgrep.index.ranked import (
 )
 from flashgrep.index.segment import BINARY, Damaged, Segment
 from flashgrep.index.words import compounds, spaced
-from flashgrep.search.worker import serve
+from flashgrep.search.worker import leave_ending_to_the_server, serve
 
 if TYPE_CHECKING:
     import tantivy
@@ -119,6 +119,7 @@ def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
 
 def main() -> None:
     """Write for the server until it is gone."""
+    leave_ending_to_the_server()
     serve(_written)
 
 

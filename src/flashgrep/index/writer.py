@@ -11,7 +11,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
@@ -58,17 +58,26 @@ class _Tables:
             self.open_block.clear()
 
 
-def write_segment(scope: Scope, files: Sequence[tuple[str, bytes]], path: str) -> list[str]:
-    """Write a segment of `files` (shown path, real path); gives the shown paths left out."""
+def write_segment(
+    scope: Scope,
+    files: Sequence[tuple[str, bytes]],
+    path: str,
+    told: Callable[[int], None] = lambda count: None,
+) -> list[str]:
+    """Write a segment of `files` (shown path, real path); gives the shown paths left out.
+
+    `told` is given how many were read; what is left to do then takes about as long again.
+    """
     tables = _Tables()
     left_out: list[str] = []
     pack_path = path + ".pack"
     try:
         with open(pack_path, "wb", opener=_private) as pack:
             pack.write(b"\n")  # `^` and `\\b` look at the byte before the first line
-            for shown, real in files:
+            for number, (shown, real) in enumerate(files, 1):
                 if not _add(tables, scope, shown, real, pack):
                     left_out.append(shown)
+                told(number)
         _assemble(tables, path, pack_path)
     finally:
         os.unlink(pack_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -83,6 +84,16 @@ class Worker:
             if stopped():
                 return None
         return self.receive()
+
+    def ending(self) -> str:
+        """How a process ended that is known to have died."""
+        try:
+            status = self._process.wait(_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its pipe"
+        if status >= 0:
+            return f"ended with status {status}"
+        return f"was ended by {signal.Signals(-status).name}"
 
     def stop(self, kill: bool = False) -> None:
         """End the process and wait for it."""

@@ -13,10 +13,12 @@ from __future__ import annotations
 import marshal
 import os
 import queue
+import signal
 import struct
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flashgrep.errors import FlashgrepError, SettingsError
@@ -108,6 +110,18 @@ def main() -> None:
 
 def serve(handle: Callable[[Any], Any]) -> None:
     """Answer messages of the pipe until it closes; None is no answer."""
+    serve_telling(lambda message, tell: handle(message))
+
+
+def leave_ending_to_the_server() -> None:
+    """Go on when a signal is sent to the whole process group: the server gets it too, closes the
+    pipe when it ends, and needs no report of our death until then."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def serve_telling(handle: Callable[[Any, Callable[[Any], None]], Any]) -> None:
+    """The same, with a way to tell something before the answer is there."""
     out = os.dup(1)
     os.dup2(2, 1)  # a stray print must not reach the pipe
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -115,7 +129,7 @@ def serve(handle: Callable[[Any], Any]) -> None:
     while True:
         message = inbox.get()
         try:
-            answer = handle(message)
+            answer = handle(message, partial(write_message, out))
         except (FlashgrepError, SettingsError, OSError, MemoryError) as error:
             answer = ("failed", f"{type(error).__name__}: {error}")
         if answer is not None:

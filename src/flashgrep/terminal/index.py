@@ -91,8 +91,8 @@ def wait_until_ready(look: Look) -> Mapping[str, Any]:
             if answer["state"] == "off":
                 reason = answer.get("reason") or "see the server's log"
                 raise Unavailable(f"there is no index here: {reason}")
-            note = f"{answer['total_files']:,} files"
-            bar.show(answer["progress"], note + (", grep ready" if answer["grep_ready"] else ""))
+            note = f"{answer['total_files']:,} files, grep ready; ranking them for query"
+            bar.show(answer["progress"], note if answer["grep_ready"] else "reading files")
             time.sleep(_POLL_SECONDS)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from flashgrep.index.ondisk import newest
 from flashgrep.index.store import MANIFEST
 from flashgrep.settings import Settings
 from flashgrep.storage.statedir import state_path
@@ -46,12 +47,27 @@ def on_disk(directory: Path) -> dict[str, Any]:
     """What can be told of an index that nobody keeps just now; None is not known."""
     paths = [path for path in directory.rglob("*") if path.is_file()]
     written = [path.lstat().st_mtime for path in paths if path.name == MANIFEST]
-    return {
+    told: dict[str, Any] = {
         "total_files": None,
         "total_chunks": None,
         "index_size_bytes": sum(path.lstat().st_size for path in paths),
         "last_update": utc(max(written)) if written else None,
-        "reason": "no server is running here",
+        "freshness": None,
+        "reason": "no server is running here, and no complete index is on disk",
+    }
+    index = newest(directory)
+    if index is None:
+        return told
+    return told | {
+        "total_files": index.files,
+        "total_chunks": index.blocks,
+        "last_update": utc(index.updated),
+        "state": "ready",
+        "grep_ready": True,
+        "query_ready": index.is_ranked,
+        "progress": 1.0,
+        "reason": "no server is running here: this is the index on disk, and the next server "
+        "takes in what has changed since",
     }
 
 

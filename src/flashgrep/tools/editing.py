@@ -19,6 +19,7 @@ from flashgrep.tools.missing import missing
 from flashgrep.tools.reads import Seen
 from flashgrep.tools.snippet import snippet
 from flashgrep.tools.toolbox import Call
+from flashgrep.workspace import oddbytes
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.sniffing import is_text
 from flashgrep.workspace.textfile import Edit as Span
@@ -139,11 +140,8 @@ def _listed(report: Report) -> str:
 
 def _not_found(file: TextFile, place: Place, edit: Edit, changed: bool) -> StringNotFound:
     hints = [near(file.text, normalised(edit.old))]
-    if "\ufffd" in edit.old and not file.is_valid:
-        hints.append(
-            "The character U+FFFD in it stands for bytes that are not valid text; choose a span "
-            "without it."
-        )
+    if not file.is_valid:
+        hints.append(_odd(file.text, normalised(edit.old)))
     if changed:
         hints.append("The file has changed since it was last read; read it again.")
     is_long = len(edit.old) > limits.QUOTED_CHARS
@@ -151,6 +149,24 @@ def _not_found(file: TextFile, place: Place, edit: Edit, changed: bool) -> Strin
     return StringNotFound(
         f"{edit.word} not found in {place.shown}. String to replace not found in file.\n"
         f"String: {quoted}\n{' '.join(filter(None, hints))}".rstrip()
+    )
+
+
+def _odd(text: str, old: str) -> str:
+    """What bytes that are no valid UTF-8 may have to do with a string that is not found."""
+    found = oddbytes.ODD.search(text)
+    if found is None or old.isascii():
+        return ""
+    # As an editor that knows the encoding shows it, and as an answer of ours did.
+    for shown in (oddbytes.as_legacy(text), oddbytes.ODD.sub("\ufffd", text)):
+        place = shown.find(old)
+        if place >= 0:
+            found = oddbytes.ODD.search(text, place, place + len(old)) or found
+            break
+    line = line_of(text, found.start())
+    return (
+        f"The file is not valid UTF-8 (byte {oddbytes.described(found[0])} at line {line}). Such "
+        f"bytes are shown as U+FFFD, and {oddbytes.REMEDY}."
     )
 
 

@@ -43,7 +43,7 @@ def _lines(call: Call, source: Source, arguments: Arguments) -> Answer:
     source.require_size(source.place.shown)
     if source.place.path.lower().endswith(b".ipynb"):
         return _numbered(call, _cells(source.whole()), arguments)
-    return _numbered(call, source.text_chunks(), arguments)
+    return _numbered(call, source.text_chunks(keep_odd=True), arguments)
 
 
 def _numbered(call: Call, chunks: Iterable[str], arguments: Arguments) -> Answer:

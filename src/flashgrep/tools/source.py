@@ -78,10 +78,14 @@ class Source:
         """All bytes, or what is left of them."""
         return b"".join(self.chunks())
 
-    def text_chunks(self) -> Iterator[str]:
-        """The text in pieces as answers may hold it: no BOM, U+FFFD for what is no text."""
+    def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
+        """The text in pieces as answers may hold it: no BOM, U+FFFD for what is no text.
+
+        With `keep_odd`, bytes that are no UTF-8 come as surrogates (see `oddbytes`) instead.
+        """
         mark, encoding = byte_order_mark(self.head)
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        errors = "surrogateescape" if keep_odd and encoding == "utf-8" else "replace"
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
         skip = len(mark)
         for piece in self.chunks():
             text = decoder.decode(piece[skip:])

@@ -40,7 +40,7 @@ def view(call: Call, arguments: Arguments) -> Answer:
 
 def _lines(source: Source, view_range: list[int] | None, budget: Budget) -> str:
     source.require_size(source.place.shown)
-    return view_lines(source.text_chunks(), view_range, budget)
+    return view_lines(source.text_chunks(keep_odd=True), view_range, budget)
 
 
 def _check_range(view_range: list[int] | None) -> None:

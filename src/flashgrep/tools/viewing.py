@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.tools.budget import Budget
+from flashgrep.workspace.oddbytes import OddLines
+from flashgrep.workspace.textfile import display
 
 EMPTY = "Warning: the file exists but its contents are empty."
 
@@ -104,7 +106,7 @@ class _Part:
 
 def numbered(number: int, text: str) -> str:
     """A line as `cat -n` prints it."""
-    return f"{number:6}\t{text}"
+    return f"{number:6}\t{display(text)}"
 
 
 def shown_line(line: Line) -> str:
@@ -121,9 +123,12 @@ def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budg
     stream = LineStream(chunks, first, limits.SHOWN_LINE_CHARS)
     lines = iter(stream)
     shown = 0
+    odd = OddLines()
     for line in lines:
         if not budget.take(shown_line(line)):
-            return budget.text(_cut_view(first, shown, _counted(stream, lines), last))
+            cut = _cut_view(first, shown, _counted(stream, lines), last)
+            return budget.text(_footer(odd, cut))
+        odd.see(line.number, line.text)
         shown = line.number
         if shown == last:
             break
@@ -131,7 +136,11 @@ def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budg
         raise InvalidParams(
             f"view_range start {first} exceeds total lines: the file has {stream.total}"
         )
-    return budget.text() if shown else EMPTY
+    return budget.text(odd.note()) if shown else EMPTY
+
+
+def _footer(odd: OddLines, cut: str) -> str:
+    return "\n".join(filter(None, [odd.note(), cut]))
 
 
 def _cut_view(first: int, shown: int, total: int, last: int | None) -> str:
@@ -156,6 +165,7 @@ def read_lines(
     lines = iter(stream)
     last = offset - 1 + (limit or limits.READ_LINES)
     shown = offset - 1
+    odd = OddLines()
     for line in lines:
         start = column if line.number == offset else 1
         if start > max(1, line.length):
@@ -164,16 +174,17 @@ def read_lines(
             )
         row = numbered(line.number, line.text)
         if start - 1 + len(line.text) < line.length or not budget.fits(len(row)):
-            return _cut_read(stream, lines, line, start, shown, offset, budget)
+            return _cut_read(stream, lines, line, start, shown, offset, budget, odd)
         budget.take(row)
+        odd.see(line.number, line.text)
         shown = line.number
         if shown == last:
             break
     if shown < offset:
         return EMPTY if not stream.total else _past(offset, stream.total)
     if limit is None and shown == last and _counted(stream, lines) > last:
-        return budget.text(_partial(offset, shown, stream.total))
-    return budget.text()
+        return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
+    return budget.text(odd.note())
 
 
 def _cut_read(
@@ -184,18 +195,21 @@ def _cut_read(
     shown: int,
     offset: int,
     budget: Budget,
+    odd: OddLines,
 ) -> str:
     """End before a line that does not fit, or, when it is the first one, inside it."""
     if budget.lines:
-        return budget.text(_partial(offset, shown, _counted(stream, lines)))
+        return budget.text(_footer(odd, _partial(offset, shown, _counted(stream, lines))))
     prefix = len(numbered(line.number, ""))
     text = line.text[: max(1, (budget.room or 0) - prefix)]
     budget.take(numbered(line.number, text))
+    odd.see(line.number, text)
     following = start + len(text)
-    return budget.text(
+    cut = (
         f"[PARTIAL view: line {line.number}, characters {start}-{following - 1} of {line.length}. "
         f"Continue with offset={line.number}, column={following}]"
     )
+    return budget.text(_footer(odd, cut))
 
 
 def _partial(offset: int, shown: int, total: int) -> str:
