@@ -226,3 +226,16 @@ def test_an_event_of_a_directory_that_began_to_be_listed_meanwhile_is_kept(
         may_go_on.set()
         listed = listings[0].result()
     assert "n/meanwhile" in first.entries | tracker.changes().entries | set(listed.files)
+
+
+def test_a_directory_that_vanished_between_two_looks_has_no_entries(
+    tracker: Tracker, root: Path
+) -> None:
+    """A search that was told of a change there goes on; the directory's end is told next."""
+    chains = tracker.chains(())
+    listing = tracker.entries("d", ["b", "e", "none"], chains, ())
+    assert listing is not None
+    assert (listing.files, listing.directories) == (["b"], ["e"])
+    shutil.rmtree(root / "d")
+    assert tracker.entries("d", ["b", "e"], chains, ()) is None
+    assert tracker.changes().touch("d/b")

@@ -194,3 +194,15 @@ def test_references_are_all_lines_with_the_word(
     after = r"\b" if re.match(r"\w", name[-1]) else ""
     word = re.compile(before + re.escape(name) + after, re.ASCII)
     assert found == [at for at, line in enumerate(lines, 1) if word.search(line)]
+
+
+def test_one_reference_at_a_time_is_the_smallest_page(shop: Workshop) -> None:
+    seen, offset = [], 0
+    while offset is not None:
+        page = shop.json("get_symbol", symbol_name="power_down", limit=1, offset=offset)
+        assert len(page["references"]) == 1
+        seen += places(page["references"])
+        offset = page["next_offset"]
+    everything = shop.json("get_symbol", symbol_name="power_down")
+    assert seen == places(everything["references"])
+    shop.error("get_symbol", "invalid_params", symbol_name="power_down", limit=0)

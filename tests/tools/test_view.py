@@ -291,3 +291,14 @@ def test_a_missing_file_is_told_with_the_place_and_a_near_name(
         f"File does not exist. {asked} was not found; the current working directory is "
         f"{desk.root}.{meant}"
     )
+
+
+def test_a_listing_leaves_no_descriptor_open(desk: Desk) -> None:
+    """One a subdirectory would end a server that runs for long."""
+    for number in range(20):
+        desk.file(f"d/s{number}/f", b"x")
+    desk.text("view", path="d")
+    before = sorted(os.listdir("/proc/self/fd"))
+    desk.text("view", path="d")
+    desk.text("view", path=".")
+    assert sorted(os.listdir("/proc/self/fd")) == before
