@@ -3,6 +3,7 @@
 # make lint   ruff, mypy, import contract
 # make bench  speed beside ripgrep on the Linux tree; writes docs/benchmarks.md
 # make faults races, kills and extremes at full size
+# make mutants defects put into the sources, and which of them no test notices
 # make fuzz   differential tests at full size
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ READY := .venv/.ready
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz conformance clean
+.PHONY: run test lint bench faults fuzz mutants conformance clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -35,6 +36,10 @@ faults: $(READY)
 
 fuzz: $(READY)
 	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/kb tests/web -n 2 --timeout 7200 -o faulthandler_timeout=0
+
+# MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them.
+mutants: $(READY)
+	$(BIN)/python -m bench.mutants $(MUTANTS)
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance
