@@ -12,6 +12,7 @@ import json
 import random
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -24,7 +25,7 @@ from typing import Any, Final
 from bench.mutants.mutations import Mutation, every_mutation
 from bench.mutants.nearest import Tests
 from bench.mutants.scratch import Scratch
-from bench.mutants.trial import run_tests
+from bench.mutants.trial import Stopped, run_tests, stopping
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KEPT: Final = ROOT / ".bench" / "mutants"
@@ -48,8 +49,12 @@ def main() -> None:
         desk = Desk(Path(place), asked.seconds, kept)
         desk.check()
         waiting = [one for one in drawn if identity(one) not in done]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
         with ThreadPoolExecutor(asked.jobs) as pool:
             for result in pool.map(desk.tried, waiting):
+                if result is None:
+                    raise SystemExit(f"stopped; go on with --seed {asked.seed}")
                 done[result["id"]] = result
     report([done[identity(one)] for one in drawn])
 
@@ -119,8 +124,10 @@ class Desk:
         if run.outcome != "passed":
             raise SystemExit(f"{_QUICK} fails without a defect:\n{run.output}")
 
-    def tried(self, mutation: Mutation) -> dict[str, Any]:
-        """Try one, and keep what came of it."""
+    def tried(self, mutation: Mutation) -> dict[str, Any] | None:
+        """Try one, and keep what came of it; None once everything is to end."""
+        if stopping.is_set():
+            return None
         began = time.monotonic()
         with self._lock:
             self._number += 1
@@ -128,6 +135,8 @@ class Desk:
         try:
             scratch.make()
             outcome, by = self._outcome(scratch, mutation, began + self._seconds)
+        except Stopped:
+            return None
         finally:
             scratch.remove()
         result = {

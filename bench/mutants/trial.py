@@ -12,6 +12,7 @@ import re
 import secrets
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +30,14 @@ _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+::\S[^\n]*?)(?: - .*)?$", re
 _BROKEN: Final = re.compile(r"^ERROR (\S+\.py)(?: - .*)?$", re.MULTILINE)
 _EARLY: Final = 5
 """pytest's exit status where no test was collected."""
+
+
+stopping = threading.Event()
+"""Set when everything is to end: runs then end what they started, and tell nothing."""
+
+
+class Stopped(Exception):
+    """A run was ended before it came to anything."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ def _waited(process: subprocess.Popen[bytes], mark: str, seconds: float) -> str:
         with suppress(subprocess.TimeoutExpired):
             status = process.wait(_TURN_SECONDS)
             return "passed" if status in (0, _EARLY) else "failed"
+        if stopping.is_set():
+            raise Stopped
         if time.monotonic() > deadline:
             return "late"
         marked = list(_marked(mark, process.pid))
