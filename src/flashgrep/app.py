@@ -47,6 +47,12 @@ class Application:
         """The real path of the working directory."""
         return os.fsdecode(self.services.scope.workdir)
 
+    def toolbox_for(self, settings: Settings) -> Toolbox:
+        """The tools of a connection with settings of its own; a `SettingsError` where none are."""
+        specs = offered(all_tools(), settings)
+        told = instructions(self.services.scope, specs, settings)
+        return self.toolbox.beside(specs, settings, told)
+
     def start_index(self, is_settled: bool = True) -> None:
         """Begin to build the index in the background, if there is to be one.
 

@@ -132,6 +132,7 @@ def serve(**given: Any) -> None:
         application.workdir,
         application.state,
     )
+    serving.toolbox_for = application.toolbox_for
     if application.services.notes is not None:
         from flashgrep.web.mounting import mount
 

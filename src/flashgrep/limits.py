@@ -56,7 +56,14 @@ JOIN_SECONDS: Final = 1.0
 """A daemon must say who it is in this time, or `flashgrep mcp` serves alone: a client waits."""
 
 JOIN_BYTES: Final = 64 * KIB
-"""…and in a line no longer than this: `stats` has a few hundred bytes."""
+"""…and in a line no longer than this: the answer has a few hundred bytes."""
+
+CONNECTION_OFFERS: Final = 32
+"""Different sets of connection settings whose tools are kept ready; more are made again."""
+
+LINGER_SECONDS: Final = 2.0
+"""How long a refused connection is read to its end: closed earlier, what it still sends would
+make the kernel reset it, and drop answers that its peer has not read."""
 
 SHUTDOWN_SECONDS: Final = 1.0
 """After SIGTERM, open HTTP exchanges have this long."""
@@ -65,8 +72,16 @@ KEEP_ALIVE_SECONDS: Final = 60
 """An HTTP connection between two requests."""
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────
-OUTPUT_CHARS: Final = 100_000
-"""Default budget of a tool answer: clients cut silently at about 25,000 tokens."""
+OUTPUT_CHARS: Final = 45_000
+"""Default budget of a tool answer: Claude Code shows 50,000 characters whole, and replaces 70,000
+by a file and a preview, in which the line that says how to go on is lost."""
+
+HINTED_OUTPUT_CHARS: Final = 100_000
+"""The same for a client that honours RESULT_SIZE_CHARS, and for tools that carry it."""
+
+RESULT_SIZE_CHARS: Final = 150_000
+"""What the file tools tell clients their answers may have: the budget, and room for what a client
+counts besides (JSON escapes, the envelope)."""
 
 SHOWN_LINE_CHARS: Final = 2_000
 """A longer line is cut in view and grep: one minified line would fill the answer."""

@@ -45,6 +45,8 @@ class Setting:
     metavar: str = ""
     repeatable: bool = False
     serve_only: bool = False
+    per_connection: bool = False
+    """Whether each connection to a server has its own; see `transports.connection_settings`."""
 
     @property
     def flag(self) -> str:
@@ -157,23 +159,59 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "largest file for view, read, images and writes",
         "SIZE",
     ),
-    Setting("anthropic_compat", parse_switch, False, "Claude Code's tool and parameter names"),
+    Setting(
+        "anthropic_compat",
+        parse_switch,
+        False,
+        "Claude Code's tool and parameter names",
+        per_connection=True,
+    ),
     Setting(
         "require_view_before_edit",
         one_of(REQUIRE_VIEW),
         "auto",
         "auto: edit and write need a read first; true: str_replace too; false: none does",
         "|".join(REQUIRE_VIEW),
+        per_connection=True,
     ),
-    Setting("toolsets", parse_toolsets, TOOLSETS, "toolsets to offer, by commas", "NAMES"),
-    Setting("disable_tools", parse_words, (), "tools to take away, by commas", "NAMES"),
-    Setting("structured", parse_switch, False, "add structuredContent to answers"),
+    Setting(
+        "toolsets",
+        parse_toolsets,
+        TOOLSETS,
+        "toolsets to offer, by commas",
+        "NAMES",
+        per_connection=True,
+    ),
+    Setting(
+        "disable_tools",
+        parse_words,
+        (),
+        "tools to take away, by commas; for a server that writes nothing use --read-only",
+        "NAMES",
+        per_connection=True,
+    ),
+    Setting(
+        "read_only",
+        parse_switch,
+        False,
+        "offer no tool that writes, in either naming mode, on any transport",
+        per_connection=True,
+    ),
+    Setting(
+        "structured",
+        parse_switch,
+        False,
+        "add structuredContent to answers",
+        per_connection=True,
+    ),
     Setting(
         "max_output_chars",
         parse_count,
         limits.OUTPUT_CHARS,
-        "budget of one answer in characters; 0 = none",
+        "budget of one answer in characters; 0 = none; unless given, "
+        f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
         "N",
+        per_connection=True,
     ),
     Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
     Setting("no_index", parse_switch, False, "search by scanning the files, without an index"),
@@ -235,6 +273,7 @@ class Settings:
     require_view_before_edit: str = "auto"
     toolsets: tuple[str, ...] = TOOLSETS
     disable_tools: tuple[str, ...] = ()
+    read_only: bool = False
     structured: bool = False
     max_output_chars: int = limits.OUTPUT_CHARS
     skill_file: str = ""
@@ -276,13 +315,18 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
 
 
 def settings_hash(settings: Settings, version: str) -> str:
-    """What two servers must share to answer alike: everything but how they are reached."""
-    reached = {"log_level", "log_format", *(row.name for row in SETTINGS if row.serve_only)}
+    """What a connection must share with a server to be served by it.
+
+    Everything but how servers are reached and what belongs to each connection: scope, index, size
+    limits, skill and knowledge base.
+    """
+    left_out = {"log_level", "log_format"}
+    left_out |= {row.name for row in SETTINGS if row.serve_only or row.per_connection}
     parts = [version, os.path.realpath(settings.workdir)]
     parts += [
         f"{row.name}={_resolved(row.name, getattr(settings, row.name))!r}"
         for row in SETTINGS
-        if row.name not in reached and row.name != "workdir"
+        if row.name not in left_out and row.name != "workdir"
     ]
     return hashlib.blake2b(
         "\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12

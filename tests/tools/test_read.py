@@ -70,8 +70,8 @@ def test_numbers_below_one_are_refused(desk: Desk, arguments: dict[str, int]) ->
 
 
 def test_a_line_is_not_cut_at_two_thousand_characters(desk: Desk) -> None:
-    desk.file("a", "x" * 50_000)
-    assert desk.text("read", file_path="a") == "     1\t" + "x" * 50_000
+    desk.file("a", "x" * 40_000)
+    assert desk.text("read", file_path="a") == "     1\t" + "x" * 40_000
 
 
 def test_a_line_over_the_budget_is_continued_by_column(desk: Desk) -> None:

@@ -174,18 +174,25 @@ async def connect(
 
 @asynccontextmanager
 async def join(
-    server: Server, kind: str, era: str = "legacy", name: str = "tests", auth: bool = True
+    server: Server,
+    kind: str,
+    era: str = "legacy",
+    name: str = "tests",
+    auth: bool = True,
+    version: str = "1",
 ) -> AsyncIterator[ClientSession]:
     """A session with a running server."""
     transport = {"http": _http, "tcp": _tcp, "unix": _unix}[kind]
-    async with transport(server, auth) as streams, opened(streams, era, name) as session:
+    async with transport(server, auth) as streams, opened(streams, era, name, version) as session:
         yield session
 
 
 @asynccontextmanager
-async def opened(streams: Any, era: str, name: str = "tests") -> AsyncIterator[ClientSession]:
+async def opened(
+    streams: Any, era: str, name: str = "tests", version: str = "1"
+) -> AsyncIterator[ClientSession]:
     """The SDK's session over a transport, in one of the two protocol eras."""
-    client = types.Implementation(name=name, version="1")
+    client = types.Implementation(name=name, version=version)
     incoming, outgoing = streams
     async with ClientSession(incoming, outgoing, client_info=client) as session:
         await (session.initialize() if era == "legacy" else session.discover())

@@ -11,6 +11,7 @@ import pytest
 from tests.transports.clients import HANDSHAKE, RawLines, Server, request, tool_call
 
 LIST = request("tools/list", 2)
+SLOW = {"name": "slow", "arguments": {"text": "0.2"}, "_meta": {"progressToken": 1}}
 READ = tool_call("echo", 3, text="hello")
 WRITE = tool_call("put", 4, text="hello")
 
@@ -81,6 +82,44 @@ def test_nothing_runs_after_a_wrong_token_in_a_batch(locked_server: Server) -> N
         client.send([request("auth", 1, token="wrong"), request("auth", 2, token="T")])
         [answer] = client.receive()
         assert (answer["id"], outcome(answer)) == (1, "access_denied")
+        assert client.receive() is None
+
+
+def test_what_was_asked_before_a_wrong_token_is_answered_before_it(server: Server) -> None:
+    with lines(server, "tcp") as client:
+        client.start()
+        client.send(
+            tool_call("slow", "through the SDK", text="0.2") | {"params": SLOW},
+            tool_call("slow", "a plain call", text="0.2"),
+            request("large", "a direct method", text="1000"),
+            request("auth", "wrong", token="wrong"),
+            tool_call("echo", "after", text="never"),
+        )
+        answers = []
+        while (answer := client.receive()) is not None:
+            answers.append(answer["id"])
+        before = {"through the SDK", "a plain call", "a direct method"}
+        assert (set(answers[:-1]), answers[-1]) == (before, "wrong")
+
+
+def test_a_long_answer_before_a_wrong_token_arrives_whole(server: Server) -> None:
+    """Though the peer reads late and sends on: a reset would drop what it has not read."""
+    with lines(server, "tcp") as client:
+        size = 3_000_000
+        client.send(request("large", 1, text=str(size)), request("auth", 2, token="wrong"))
+        for _ in range(20):
+            client.send(request("large", 3, text="1"))
+        assert len(client.receive()["result"]["text"]) == size
+        assert client.receive()["error"]["data"] == {"code": "access_denied"}
+        assert client.receive() is None
+
+
+def test_a_wrong_token_in_a_batch_comes_after_the_rest_of_it(server: Server) -> None:
+    with lines(server, "tcp") as client:
+        client.start()
+        slow = tool_call("slow", 1, text="0.2")
+        client.send([slow, request("auth", 2, token="wrong"), request("large", 3, text="1")])
+        assert [outcome(answer) for answer in client.receive()] == ["ok", "access_denied"]
         assert client.receive() is None
 
 

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from flashgrep import limits
 from tests.transports.clients import TINY, Server, join, serving, tool_call
@@ -40,6 +41,51 @@ def test_a_missing_token_is_told_how_to_show_it(server: Server) -> None:
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert answer.json()["error"]["data"] == {"code": "access_denied"}
+
+
+def unauthorised(server: Server, path: str = "/mcp") -> httpx2.Response:
+    with httpx2.Client(trust_env=False, timeout=30) as client:
+        url = server.url.replace("/mcp", path)
+        return client.post(url, json=tool_call("echo", 1, text="x"))
+
+
+def test_a_call_without_a_token_is_told_the_header_and_where_the_token_is(server: Server) -> None:
+    answer = unauthorised(server)
+    assert answer.status_code == 401
+    told = answer.json()["error"]
+    assert told["code"] == -32001
+    kept = next(line for line in server.told if "(kept in " in line).rpartition("kept in ")[2][:-1]
+    assert Path(kept).read_text(encoding="ascii").strip() == server.token
+    for word in ("a token is needed", "header Authorization", "Bearer", kept):
+        assert word in told["message"]
+    assert str(server.token) not in answer.text
+    assert "wrong, expired or taken back" in post(server, b"{}", "wrong").text
+
+
+def test_a_given_token_is_told_to_be_given(locked_server: Server) -> None:
+    told = unauthorised(locked_server).json()["error"]["message"]
+    assert told.endswith("it is the one that flashgrep serve was given with --token")
+
+
+def test_a_client_that_asks_for_a_sign_in_is_told_so_in_its_own_form(server: Server) -> None:
+    """Claude Code does: without a header it tries OAuth, and shows what comes back from there."""
+    answer = unauthorised(server, "/register")
+    told = unauthorised(server).json()["error"]["message"]
+    assert answer.json() == {"error": "access_denied", "error_description": told}
+
+
+def test_the_sdks_client_shows_where_the_token_is(server: Server) -> None:
+    async def use() -> None:
+        async with join(server, "http", auth=False):
+            raise AssertionError("it was let in")
+
+    with pytest.raises(BaseExceptionGroup) as refused:
+        anyio.run(use)
+    leaf: BaseException = refused.value
+    while isinstance(leaf, BaseExceptionGroup):
+        (leaf,) = leaf.exceptions
+    assert isinstance(leaf, MCPError)
+    assert "header Authorization, as Bearer TOKEN; it is kept in" in str(leaf)
 
 
 BODIES: list[tuple[bytes, int, int]] = [

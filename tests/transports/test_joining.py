@@ -5,6 +5,7 @@ The daemons are real `serve` processes, or fakes on a real socket.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -18,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from flashgrep import __version__, limits
-from flashgrep.settings import Settings, settings_hash
+from flashgrep.settings import SETTINGS, Settings, settings_hash
+from flashgrep.transports import joining
 from flashgrep.transports.joining import join
-from tests.transports.clients import Server, serving
+from tests.transports.clients import RawLines, Server, serving
 
 NO_PORTS = ("--http-port", "none", "--tcp-port", "none")
 
@@ -54,12 +56,40 @@ def test_a_daemon_with_the_same_settings_is_joined(daemon: Server) -> None:
     assert joins(Settings(workdir=workdir, log_level="debug", token="x", http_port=1))
 
 
-OTHERS: list[dict[str, object]] = [
+OWN: list[dict[str, object]] = [
     {"anthropic_compat": True},
-    {"deny_dir": ("x",)},
-    {"allow_dir": ("/",)},
+    {"structured": True},
     {"max_output_chars": 5},
     {"toolsets": ("files",)},
+    {"disable_tools": ("glob",)},
+    {"require_view_before_edit": "true"},
+    {"read_only": True},
+]
+
+
+@pytest.mark.parametrize("changed", OWN, ids=[next(iter(row)) for row in OWN])
+def test_a_daemon_is_joined_whatever_belongs_to_the_connection(
+    daemon: Server, changed: dict[str, object]
+) -> None:
+    assert joins(Settings(workdir=workdir_of(daemon), **changed))  # type: ignore[arg-type]
+
+
+def test_a_connection_with_settings_it_does_not_take_serves_by_itself(
+    daemon: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    assert not joins(Settings(workdir=workdir_of(daemon), disable_tools=("no such tool",)))
+    assert "does not take us: --disable-tools: unknown tool 'no such tool'" in caplog.text
+
+
+OTHERS: list[dict[str, object]] = [
+    {"deny_dir": ("x",)},
+    {"allow_dir": ("/",)},
+    {"max_file_size": 5},
+    {"no_index": True},
+    {"verify_index": True},
+    {"skill_file": "/skill.md"},
+    {"kb_markup": "commentator"},
 ]
 
 
@@ -70,6 +100,17 @@ def test_a_daemon_with_other_settings_is_not(
     caplog.set_level(logging.INFO)
     assert not joins(Settings(workdir=workdir_of(daemon), **changed))  # type: ignore[arg-type]
     assert "other settings" in caplog.text
+
+
+def test_a_restriction_of_the_daemon_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    flags = [*NO_PORTS, "--read-only", "--disable-tools", "glob"]
+    with serving(tmp_path, flags, ports=False):
+        assert joins(Settings(workdir=str(tmp_path), anthropic_compat=True))
+    (record,) = caplog.records
+    assert record.message.endswith("which holds us to --read-only --disable-tools glob")
 
 
 def test_a_relative_allow_dir_is_the_directory_it_leads_to(tmp_path: Path) -> None:
@@ -101,6 +142,29 @@ def test_a_daemon_on_a_socket_of_its_own_is_joined_there(tmp_path: Path) -> None
         assert joins(Settings(workdir=str(work), socket=str(path)))
         assert not joins(Settings(workdir=str(work)))
         assert not joins(Settings(workdir=str(work), socket="none"))
+
+
+def test_another_version_is_not_joined(daemon: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joining, "__version__", "0.0.1")
+        assert not joins(Settings(workdir=workdir_of(daemon)))
+    assert f"this server is flashgrep {__version__}, and 0.0.1 asks" in caplog.text
+
+
+def test_a_version_that_asks_for_stats_finds_a_hash_it_does_not_expect(daemon: Server) -> None:
+    """As `flashgrep mcp` did when all settings had to agree: it then serves by itself."""
+    settings = Settings(workdir=workdir_of(daemon))
+    parts = [__version__, os.path.realpath(settings.workdir)]
+    reached = {"log_level", "log_format", "workdir"}
+    parts += [
+        f"{row.name}={getattr(settings, row.name)!r}"
+        for row in SETTINGS
+        if not row.serve_only and row.name not in reached
+    ]
+    before = hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+    with RawLines(daemon.open_unix()) as client:
+        assert client.ask("stats")["result"]["settings_hash"] != before
 
 
 # ── things that stand where a socket should ─────────────────────────────────────────────────────
@@ -147,17 +211,29 @@ def test_the_fake_itself_is_joined_when_it_says_the_right_thing(tmp_path: Path) 
 
 
 LIES: list[tuple[str, Callable[[Path], bytes], str]] = [
+    (
+        "another version",
+        lambda w: answer(
+            w, error={"code": -32000, "message": "other version", "data": {"code": "conflict"}}
+        ),
+        "does not take us: other version",
+    ),
+    ("an error without words", lambda w: answer(w, error={"data": {"code": "x"}}), "not know"),
     ("another hash", lambda w: answer(w, result={"settings_hash": "0" * 24}), "other settings"),
     ("a hash that is no text", lambda w: answer(w, result={"settings_hash": None}), "settings"),
     ("a hash that is a list", lambda w: answer(w, result={"settings_hash": []}), "settings"),
     ("no hash", lambda w: answer(w, result={}), "other settings"),
-    ("no object", lambda w: answer(w, result=7), "does not know stats"),
-    ("an error", lambda w: b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601}}\n', "not know"),
-    ("another id", lambda w: answer(w, id=1), "does not know stats"),
-    ("no JSON", lambda w: b"HTTP/1.1 400 Bad Request\r\n", "does not know stats"),
-    ("a list", lambda w: b"[1]\n", "does not know stats"),
-    ("broken UTF-8", lambda w: b'{"result":"\xff"}\n', "does not know stats"),
-    ("deep nesting", lambda w: b"[" * 60_000 + b"\n", "does not know stats"),
+    ("no object", lambda w: answer(w, result=7), "does not know flashgrep/join"),
+    (
+        "an error",
+        lambda w: b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601}}\n',
+        "does not know flashgrep/join",
+    ),
+    ("another id", lambda w: answer(w, id=1), "does not know flashgrep/join"),
+    ("no JSON", lambda w: b"HTTP/1.1 400 Bad Request\r\n", "does not know flashgrep/join"),
+    ("a list", lambda w: b"[1]\n", "does not know flashgrep/join"),
+    ("broken UTF-8", lambda w: b'{"result":"\xff"}\n', "does not know flashgrep/join"),
+    ("deep nesting", lambda w: b"[" * 60_000 + b"\n", "does not know flashgrep/join"),
     ("two lines", lambda w: answer(w) * 2, "more than it was asked"),
     ("a flood", lambda w: b"x" * (limits.JOIN_BYTES + 1), "more than it was asked"),
 ]

@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, Unavailable
 from flashgrep.search.engine import Engine
-from flashgrep.settings import REQUIRE_VIEW, Settings, settings_hash
+from flashgrep.settings import Settings, settings_hash
 from flashgrep.storage.statedir import state_path
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import read_arguments
@@ -39,11 +39,8 @@ log = logging.getLogger(__name__)
 
 _METHOD_NOT_FOUND: Final = -32601
 _NO_MATTER: Final[Mapping[str, tuple[Any, ...]]] = {
-    "anthropic_compat": (False, True),
-    "structured": (False, True),
     "no_index": (False, True),
     "verify_index": (False, True),
-    "require_view_before_edit": REQUIRE_VIEW,
 }
 
 

@@ -20,6 +20,7 @@ import anyio
 
 from flashgrep import limits
 from flashgrep.kb.roles import Principal, Role, everywhere
+from flashgrep.tools.clients import takes_long_answers
 from flashgrep.workspace.scope import Place
 
 UNNAMED = "unknown"
@@ -41,6 +42,8 @@ class Caller:
     """What the token is called that it came with; empty where none is asked for."""
     notes_only: bool = False
     """Whether it came with a token of the knowledge base: that opens notes, and no files."""
+    takes_long_answers: bool = False
+    """Whether its client honours what a tool says of the size of its answers."""
     author: str = UNNAMED
     """Under which its suggestions stand."""
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
@@ -55,8 +58,9 @@ class Caller:
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def call_itself(self, client: str) -> None:
+    def call_itself(self, client: str, version: str = "") -> None:
         """Take the name a client gives itself, behind that of the token it came with."""
+        self.takes_long_answers = takes_long_answers(client, version)
         name = author_name(client)
         author = f"{self.token}/{name}" if self.token else name
         if author != self.author:

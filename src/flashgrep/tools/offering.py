@@ -31,7 +31,9 @@ def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, 
     _check_together(settings)
     of_sets = (_fitted(spec, settings) for spec in specs if _is_offered(spec, settings))
     left = (spec.without(settings.disable_tools) for spec in of_sets)
-    return tuple(spec for spec in left if spec is not None)
+    return tuple(
+        spec for spec in left if spec is not None and (spec.read_only or not settings.read_only)
+    )
 
 
 def _check_together(settings: Settings) -> None:
@@ -56,6 +58,7 @@ def _is_offered(spec: ToolSpec, settings: Settings) -> bool:
 
 def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
     """The tool as it is with notes, or without any."""
+    spec = replace(spec, loaded=_is_loaded(spec, settings))
     if settings.kb is None or not spec.notes:
         return replace(spec, parameters=tuple(p for p in spec.parameters if not p.of_notes))
     if settings.no_workspace:
@@ -75,12 +78,20 @@ def _over_notes(spec: ToolSpec) -> ToolSpec:
     )
 
 
+def _is_loaded(spec: ToolSpec, settings: Settings) -> bool:
+    """Whether it is one of the tools an agent cannot do without: those of files, and of links
+    where there are only notes."""
+    return spec.toolset == "files" or (settings.no_workspace and spec.name == "get_links")
+
+
 def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:
     """What a client tells its model of this server: under 2 KB, essentials first."""
     listed = [
         spec.name for spec in specs if spec.in_mode(settings.compat_names) and spec.role is None
     ]
-    told = _of_notes(listed) if settings.no_workspace else _of_files(scope, listed, settings)
+    told = (
+        _of_notes(listed, settings) if settings.no_workspace else _of_files(scope, listed, settings)
+    )
     return _cut(
         "\n".join([*told, "Long answers say how much is missing and which call continues."])
     )
@@ -106,18 +117,24 @@ def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[s
         *lines,
         "Search with grep (RE2 regular expressions; .gitignore is respected) and find files with "
         "glob instead of running shell commands.",
-        "Read a file before changing it. Edits replace exact text, which must stand once.",
+        _of_changes("a file", settings),
     ]
 
 
-def _of_notes(listed: Sequence[str]) -> list[str]:
+def _of_notes(listed: Sequence[str], settings: Settings) -> list[str]:
     return [
         f"File tools over a knowledge base of Markdown notes: {', '.join(listed)}.",
         "Paths are those of notes, such as Folder/Note.md; a folder's path narrows grep and glob.",
         "An edit is a suggestion that a person accepts or rejects; what you read shows all pending "
         "suggestions as if they were accepted.",
-        "Read a note before changing it. Edits replace exact text, which must stand once.",
+        _of_changes("a note", settings),
     ]
+
+
+def _of_changes(what: str, settings: Settings) -> str:
+    if settings.read_only:
+        return "This server is read-only: no tool changes anything."
+    return f"Read {what} before changing it. Edits replace exact text, which must stand once."
 
 
 def _few(paths: Sequence[bytes]) -> str:

@@ -103,6 +103,8 @@ class ToolSpec:
     """The whole description where there are notes and no files."""
     notes_title: str = ""
     """The title there."""
+    loaded: bool = False
+    """Whether clients are told to load it at once and to take long answers of it whole."""
     direct: bool = False
     """Also a JSON-RPC method of its own on the sockets; every tool that answers JSON is."""
 

@@ -79,6 +79,8 @@ class Listed:
     read_only: bool
     destructive: bool
     idempotent: bool
+    loaded: bool
+    """Whether clients are told to load it at once and to take long answers of it whole."""
 
 
 class Toolbox:
@@ -90,6 +92,7 @@ class Toolbox:
         self.instructions = instructions
         self._services = services
         self._settings = settings
+        self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._threads = anyio.CapacityLimiter(limits.THREADS)
 
@@ -104,6 +107,12 @@ class Toolbox:
             for name, spec in self._specs.items()
             if spec.in_mode(compat) and (caller is None or _has_role(caller, spec))
         ]
+
+    def beside(self, specs: tuple[ToolSpec, ...], settings: Settings, instructions: str) -> Toolbox:
+        """Another choice of tools of the same server: they share its threads."""
+        other = Toolbox(specs, self._services, settings, instructions)
+        other._threads = self._threads
+        return other
 
     def direct_names(self) -> tuple[str, ...]:
         """The tools that are JSON-RPC methods on the sockets too, aliases among them."""
@@ -157,6 +166,8 @@ class Toolbox:
 
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
         spec, values = self._prepare(name, arguments, call.caller)
+        if spec.loaded and call.caller.takes_long_answers:
+            call.settings = self._generous
         try:
             async with call.caller.turns:
                 handler = self._handler(spec, name, arguments or {}, values)
@@ -185,7 +196,8 @@ class Toolbox:
         spec = self._specs.get(name)
         if spec is None:
             listed = [tool.name for tool in self.listed(caller)]
-            raise InvalidParams(_unknown_tool(name, listed, list(self._specs)))
+            refused = _unknown_tool(name, listed, list(self._specs), self._settings.read_only)
+            raise InvalidParams(refused)
         if not (caller.may_write or spec.read_only):
             raise AccessDenied(
                 f"{name} changes files and this connection is not authorised. "
@@ -201,6 +213,13 @@ class Toolbox:
         places.check_notes(spec, self._settings, values)
         places.check_reach(caller, spec, self._settings, values)
         return spec, values
+
+
+def _generous(settings: Settings) -> Settings:
+    """The settings for a client that takes long answers whole; a budget that was given holds."""
+    if "max_output_chars" in settings.explicit:
+        return settings
+    return dataclasses.replace(settings, max_output_chars=limits.HINTED_OUTPUT_CHARS)
 
 
 def _has_role(caller: Caller, spec: ToolSpec) -> bool:
@@ -251,12 +270,14 @@ def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
         spec.read_only,
         spec.destructive,
         spec.idempotent,
+        spec.loaded,
     )
 
 
-def _unknown_tool(name: str, listed: list[str], known: list[str]) -> str:
+def _unknown_tool(name: str, listed: list[str], known: list[str], read_only: bool) -> str:
     close = difflib.get_close_matches(name, known, 1, 0.5)
     hint = f" Did you mean {close[0]}?" if close else ""
+    hint += " This server is read-only: it has no tool that writes." if read_only else ""
     return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(listed)}"
 
 

@@ -7,6 +7,7 @@ knowledge base stands for what it was made for, on every route.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -69,6 +70,10 @@ class Entrance:
             # A token that was taken back must not open more than it did before.
             return None if secret.startswith(_MARK) else Admission("", None)
         return Admission(SERVER, None) if same_token(secret, self._token) else None
+
+    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
+        """Be told, from another thread, when what `admit` says may have changed; gives the end."""
+        return self._tokens.watch(told) if self._tokens else lambda: None
 
     def _principal(self, secret: str) -> Principal | None:
         try:

@@ -39,5 +39,5 @@ async def not_routed(request: Request, error: Exception) -> Response:
 
 
 async def broken(_: Request, __: Exception) -> Response:
-    """A defect of ours; its details go to the log."""
-    return failed(500, "io_error", _BROKE)
+    """A defect of ours; its details go to the log. uvicorn closes the connection after it."""
+    return failed(500, "io_error", _BROKE, {"connection": "close"})

@@ -37,6 +37,8 @@ from flashgrep.transports.framing import INVALID_REQUEST, BadMessage, decode, to
 
 HEALTH: Final = "/health"
 MCP: Final = "/mcp"
+REGISTER: Final = "/register"
+"""Where a client that knows no token asks for one, as OAuth has it, when `/mcp` wants one."""
 NOTES: Final = "/kb/"
 COOKIE: Final = "flashgrep_token"
 UNAUTHENTICATED: Final = 4401
@@ -67,6 +69,11 @@ class Refusal(Exception):
 
     def response(self, path: str) -> Response:
         """As the route would have told it: `/mcp` speaks JSON-RPC."""
+        if path == REGISTER:
+            # There is no sign-in here. A client shows its user the description, and for our own
+            # form of a failure only that it could not read it.
+            told = {"error": self._name, "error_description": str(self)}
+            return JSONResponse(told, self.status, self.headers)
         if path != MCP:
             return failed(self.status, self._name, str(self), self.headers)
         body = envelope.error(None, self._code, str(self), {"code": self._name})
@@ -114,10 +121,12 @@ def _has_port(host: str) -> bool:
 class Guard:
     """An ASGI application that lets through what may pass."""
 
-    def __init__(self, app: ASGIApp, names: Names, entrance: Entrance) -> None:
+    def __init__(self, app: ASGIApp, names: Names, entrance: Entrance, remedy: str = "") -> None:
+        """`remedy` is for whoever comes without a token: where it is, never what it is."""
         self._app = app
         self._names = names
         self._entrance = entrance
+        self._remedy = remedy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -154,13 +163,12 @@ class Guard:
             scope[ADMISSION] = self._admitted(scope)
 
     def _admitted(self, scope: Scope) -> Admission:
-        admission = self._entrance.admit(secret_of(scope))
+        secret = secret_of(scope)
+        admission = self._entrance.admit(secret)
         if admission is None:
-            raise Refusal(
-                401,
-                "a token is needed: Authorization: Bearer TOKEN",
-                www_authenticate='Bearer realm="flashgrep"',
-            )
+            what = "the token is wrong, expired or taken back" if secret else "a token is needed"
+            told = f"{what}. {self._remedy}" if self._remedy else what
+            raise Refusal(401, told, www_authenticate='Bearer realm="flashgrep"')
         return admission
 
 

@@ -28,7 +28,8 @@ from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.failures import broken, not_routed
 from flashgrep.transports.guard import HEALTH, MCP, Guard, Names
-from flashgrep.transports.protocol import Context, build_server, client_name
+from flashgrep.transports.protocol import Context, build_server, client_of
+from flashgrep.transports.revoking import EndsWithToken
 from flashgrep.transports.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class HttpPeers:
 
     def caller_of(self, context: Context) -> Caller:
         request: Request = context.request  # type: ignore[assignment] # always there on HTTP
-        name = client_name(context)
+        name, version = client_of(context)
         admission: Admission = request.scope[ADMISSION]
         session = request.headers.get("mcp-session-id")
         kind, key = ("session", session) if session is not None else ("http", name)
@@ -62,7 +63,7 @@ class HttpPeers:
         caller = self._callers.get(f"{kind}:{admission.token}:{key}")
         caller.token = admission.token
         caller.notes_only = admission.principal is not None
-        caller.call_itself(name)
+        caller.call_itself(name, version)
         caller.principal = replace(admission.on_tools, name=caller.author)
         return caller
 
@@ -74,8 +75,12 @@ def build_app(
     token: str | None,
     structured: bool,
     mounted: Mounted | None = None,
+    remedy: str = "",
 ) -> EndableStreams:
-    """The ASGI application: the guard, and the routes behind it."""
+    """The ASGI application: the guard, and the routes behind it.
+
+    `remedy` is what whoever comes without a token is told.
+    """
     entrance = Entrance(token, mounted.tokens if mounted else None)
     server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
     manager = Sessions(server, limits.REMEMBERED_CALLERS)
@@ -86,13 +91,13 @@ def build_app(
             yield
 
     routes: list[BaseRoute] = [
-        Route(MCP, StreamableHTTPASGIApp(manager)),
+        Route(MCP, EndsWithToken(StreamableHTTPASGIApp(manager), entrance)),
         Route(HEALTH, _health, methods=["GET"]),
         *(mounted.routes(entrance) if mounted else ()),
     ]
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
-    return EndableStreams(Guard(app, names, entrance), has_sockets=mounted is not None)
+    return EndableStreams(Guard(app, names, entrance, remedy), has_sockets=mounted is not None)
 
 
 async def _health(request: Request) -> JSONResponse:

@@ -1,10 +1,14 @@
 """Finds the daemon that already serves a workspace, so that several programs share one index.
 
 The socket is looked at with the distrust it is made with (see `unixsocket`): no link, our own
-directory, our own user at the other end. Whoever listens must then answer the direct method
-`stats` at once with a `settings_hash` that we accept. Equal hashes mean the same version,
-directory and settings, so the daemon's answers are the ones we would give. In every other case
-there is no daemon for us; one log line says why, unless there simply is no socket.
+directory, our own user at the other end. Whoever listens must then answer `flashgrep/join` (see
+`offers`) at once with a `settings_hash` that we accept. Equal hashes mean the same version,
+directory, scope, index, limits and notes; what else shapes an answer is told with the question
+and belongs to the connection. So the daemon's answers are the ones we would give, or fewer where
+it was started with a restriction, which is logged. In every other case there is no daemon for us;
+one log line says why, unless there simply is no socket. An older server does not know the question,
+and an older `flashgrep mcp` asks for `stats` and finds a hash it does not expect: both go their own
+ways.
 """
 
 from __future__ import annotations
@@ -19,11 +23,13 @@ from typing import Any
 
 from flashgrep import __version__, limits
 from flashgrep.settings import Settings, settings_hash
+from flashgrep.transports import connection_settings
+from flashgrep.transports.connection_settings import JOIN
 from flashgrep.transports.unixsocket import reach_unix
 
 log = logging.getLogger(__name__)
 
-_ASK = b'{"jsonrpc":"2.0","id":0,"method":"stats","params":{}}\n'
+_UNKNOWN = f"does not know {JOIN}: it is another version, or no flashgrep"
 
 
 class _NotOurs(Exception):
@@ -33,8 +39,9 @@ class _NotOurs(Exception):
 def join(settings: Settings, accepted: Container[str] | None = None) -> socket.socket | None:
     """A connection to the daemon of this workspace, or None.
 
-    `accepted` are the settings hashes that will do; without it, only that of `settings`. The
-    connection has been asked `stats` and nothing else.
+    Without `accepted` the connection is an MCP client's: it has the settings that are its own, and
+    nothing else was asked. With it, it is one for direct methods, and these are the settings hashes
+    that will do.
     """
     if settings.socket.lower() == "none":
         return None
@@ -47,12 +54,15 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         log.info("no daemon joined: %s: %s", _socket_path(settings), error.strerror or error)
         return None
     try:
-        _require_same(connection, accepted or {settings_hash(settings, __version__)})
+        answer = _ask(connection, settings, accepted)
     except (_NotOurs, OSError) as reason:
         connection.close()
         log.info("no daemon joined: the server at %s %s", _socket_path(settings), _told(reason))
         return None
     log.debug("joined the server at %s", _socket_path(settings))
+    if restricted := answer.get("restricted"):
+        told = " ".join(map(str, restricted))
+        log.info("joined the server at %s, which holds us to %s", _socket_path(settings), told)
     connection.settimeout(None)
     return connection
 
@@ -67,12 +77,21 @@ def _told(reason: Exception) -> str:
     return f"closed the connection ({reason})" if isinstance(reason, OSError) else str(reason)
 
 
-def _require_same(connection: socket.socket, accepted: Container[str]) -> None:
-    connection.sendall(_ASK)
+def _ask(
+    connection: socket.socket, settings: Settings, accepted: Container[str] | None
+) -> dict[str, Any]:
+    own = settings_hash(settings, __version__)
+    params: dict[str, Any] = {}
+    if accepted is None:
+        told = connection_settings.told(settings)
+        params = {"version": __version__, "settings_hash": own, "settings": told}
+    request = {"jsonrpc": "2.0", "id": 0, "method": JOIN, "params": params}
+    connection.sendall(json.dumps(request).encode("ascii") + b"\n")
     answer = _answer(_one_line(connection))
     given = answer.get("settings_hash")
-    if not isinstance(given, str) or given not in accepted:
+    if not isinstance(given, str) or given not in (accepted or {own}):
         raise _NotOurs("has other settings, or is another version")
+    return answer
 
 
 def _one_line(connection: socket.socket) -> bytes:
@@ -96,9 +115,22 @@ def _one_line(connection: socket.socket) -> bytes:
 def _answer(line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line)
-        result = value["result"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        raise _NotOurs("does not know stats") from None
-    if value.get("id") != 0 or not isinstance(result, dict):
-        raise _NotOurs("does not know stats")
+        failure = value.get("error")
+        result = value["result"] if failure is None else failure["message"]
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        raise _NotOurs(_UNKNOWN) from None
+    if value.get("id") != 0:
+        raise _NotOurs(_UNKNOWN)
+    if failure is not None:
+        raise _NotOurs(_refused(failure))
+    if not isinstance(result, dict):
+        raise _NotOurs(_UNKNOWN)
     return result
+
+
+def _refused(failure: dict[str, Any]) -> str:
+    """Why a server does not take us: in its own words, if it is one of ours and knows why."""
+    data = failure.get("data")
+    if not isinstance(data, dict) or "code" not in data:
+        return _UNKNOWN
+    return f"does not take us: {failure['message']}"

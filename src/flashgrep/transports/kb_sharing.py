@@ -59,6 +59,7 @@ _SHAPING: Final = (
     "anthropic_compat",
     "toolsets",
     "disable_tools",
+    "read_only",
     "max_output_chars",
     "kb_markup",
 )
@@ -313,9 +314,13 @@ class SharedNotes:
 
     def _toolbox_for(self, told: Mapping[str, Any]) -> Toolbox:
         """The toolbox for another server's settings; on the socket's thread alone."""
-        shaping = {key: _tuple(told[key]) for key in _SHAPING}
+        # A server of an older version does not know every one of them.
+        known = {key: told.get(key, getattr(Settings, key)) for key in _SHAPING}
+        shaping = {key: _tuple(value) for key, value in known.items()}
         key = repr(sorted(shaping.items()))
         if key not in self._toolboxes:
+            # The budget that is told is the one to keep, whatever the caller's client is.
+            shaping["explicit"] = self._settings.explicit | {"max_output_chars"}
             self._toolboxes[key] = self._toolbox(replace(self._settings, **shaping))
         return self._toolboxes[key]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,9 +24,10 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, FlashgrepError
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
 from flashgrep.tools.caller import Caller
 from flashgrep.transports import envelope
+from flashgrep.transports.connection_settings import JOIN
 from flashgrep.transports.envelope import Notification, Request
 from flashgrep.transports.framing import (
     INVALID_REQUEST,
@@ -53,6 +54,22 @@ _POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
+class Offer:
+    """What a connection is served once it has joined."""
+
+    server: Server[Peers]
+    plain: PlainCall | None
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The answer to `flashgrep/join`, and what the connection is offered from now on, if other."""
+
+    answer: Mapping[str, Any]
+    offer: Offer | None = None
+
+
+@dataclass(frozen=True)
 class Manners:
     """What differs between the transports that speak lines."""
 
@@ -68,10 +85,29 @@ class Manners:
     """Answers the tool calls that need nothing of the SDK, once it has accepted the handshake."""
     message_bytes: int = limits.MESSAGE_BYTES
     """The longest line."""
+    join: Callable[[Mapping[str, Any] | None], Joined] | None = None
+    """Answers `flashgrep/join`, where connections may have settings of their own."""
 
 
 class _Closed(Exception):
     """The connection must end now, everything sent that was to be sent."""
+
+
+class _Refused(_Closed):
+    """As above; the peer may still be sending, and must read why."""
+
+
+class _SdkStreams:
+    """What goes to the SDK's loop and what comes back."""
+
+    def __init__(self) -> None:
+        self.to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
+        self.to_sdk, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        self.outgoing, self.answers = anyio.create_memory_object_stream[SessionMessage]()
+
+    def close(self) -> None:
+        for stream in (self.to_sdk, self.incoming, self.outgoing, self.answers):
+            stream.close()
 
 
 class LineSession:
@@ -87,32 +123,32 @@ class LineSession:
         self._splitter = LineSplitter(manners.message_bytes)
         self._deadline: float | None = None
         self._first = True
+        self._has_asked = False
         self._ledger = Ledger(self._send)
-        self._handshakes: dict[int, str] = {}
+        self._handshakes: dict[int, tuple[str, str]] = {}
         """What the client calls itself in an `initialize` that the SDK has not answered yet."""
         self._shaken = False
         self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
-        self._to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
+        self._sdk: _SdkStreams | None = None
 
     async def run(self) -> None:
         """Serve the connection until its end; running calls are answered where that is possible."""
-        self._to_sdk, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        outgoing, answers = anyio.create_memory_object_stream[SessionMessage]()
         try:
             async with anyio.create_task_group() as self._tasks:
-                self._tasks.start_soon(self._serve_sdk, incoming, outgoing)
-                self._tasks.start_soon(self._forward, answers)
                 try:
                     await self._read()
                     await self._drain()
                 except (_Closed, OSError, anyio.BrokenResourceError) as reason:
                     log.debug("connection ends: %r", reason)
+                    if isinstance(reason, _Refused):
+                        await self._linger()
                     self._tasks.cancel_scope.cancel()
-                await self._to_sdk.aclose()
+                if self._sdk is not None:
+                    await self._sdk.to_sdk.aclose()
         finally:
-            for stream in (self._to_sdk, incoming, outgoing, answers):
-                stream.close()
+            if self._sdk is not None:
+                self._sdk.close()
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
     async def _read(self) -> None:
@@ -152,7 +188,7 @@ class LineSession:
         except BadMessage as bad:
             await self._send(envelope.refused(bad))
             if strict and bad.code == PARSE_ERROR:
-                raise _Closed("the first line is no JSON-RPC message") from None
+                raise _Refused("the first line is no JSON-RPC message") from None
             return
         await self._take_value(value)
 
@@ -196,8 +232,11 @@ class LineSession:
     # ── routing ─────────────────────────────────────────────────────────────────────────────────
     async def _route(self, message: Request | Notification, batch: Batch | None) -> None:
         own = self._manners.routes_own_methods
+        comes_first, self._has_asked = not self._has_asked and batch is None, True
         if own and message.method == AUTH:
             await self._authenticate(message, batch)
+        elif own and message.method == JOIN and self._manners.join is not None:
+            await self._join(message, batch, comes_first)
         elif own and message.method in self._manners.direct:
             await self._start_direct(message, batch)
         elif isinstance(message, Notification):
@@ -214,22 +253,45 @@ class LineSession:
             if asked is not None:
                 await self._ledger.answer(envelope.result(asked, granted), batch)
         except FlashgrepError as failure:
+            is_over = isinstance(failure, AccessDenied)
+            if is_over:
+                await self._drain()  # what was asked before is answered before
             if asked is not None:
                 await self._ledger.answer(envelope.failed(asked, failure), batch)
-            if isinstance(failure, AccessDenied):
-                raise _Closed("wrong token") from None
+            if is_over:
+                raise _Refused("wrong token") from None
+
+    async def _join(
+        self, message: Request | Notification, batch: Batch | None, comes_first: bool
+    ) -> None:
+        assert self._manners.join is not None  # noqa: S101 - it is not routed here otherwise
+        if isinstance(message, Notification):
+            return
+        try:
+            if not comes_first:
+                raise InvalidParams(f"{JOIN} must be the first message of a connection")
+            joined = self._manners.join(message.params)
+        except FlashgrepError as failure:
+            await self._ledger.answer(envelope.failed(message.id, failure), batch)
+            return
+        if joined.offer is not None:
+            self._server = joined.offer.server
+            self._manners = replace(
+                self._manners, plain=joined.offer.plain, direct={}, routes_own_methods=False
+            )
+        await self._ledger.answer(envelope.result(message.id, dict(joined.answer)), batch)
 
     async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
         number = await self._ledger.begin(OpenRequest(request.id, batch))
         if request.method == "initialize" and self._manners.plain is not None:
-            self._handshakes[number] = _client_name(request.params)
+            self._handshakes[number] = _client_of(request.params)
         message = types.JSONRPCRequest(
             jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
         )
         unanswered = ServerMessageMetadata(
             on_request_unanswered=partial(self._ledger.settle, number)
         )
-        await self._to_sdk.send(SessionMessage(message, unanswered))
+        await self._to_sdk(SessionMessage(message, unanswered))
 
     async def _notify_sdk(self, notification: Notification) -> None:
         params = notification.params
@@ -241,7 +303,7 @@ class LineSession:
         message = types.JSONRPCNotification(
             jsonrpc="2.0", method=notification.method, params=_as_dict(params)
         )
-        await self._to_sdk.send(SessionMessage(message))
+        await self._to_sdk(SessionMessage(message))
 
     async def _start_direct(self, message: Request | Notification, batch: Batch | None) -> None:
         method = self._manners.direct[message.method]
@@ -290,12 +352,17 @@ class LineSession:
             await self._send(envelope.notification(method, params))
 
     # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
-    async def _serve_sdk(
-        self,
-        incoming: MemoryObjectReceiveStream[SessionMessage | Exception],
-        outgoing: MemoryObjectSendStream[SessionMessage],
-    ) -> None:
+    async def _to_sdk(self, message: SessionMessage) -> None:
+        """Hand a message over; the SDK starts with the first, when it is known what is offered."""
+        if self._sdk is None:
+            self._sdk = _SdkStreams()
+            self._tasks.start_soon(self._serve_sdk, self._sdk)
+            self._tasks.start_soon(self._forward, self._sdk.answers)
+        await self._sdk.to_sdk.send(message)
+
+    async def _serve_sdk(self, streams: _SdkStreams) -> None:
         peer = OnePeer(self._gate.caller)
+        incoming, outgoing = streams.incoming, streams.outgoing
         await serve_dual_era_loop(self._server, incoming, outgoing, lifespan_state=peer)
 
     async def _forward(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
@@ -326,7 +393,7 @@ class LineSession:
         """The SDK has accepted a request: if it was a handshake, plain calls are answered here."""
         client = self._handshakes.pop(number, None)
         if client is not None:
-            self._gate.caller.call_itself(client)
+            self._gate.caller.call_itself(*client)
             self._shaken = True
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
@@ -337,11 +404,20 @@ class LineSession:
                 await anyio.sleep(_POLL_SECONDS)
         self._ledger.cancel_own()
 
+    async def _linger(self) -> None:
+        """Say that this was all, and read what still comes, to no effect."""
+        with suppress(OSError), anyio.move_on_after(limits.LINGER_SECONDS):
+            self._wire.finish()
+            while await self._wire.receive():
+                pass
 
-def _client_name(params: Mapping[str, Any] | None) -> str:
+
+def _client_of(params: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The name and version of a client in its handshake."""
     client = (params or {}).get("clientInfo")
-    name = client.get("name") if isinstance(client, dict) else None
-    return name if isinstance(name, str) else ""
+    told = [client.get(key) if isinstance(client, dict) else None for key in ("name", "version")]
+    name, version = (word if isinstance(word, str) else "" for word in told)
+    return name, version
 
 
 def _as_dict(params: Mapping[str, Any] | None) -> dict[str, Any] | None:

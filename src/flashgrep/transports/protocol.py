@@ -20,6 +20,7 @@ from mcp.server.lowlevel.server import Server
 from flashgrep import __version__
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.caller import Caller
+from flashgrep.tools.clients import LOADED_META
 from flashgrep.tools.toolbox import Listed, Progress, Toolbox
 
 log = logging.getLogger(__name__)
@@ -43,14 +44,14 @@ class OnePeer:
 
     def caller_of(self, context: Context) -> Caller:
         """The connection's caller, under the name its client has given itself by now."""
-        self.caller.call_itself(client_name(context))
+        self.caller.call_itself(*client_of(context))
         return self.caller
 
 
-def client_name(context: Context) -> str:
-    """What a client calls itself: in its handshake, or, without one, in the request."""
+def client_of(context: Context) -> tuple[str, str]:
+    """A client's name and version: from its handshake, or, without one, from the request."""
     client = context.session.client_params
-    return client.client_info.name if client is not None else ""
+    return (client.client_info.name, client.client_info.version) if client else ("", "")
 
 
 def build_server(
@@ -127,6 +128,7 @@ def _tool(listed: Listed) -> types.Tool:
             idempotent_hint=listed.idempotent,
             open_world_hint=False,
         ),
+        _meta=dict(LOADED_META) if listed.loaded else None,
     )
 
 

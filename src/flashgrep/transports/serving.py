@@ -6,10 +6,10 @@ import itertools
 import logging
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -23,6 +23,8 @@ from flashgrep.transports.addresses import Host, bind_port, check_exposure, reso
 from flashgrep.transports.admission import SERVER
 from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
+from flashgrep.transports.lines import Joined
+from flashgrep.transports.offers import Offers
 from flashgrep.transports.plaincalls import plain_calls
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
@@ -38,6 +40,10 @@ STOP_HINT = "Ctrl-C stops."
 """The last line of what is told: everything listens by then."""
 
 
+_SEND = "Send the server's token in the header Authorization, as Bearer TOKEN"
+"""Not as `Authorization: Bearer …`: clients that hide secrets in their logs hide all after it."""
+
+
 @dataclass(frozen=True)
 class Secret:
     """The token in force, and what the user is told of it."""
@@ -46,6 +52,8 @@ class Secret:
     told: str
     shell: str = ""
     """How a shell command line spells it."""
+    remedy: str = ""
+    """What to do for somebody who came without it: where it is, never what it is."""
 
 
 def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
@@ -53,16 +61,19 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
     if settings.no_auth:
         if settings.token:
             raise SettingsError("--token and --no-auth exclude each other; give one of them")
-        return Secret(None, "no token is asked for (--no-auth)")
+        remedy = "This server asks for none (--no-auth): leave the header Authorization out"
+        return Secret(None, "no token is asked for (--no-auth)", remedy=remedy)
     if settings.token:
-        return Secret(settings.token, "the one given with --token", "$FLASHGREP_TOKEN")
+        told = "the one given with --token"
+        remedy = f"{_SEND}; it is the one that flashgrep serve was given with --token"
+        return Secret(settings.token, told, "$FLASHGREP_TOKEN", remedy)
     if state is None:
         token = secrets.token_urlsafe(32)
-        return Secret(
-            token, f"{token} (until this server ends: there is no place to keep it)", token
-        )
+        told = f"{token} (until this server ends: there is no place to keep it)"
+        return Secret(token, told, token, f"{_SEND}; flashgrep serve printed it when it started")
     token, path = state.token(), state.token_path
-    return Secret(token, f"{token} (kept in {path})", f"$(cat '{path}')")
+    remedy = f"{_SEND}; it is kept in {path}, and flashgrep serve prints it when it starts"
+    return Secret(token, f"{token} (kept in {path})", f"$(cat '{path}')", remedy)
 
 
 Listener = TypeVar("Listener", socket.socket, UnixSocket)
@@ -88,6 +99,8 @@ class Serving:
     unix: UnixSocket | None
     mounted: Mounted | None = None
     """Further routes on HTTP."""
+    toolbox_for: Callable[[Settings], Toolbox] | None = None
+    """Makes the tools of a connection with settings of its own; None: there are none such."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @classmethod
@@ -169,9 +182,11 @@ class Serving:
         if self.tcp is not None:
             yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners(direct, plain))
         if self.unix is not None:
-            yield LineListener(
-                self.unix.listener, server, self._unix_gate, unix_manners(direct, plain)
-            )
+            manners = unix_manners(direct, plain, self._join())
+            yield LineListener(self.unix.listener, server, self._unix_gate, manners)
+
+    def _join(self) -> Callable[[Mapping[str, Any] | None], Joined] | None:
+        return Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
 
     async def _serve_http(self, listener: socket.socket) -> None:
         from flashgrep.transports.guard import Names
@@ -191,6 +206,7 @@ class Serving:
             self.secret.token,
             self.settings.structured,
             self.mounted,
+            self.secret.remedy,
         )
         await serve_http(app, listener)
 

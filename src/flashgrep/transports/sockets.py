@@ -13,6 +13,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -20,7 +21,7 @@ from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
 from flashgrep.transports.gate import Gate
-from flashgrep.transports.lines import DirectMethod, LineSession, Manners
+from flashgrep.transports.lines import DirectMethod, Joined, LineSession, Manners
 from flashgrep.transports.plaincalls import PlainCall
 from flashgrep.transports.protocol import Peers
 from flashgrep.transports.wire import SocketWire
@@ -133,7 +134,11 @@ def tcp_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = No
     )
 
 
-def unix_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = None) -> Manners:
+def unix_manners(
+    direct: Mapping[str, DirectMethod],
+    plain: PlainCall | None = None,
+    join: Callable[[Mapping[str, Any] | None], Joined] | None = None,
+) -> Manners:
     """How a connection on the unix socket is treated."""
     return Manners(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
@@ -141,4 +146,5 @@ def unix_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = N
         routes_own_methods=True,
         direct=direct,
         plain=plain,
+        join=join,
     )

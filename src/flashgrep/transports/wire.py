@@ -27,6 +27,10 @@ class Wire(Protocol):
         """Send all of `data`; OSError when the peer is gone."""
         ...
 
+    def finish(self) -> None:
+        """Send no more: the peer reads what was sent, and then the end."""
+        ...
+
     def gone(self) -> bool:
         """Whether nobody can read what is sent (a peer that only half-closed still can)."""
         ...
@@ -47,6 +51,9 @@ class SocketWire:
 
     async def send(self, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    def finish(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
 
     def gone(self) -> bool:
         return _hung_up(self._socket.fileno())
@@ -79,6 +86,9 @@ class PipeWire:
         await anyio.to_thread.run_sync(
             _write_all, self._out, data, abandon_on_cancel=True, limiter=self._one_writer
         )
+
+    def finish(self) -> None:
+        """Nothing: what stands in a pipe is read whenever its writer ends."""
 
     def gone(self) -> bool:
         return self._out_is_pipe and _hung_up(self._out)
