@@ -5,6 +5,7 @@
 # make faults races, kills and extremes at full size
 # make mutants defects put into the sources, and which of them no test notices
 # make fuzz   differential tests at full size
+# make claude the real Claude Code, fetched from npm, on a scripted model; no key, nothing leaves loopback
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,7 +14,7 @@ READY := .venv/.ready
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz mutants conformance clean
+.PHONY: run test lint bench faults fuzz mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -43,6 +44,11 @@ mutants: $(READY)
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance
+
+CLAUDE_VERSION ?= 2.1.197
+claude: $(READY)
+	npm install --silent --prefix .bench/claude @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+	CLAUDE_CODE=$(CURDIR)/.bench/claude/node_modules/.bin/claude $(BIN)/pytest tests/e2e/test_claude_code.py -s
 
 $(READY): pyproject.toml tests/kb/peers/package-lock.json
 	$(PYTHON) -m venv .venv

@@ -3,7 +3,7 @@
 Claude Code replaces an answer of more than about 50,000 characters by a file and a preview, unless
 the tool says in its `_meta` that its answers may be longer. It has read that since version 2.1.91,
 and kept to it for answers of many tokens since 2.1.98. It calls itself `claude-code` (seen with
-2.1.197, `examples/claude_code.py` shows it).
+2.1.197; `make claude` shows it).
 """
 
 from __future__ import annotations
