@@ -40,7 +40,7 @@ class Mcp:
             stderr=subprocess.DEVNULL,
             env=environment(home),
         )
-        client = {"name": name, "version": "1"}
+        client = {"name": name, "version": "2.1.197"}
         self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -98,6 +98,28 @@ class Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     with ExitStack() as ending:
         yield Place(tmp_path, ending)
+
+
+def test_the_owner_keeps_to_the_budget_of_the_one_who_asked(place: Place) -> None:
+    text = f"{'x' * 90}\n" * 1_000
+    with closing(KnowledgeBase(place.kb)) as notes:
+        notes.ask(lambda library: library.create("Long.md", text, "ann"))
+    place.mcp("owner", "--max-output-chars", "1000")
+
+    def shown(name: str, *flags: str) -> int:
+        return len(place.mcp(name, *flags).call("read", file_path="kb://Long.md"))
+
+    assert 97_000 < shown("claude-code") <= 100_000
+    assert 1_500 < shown("claude-code", "--max-output-chars", "2000") <= 2_000
+
+
+def test_a_server_that_serves_others_is_read_only_to_its_own(place: Place) -> None:
+    reader, other = place.mcp("reader", "--read-only"), place.mcp("other")
+    other.call("read", file_path="kb://Note.md")
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+    assert "This server is read-only" in reader.call("edit", **edit)
+    other.call("edit", **edit)
+    assert place.text() == "{--alpha--}{++gamma++} beta\n"
 
 
 def test_a_second_server_has_the_owner_answer_and_takes_over_when_it_ends(place: Place) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import anyio
 import pytest
 
 from flashgrep import __version__
+from flashgrep.kb.home import Home
+from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.settings import Settings, settings_hash
 from tests.transports.clients import (
     RawLines,
@@ -157,6 +159,33 @@ def test_the_lines_of_the_readme_share_one_server(daemon: Server, workdir: Path)
     assert "one" in answer
     log = (workdir.parent / f"{workdir.name}-home" / "mcp.log").read_text(encoding="utf-8")
     assert log == "", "it serves by itself, and says why"
+
+
+def test_the_notes_of_a_server_are_shared_too(tmp_path: Path) -> None:
+    Home.create(tmp_path / "kb")
+    with closing(KnowledgeBase(tmp_path / "kb")) as notes:
+        notes.ask(lambda library: library.create("Note.md", "alpha\n", "ann"))
+    work = tmp_path / "work"
+    work.mkdir()
+    flags = ["--no-index", "--kb", str(tmp_path / "kb")]
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "beta"}
+
+    async def use(*more: str) -> tuple[str, str, str]:
+        async with connect("stdio", work, [*flags, *more]) as session:
+            read = await session.call_tool("read", {"file_path": "kb://Note.md"})
+            edited = await session.call_tool("edit", edit)
+            log = (tmp_path / "work-home" / "mcp.log").read_text(encoding="utf-8")
+            return read.model_dump_json(), edited.model_dump_json(), log
+
+    with serving(work, [*flags, "--tcp-port", "none", "--http-port", "auto"], ports=False):
+        read, edited, log = anyio.run(use, "--read-only")
+        assert "alpha" in read
+        assert "This server is read-only" in edited
+        assert log == ""
+        read, edited, log = anyio.run(use, "--anthropic-compat")
+        assert "alpha" in read
+        assert "flashgrep/error" not in edited
+        assert log == ""
 
 
 def test_what_one_connection_read_another_has_not(daemon: Server, workdir: Path) -> None:

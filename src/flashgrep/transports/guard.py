@@ -150,7 +150,8 @@ class Guard:
             code = UNAUTHENTICATED if refusal.status == 401 else FORBIDDEN
             await receive()
             await send({"type": "websocket.accept"})
-            await send({"type": "websocket.close", "code": code, "reason": str(refusal)[:120]})
+            reason = str(refusal).partition(". ")[0]  # a frame has room for some 120 bytes
+            await send({"type": "websocket.close", "code": code, "reason": reason})
             return
         await self._app(scope, receive, send)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +31,7 @@ from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
 from flashgrep.transports.sockets import LineListener, tcp_manners, unix_manners
 from flashgrep.transports.unixsocket import UnixSocket, bind_unix, peer_is_us
+from flashgrep.workspace import names
 
 if TYPE_CHECKING:
     from flashgrep.transports.http import Mounted
@@ -72,7 +74,8 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
         told = f"{token} (until this server ends: there is no place to keep it)"
         return Secret(token, told, token, f"{_SEND}; flashgrep serve printed it when it started")
     token, path = state.token(), state.token_path
-    remedy = f"{_SEND}; it is kept in {path}, and flashgrep serve prints it when it starts"
+    shown_path = names.shown(os.fsencode(path))
+    remedy = f"{_SEND}; it is kept in {shown_path}, and flashgrep serve prints it when it starts"
     return Secret(token, f"{token} (kept in {path})", f"$(cat '{path}')", remedy)
 
 
@@ -193,7 +196,7 @@ class Serving:
         from flashgrep.transports.http import build_app
         from flashgrep.transports.httpserver import serve_http
 
-        names = Names.of(
+        accepted = Names.of(
             self._bound_names(),
             listener.getsockname()[1],
             self.settings.allowed_host,
@@ -202,7 +205,7 @@ class Serving:
         app = build_app(
             self.toolbox,
             self.callers,
-            names,
+            accepted,
             self.secret.token,
             self.settings.structured,
             self.mounted,
