@@ -120,7 +120,7 @@ def _events(message: str, model: str, block: dict[str, Any]) -> Iterator[dict[st
     usage = {"input_tokens": 1, "output_tokens": 1}
     begun = {"id": message, "type": "message", "role": "assistant", "model": model, "content": []}
     yield {"type": "message_start", "message": begun | {"stop_reason": None, "usage": usage}}
-    empty = {"input": {}} if is_call else {"text": ""}
+    empty: dict[str, Any] = {"input": {}} if is_call else {"text": ""}
     yield {"type": "content_block_start", "index": 0, "content_block": block | empty}
     if is_call:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}

@@ -134,6 +134,7 @@ class LineSession:
 
     async def run(self) -> None:
         """Serve the connection until its end; running calls are answered where that is possible."""
+        is_refused = False
         try:
             async with anyio.create_task_group() as self._tasks:
                 try:
@@ -141,11 +142,12 @@ class LineSession:
                     await self._drain()
                 except (_Closed, OSError, anyio.BrokenResourceError) as reason:
                     log.debug("connection ends: %r", reason)
-                    if isinstance(reason, _Refused):
-                        await self._linger()
+                    is_refused = isinstance(reason, _Refused)
                     self._tasks.cancel_scope.cancel()
                 if self._sdk is not None:
                     await self._sdk.to_sdk.aclose()
+            if is_refused:
+                await self._linger()
         finally:
             if self._sdk is not None:
                 self._sdk.close()
