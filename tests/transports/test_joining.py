@@ -210,6 +210,13 @@ def test_the_fake_itself_is_joined_when_it_says_the_right_thing(tmp_path: Path) 
         assert joins(Settings(workdir=str(tmp_path)))
 
 
+@pytest.mark.parametrize("odd", [None, 7, "x", {}, [], [1, None]])
+def test_restrictions_that_are_no_list_of_words_harm_nothing(tmp_path: Path, odd: object) -> None:
+    result = {**json.loads(answer(tmp_path))["result"], "restricted": odd}
+    with fake(tmp_path, says(answer(tmp_path, result=result))):
+        assert joins(Settings(workdir=str(tmp_path)))
+
+
 LIES: list[tuple[str, Callable[[Path], bytes], str]] = [
     (
         "another version",

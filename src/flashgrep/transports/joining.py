@@ -60,7 +60,8 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         log.info("no daemon joined: the server at %s %s", _socket_path(settings), _told(reason))
         return None
     log.debug("joined the server at %s", _socket_path(settings))
-    if restricted := answer.get("restricted"):
+    restricted = answer.get("restricted")
+    if isinstance(restricted, list) and restricted:
         told = " ".join(map(str, restricted))
         log.info("joined the server at %s, which holds us to %s", _socket_path(settings), told)
     connection.settimeout(None)
@@ -133,4 +134,4 @@ def _refused(failure: dict[str, Any]) -> str:
     data = failure.get("data")
     if not isinstance(data, dict) or "code" not in data:
         return _UNKNOWN
-    return f"does not take us: {failure['message']}"
+    return f"does not take us: {str(failure['message'])[: limits.QUOTED_CHARS]}"
