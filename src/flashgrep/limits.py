@@ -473,13 +473,21 @@ CLOSE_SECONDS: Final = 5.0
 """A peer that was told to close is cut off after this time."""
 
 PRESENCE_BYTES: Final = 16 * KIB
-"""What a client tells of itself; a cursor, a name and a colour have two hundred."""
+"""What a client tells of itself; a cursor, a name and a colour have two hundred. A longer state is
+not passed on."""
+
+PRESENCE_BYTES_A_SECOND: Final = 64 * KIB
+"""What one connection may tell of its clients in the long run, for all others get it; somebody who
+drags a selection sends twenty…"""
+
+PRESENCE_BYTES_BURST: Final = 512 * KIB
+"""…and a client that comes back tells of everybody it knows, once."""
 
 PRESENT_CLIENTS: Final = 512
-"""Clients in one note…"""
+"""Clients in one note, and as many that left it, so that nobody else takes their numbers…"""
 
-PRESENT_CLIENTS_A_PEER: Final = 16
-"""…and those that one connection speaks for; a browser has one."""
+PRESENT_CLIENTS_A_CONNECTION: Final = 4
+"""…and those that one connection ever speaks for; a browser has one."""
 
 EVENTS_KEPT: Final = 1_000
 """News that a page can catch up on when it comes back; with more it is told to load again."""

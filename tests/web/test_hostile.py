@@ -100,7 +100,7 @@ def _met(library: Library, presence: Presence, note: str, frame: bytes) -> str:
     try:
         kind, data = frames.parse(frame)
         if kind is Kind.PRESENCE:
-            presence.take("peer", data)
+            presence.take(presence.join("peer"), data)
         elif kind is Kind.HAVE:
             library.missing(note, data)
         elif kind in (Kind.LACK, Kind.UPDATE):

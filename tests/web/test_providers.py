@@ -6,10 +6,14 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from flashgrep.kb.roles import Role
+from flashgrep.web import frames
+from flashgrep.web.frames import Present
 from tests.kb.yjs import Node, running_node
 from tests.web.served import TOKEN, Served, served
 
@@ -114,3 +118,80 @@ def test_a_provider_that_has_nothing_to_say_stays_connected(node: Node, tmp_path
         threading.Event().wait(45)
         assert peer.ask("look") == {"text": "text", "codes": [], "tries": 1, "wants": True}
         peer.ask("close")
+
+
+# States that a client would die of, or that no editor expects.
+UNSOUND = [
+    b"not json",
+    b"",
+    b"{",
+    b'{"at":NaN}',
+    b"\xff",
+    b"\xef\xbb\xbf{}",
+    b"7",
+    b"[" * 9_000,
+    b'{"deep":' + b"[" * 9_000 + b"]" * 9_000 + b"}",
+]
+
+
+def test_whatever_a_reader_says_of_itself_and_of_others_the_others_editors_live(
+    node: Node, tmp_path: Path
+) -> None:
+    """A token of the role read must not be able to end, rename or hide anybody."""
+    chance = Random(int(os.environ.get("FLASHGREP_SEED", "1")))
+    with served(tmp_path, {"N.md": "text"}) as server:
+        one, two = Provider(node, server, "N.md"), Provider(node, server, "N.md")
+        one.wait(synced=True)
+        two.wait(synced=True)
+        one.ask("present", state={"name": "One"})
+        two.ask("others", state={"name": "One"})
+        victim = one.ask("own")["client"]
+        evil = server.token("reader", Role.READ)
+        for number, state in enumerate([*UNSOUND, *_mutants(chance, 200)]):
+            with server.live("N.md", evil) as attacker:
+                told = [
+                    Present(chance.randrange(1, 99), chance.randrange(1, 9), state),
+                    Present(victim, 2**53 - 1 - number, chance.choice((state, b"null", b"{}"))),
+                ]
+                attacker.send(frames.presence(told))
+                if number % 50 == 0:
+                    attacker.send(_numbers_beyond_javascript(victim))
+                    assert attacker.closed() == 1007
+                    continue
+                attacker.sync()
+                if number % 25 == 0:
+                    late = Provider(node, server, "N.md")
+                    late.wait(synced=True)
+                    late.ask("close")
+        assert one.ask("own") == {"client": victim, "state": {"name": "One"}}
+        one.ask("present", state={"name": "One", "at": 5})
+        assert two.ask("others", state={"name": "One", "at": 5})["states"] == [
+            {"name": "One", "at": 5}
+        ]
+        one.type("!")
+        two.wait(holds="text!")
+        for peer in (one, two):
+            assert peer.ask("look")["tries"] == 1
+            peer.ask("close")
+
+
+def _mutants(chance: Random, count: int) -> Iterator[bytes]:
+    """Sound states with a few bytes changed."""
+    sound = b'{"user":{"name":"\xc3\x85nn","color":"#f00"},"cursor":{"anchor":[1,2,{}]}}'
+    for _ in range(count):
+        state = bytearray(sound)
+        for _ in range(chance.randrange(4)):
+            at = chance.randrange(len(state))
+            match chance.randrange(3):
+                case 0:
+                    state[at] = chance.randrange(256)
+                case 1:
+                    del state[at:]
+                    break
+                case _:
+                    state[at:at] = chance.randbytes(2)
+        yield bytes(state) or b"{}"
+
+
+def _numbers_beyond_javascript(client: int) -> bytes:
+    return frames.presence([Present(client, 2**53, b"{}")])

@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 class Person:
     """Somebody in a room, let in by a token."""
 
-    note, path, epoch = "n", "N.md", "e"
+    note, path, epoch, token = "n", "N.md", "e", "t"
 
     def __init__(self, tokens: Tokens, secret: str) -> None:
         self._tokens, self._secret = tokens, secret

@@ -38,6 +38,11 @@ class Admission:
     """What the token was made for; None for the server's own."""
 
     @property
+    def key(self) -> str:
+        """The token, told from all others: one may be called as the server's own is."""
+        return f"kb:{self.token}" if self.principal else self.token
+
+    @property
     def shown(self) -> str:
         """The name under which changes of notes are kept."""
         return self.token or ANYONE

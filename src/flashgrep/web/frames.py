@@ -20,7 +20,9 @@ from typing import Final, NamedTuple
 from flashgrep.kb.updates import number
 
 _NUMBER_BYTES: Final = 8
-"""Of a length, a client or a clock; JavaScript keeps those in 53 bits."""
+"""Of a length, a client or a clock…"""
+LARGEST_NUMBER: Final = 2**53 - 1
+"""…which JavaScript counts exactly up to here; a client that reads a larger one fails."""
 _SYNC, _PRESENCE, _ASK = 0, 1, 3
 
 
@@ -133,8 +135,10 @@ class _Reader:
             byte = self._data[self._at]
             self._at += 1
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:
+            if byte < 0x80 and value <= LARGEST_NUMBER:
                 return value
+            if byte < 0x80:
+                break
         raise Malformed("a number is too large")
 
     def bytes(self) -> bytes:

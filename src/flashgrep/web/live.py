@@ -32,7 +32,8 @@ def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocket
         except Refused as refused:
             await close(socket, refused.code)
             return
-        peer = Peer(socket, kb, entrance, secret_of(socket.scope), entry)
+        admission: Admission = socket.scope[ADMISSION]
+        peer = Peer(socket, kb, entrance, secret_of(socket.scope), entry, admission.key)
         with rooms.entered(peer) as room:
             await peer.run(room)
 

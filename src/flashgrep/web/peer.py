@@ -46,12 +46,19 @@ class Peer:
     """A connection that was let in."""
 
     def __init__(
-        self, socket: WebSocket, kb: KnowledgeBase, entrance: Entrance, secret: str, entry: Entry
+        self,
+        socket: WebSocket,
+        kb: KnowledgeBase,
+        entrance: Entrance,
+        secret: str,
+        entry: Entry,
+        token: str,
     ) -> None:
-        """`secret` is what the peer came with; it is looked at again and again."""
+        """`secret` is what the peer came with, which is looked at again; `token` is its key."""
         self.note = entry.id
         self.path = entry.path or ""
         self.epoch = entry.epoch
+        self.token = token
         self._socket = socket
         self._kb = kb
         self._entrance = entrance
@@ -67,6 +74,7 @@ class Peer:
         clock = asyncio.get_running_loop().time
         self._bytes = Pace(limits.LIVE_BYTES_A_SECOND, limits.LIVE_BYTES_BURST, clock)
         self._frames = Pace(limits.LIVE_FRAMES_A_SECOND, limits.LIVE_FRAMES_BURST, clock)
+        self._presence = Pace(limits.PRESENCE_BYTES_A_SECOND, limits.PRESENCE_BYTES_BURST, clock)
 
     # ── from outside ────────────────────────────────────────────────────────────────────────────
 
@@ -139,8 +147,12 @@ class Peer:
             frame = event.get("bytes")
             if frame is None:
                 raise Refused(Close.TEXT)
-            await self._put(_parsed(frame))
-            await wait(self._bytes.take(len(frame)), self._frames.take(1))
+            message = _parsed(frame)
+            await self._put(message)
+            told = len(frame) if message.kind is Kind.PRESENCE else 0
+            await wait(
+                self._bytes.take(len(frame)), self._frames.take(1), self._presence.take(told)
+            )
 
     async def _put(self, message: Message | None) -> None:
         size = len(message.data) if message else 0
@@ -221,11 +233,9 @@ class Peer:
 
     def _hear(self, room: Room, data: bytes) -> None:
         try:
-            news = room.presence.take(self, data)
+            room.hear(self, data)
         except Malformed:
             raise Refused(Close.MALFORMED) from None
-        if news:
-            room.tell(frames.presence(news), besides=self)
 
     async def _receive(self, messages: list[Message]) -> None:
         try:

@@ -18,7 +18,7 @@ from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.tokens import Tokens
 from flashgrep.web import frames
 from flashgrep.web.closing import Close
-from flashgrep.web.presence import Presence
+from flashgrep.web.presence import Presence, Speaker
 from flashgrep.web.threads import to_this_loop
 
 
@@ -28,6 +28,8 @@ class Member(Protocol):
     note: str
     path: str
     epoch: str
+    token: str
+    """Which token it came with, in a form that tells it from all others."""
 
     def offer(self, frame: bytes) -> None: ...
 
@@ -40,8 +42,13 @@ class Room:
     """The peers of one note."""
 
     def __init__(self) -> None:
-        self.members: set[Member] = set()
+        self.members: dict[Member, Speaker] = {}
         self.presence = Presence()
+
+    def hear(self, member: Member, data: bytes) -> None:
+        """Pass on what a peer tells of its clients, as far as it is sound and news."""
+        if news := self.presence.take(self.members[member], data):
+            self.tell(frames.presence(news), besides=member)
 
     def tell(self, frame: bytes, besides: object = None) -> None:
         """Put a frame into the queue of every peer but one."""
@@ -68,15 +75,14 @@ class Rooms:
     def entered(self, member: Member) -> Iterator[Room]:
         """Be in a room for the block; whoever is left learns that the peer's clients went."""
         room = self._rooms.setdefault(member.note, Room())
-        room.members.add(member)
+        room.members[member] = room.presence.join(member.token)
         try:
             with self._counted():
                 # What was taken back since it was let in, nobody has told it: it was not here yet.
                 member.recheck()
                 yield room
         finally:
-            room.members.discard(member)
-            if gone := room.presence.leave(member):
+            if gone := room.presence.leave(room.members.pop(member)):
                 room.tell(frames.presence(gone))
             if not room.members:
                 self._rooms.pop(member.note, None)

@@ -6,7 +6,9 @@
 //        {"text": s} the text is s        {"holds": s} the text holds s
 //        {"synced": true}                 {"final": n} it was closed with n and stays closed
 //   {"op": "present", "peer": p, "state": {}}                what others are told of this one
+//   {"op": "own", "peer": p}                                 -> {"client", "state"} as it sees itself
 //   {"op": "others", "peer": p, "count": n}                  until n others are there -> states
+//        {"state": {}}                                        until one of them has this state
 //   {"op": "look", "peer": p}                                -> {"text", "codes", "tries", "wants"}
 //   {"op": "close", "peer": p}
 'use strict'
@@ -71,11 +73,18 @@ const operations = {
     peers.get(peer).provider.awareness.setLocalState(state)
     return {}
   },
-  others ({ peer, count }) {
+  own ({ peer }) {
+    const { doc, provider } = peers.get(peer)
+    return { client: doc.clientID, state: provider.awareness.getLocalState() }
+  },
+  others ({ peer, count, state }) {
     const made = peers.get(peer)
     const others = () => [...made.provider.awareness.getStates()]
       .filter(([client]) => client !== made.doc.clientID).map(([, state]) => state)
-    return until(made, () => others().length === count, () => ({ states: others() }))
+    const isSo = () => state === undefined
+      ? others().length === count
+      : others().some(one => JSON.stringify(one) === JSON.stringify(state))
+    return until(made, isSo, () => ({ states: others() }))
   },
   look: ({ peer }) => look(peers.get(peer)),
   close ({ peer }) {
