@@ -51,6 +51,7 @@ def test_a_value_is_read_from_the_environment(name: str, text: str, expected: An
         ("max_file_size", "-1", "10MB"),
         ("max_output_chars", "-5", "zero or more"),
         ("max_output_chars", "many", "zero or more"),
+        ("live_share", "0", "from 1 to"),
         ("http_port", "70000", "65535"),
         ("tcp_port", "http", "auto"),
         ("toolsets", "files,nonsense", "valid: files"),

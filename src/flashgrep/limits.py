@@ -459,8 +459,13 @@ UNSENT_BYTES: Final = 16 * MIB
 UNSENT_FRAMES: Final = 10_000
 """…as with more frames than these."""
 
-PEERS: Final = 200
-"""Live connections; the rest of `CONNECTIONS` is left for requests."""
+LIVE_CONNECTIONS: Final = 200
+"""Default of --live-connections: those that stay open on HTTP (live editing, events, MCP streams).
+The rest of `CONNECTIONS` is left for requests; where the setting is higher, so is that."""
+
+LIVE_SHARE: Final = 100
+"""Default of --live-share: those of one token. A person has a few notes open, and a team that
+shares a token some tens."""
 
 PING_SECONDS: Final = 20.0
 """A live connection is pinged this often, and must answer in this time; proxies close silent ones
@@ -494,9 +499,6 @@ EVENTS_KEPT: Final = 1_000
 
 EVENTS_UNSENT: Final = 256
 """News that wait for one page; with more it is told to load again."""
-
-EVENT_STREAMS: Final = 64
-"""Pages that listen for news."""
 
 EVENT_SECONDS: Final = 15.0
 """A stream of news is never silent for longer, so that an end is noticed."""

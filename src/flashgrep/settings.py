@@ -108,6 +108,13 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
+def parse_number(text: str) -> int:
+    """A whole number, one or more."""
+    if not re.fullmatch(r"\d{1,6}", text.strip()) or int(text) < 1:
+        raise SettingsError(f"{text!r} is not a number from 1 to 999999")
+    return int(text)
+
+
 def parse_port(text: str) -> int | str:
     """A port number; `0` or `none` is off, `auto` any free one."""
     word = text.strip().lower()
@@ -254,6 +261,22 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         serve_only=True,
     ),
     Setting("token", parse_text, "", "bearer token callers must present", "T", serve_only=True),
+    Setting(
+        "live_connections",
+        parse_number,
+        limits.LIVE_CONNECTIONS,
+        "connections that stay open on HTTP: live editing, events, MCP streams",
+        "N",
+        serve_only=True,
+    ),
+    Setting(
+        "live_share",
+        parse_number,
+        limits.LIVE_SHARE,
+        "how many of these one token may hold",
+        "N",
+        serve_only=True,
+    ),
     Setting("no_auth", parse_switch, False, "no token on loopback", serve_only=True),
     Setting("allowed_host", parse_text, (), "further Host header to accept", "HOST", True, True),
     Setting("allowed_origin", parse_text, (), "further Origin header to accept", "URL", True, True),
@@ -290,6 +313,8 @@ class Settings:
     tcp_port: int | str = DEFAULT_TCP_PORT
     socket: str = ""
     token: str = ""
+    live_connections: int = limits.LIVE_CONNECTIONS
+    live_share: int = limits.LIVE_SHARE
     no_auth: bool = False
     allowed_host: tuple[str, ...] = ()
     allowed_origin: tuple[str, ...] = ()

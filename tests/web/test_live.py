@@ -403,12 +403,25 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
 
 def test_a_peer_that_went_deaf_in_the_middle_of_a_note_is_cut_off(tmp_path: Path) -> None:
     """What it does not read fills the buffers; no close gets through behind that."""
-    program = with_limits(PEERS=2, PING_SECONDS=0.3, CLOSE_SECONDS=0.3)
-    with served(tmp_path, {"Big.md": "x" * 3_900_000, "N.md": ""}, tools=program) as running:
+    program = with_limits(PING_SECONDS=0.3, CLOSE_SECONDS=0.3)
+    notes = {"Big.md": "x" * 3_900_000, "N.md": ""}
+    flags = ("--token", TOKEN, "--live-connections", "2")
+    with served(tmp_path, notes, flags=flags, tools=program) as running:
         for _ in range(2):
             with _deaf(running, "Big.md"), _deaf(running, "Big.md"):
                 _until_let_in(running)
         assert "Traceback" not in running.server.log.read_text(encoding="utf-8")
+
+
+def shake_hands(server: Served, connection: socket.socket, note: str, token: str) -> None:
+    """Open a websocket by hand; the answer is there, and unread."""
+    connection.connect(("127.0.0.1", server.server.http or 0))
+    connection.sendall(
+        f"GET /kb/ws/{note}?token={token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n".encode()
+    )
+    connection.recv(1, socket.MSG_PEEK)
 
 
 @contextmanager
@@ -416,13 +429,7 @@ def _deaf(server: Served, note: str) -> Iterator[None]:
     """One who asks for a note and reads nothing, not even the answer to the handshake."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.connect(("127.0.0.1", server.server.http or 0))
-        connection.sendall(
-            f"GET /kb/ws/{note}?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n".encode()
-        )
-        connection.recv(1, socket.MSG_PEEK)  # the handshake is answered
+        shake_hands(server, connection, note, TOKEN)
         asked = frames.have(b"\0")
         connection.sendall(bytes([0x82, 0x80 | len(asked), 0, 0, 0, 0]) + asked)
         yield

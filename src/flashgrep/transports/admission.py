@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from flashgrep.errors import FlashgrepError
 from flashgrep.kb.roles import Principal, Role, everywhere
 from flashgrep.transports.gate import same_token
+from flashgrep.transports.places import Places
 
 if TYPE_CHECKING:
     from flashgrep.kb.tokens import Tokens
@@ -43,6 +44,11 @@ class Admission:
         return f"kb:{self.token}" if self.principal else self.token
 
     @property
+    def may_write_notes(self) -> bool:
+        """Whether this may change any note at all."""
+        return self.on_notes.is_anywhere(Role.WRITE)
+
+    @property
     def shown(self) -> str:
         """The name under which changes of notes are kept."""
         return self.token or ANYONE
@@ -61,10 +67,13 @@ class Admission:
 class Entrance:
     """Knows all tokens."""
 
-    def __init__(self, token: str | None, tokens: Tokens | None = None) -> None:
-        """`token` None: none is asked for."""
+    def __init__(
+        self, token: str | None, tokens: Tokens | None = None, places: Places | None = None
+    ) -> None:
+        """`token` None: none is asked for. `places`: of the connections that stay open."""
         self._token = token
         self._tokens = tokens
+        self.places = places or Places()
 
     def admit(self, secret: str) -> Admission | None:
         """Who shows this secret, "" for none; asked again, it tells what holds now."""

@@ -7,6 +7,7 @@ In this order, on every route and whatever address is bound, because a name that
     Origin   absent, our own, --allowed-origin                    else 403
     token    Authorization: Bearer, compared in constant time     else 401   (not for /health)
     body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
+    place    for a stream that stays open, see `places`           else 503
 
 On the routes of the notes the sign-in cookie does in place of the header, for a websocket also
 `?token=`. A browser sends a cookie whoever asks it to: what may change something must come from
@@ -19,7 +20,8 @@ The SDK's own protection is not relied on: it turns itself on for three host nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
@@ -34,12 +36,18 @@ from flashgrep.transports import envelope
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.failures import failed
 from flashgrep.transports.framing import INVALID_REQUEST, BadMessage, decode, too_long
+from flashgrep.transports.places import NoPlace
 
+ENDING: Final = "flashgrep.ending"
+"""Where an ASGI scope has what ends a stream, see `http`."""
 HEALTH: Final = "/health"
 MCP: Final = "/mcp"
 REGISTER: Final = "/register"
 """Where a client that knows no token asks for one, as OAuth has it, when `/mcp` wants one."""
 NOTES: Final = "/kb/"
+EVENTS: Final = "/kb/events"
+_STREAMS: Final = (MCP, EVENTS)
+"""What a GET of stays open."""
 COOKIE: Final = "flashgrep_token"
 UNAUTHENTICATED: Final = 4401
 FORBIDDEN: Final = 4403
@@ -138,10 +146,10 @@ class Guard:
         try:
             self._check(scope)
             body = await _read_body(scope, receive)
+            with self._place(scope):
+                await self._app(scope, _replayed(body, receive), send)
         except Refusal as refusal:
             await refusal.response(scope["path"])(scope, receive, send)
-            return
-        await self._app(scope, _replayed(body, receive), send)
 
     async def _admit_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -154,6 +162,24 @@ class Guard:
             await send({"type": "websocket.close", "code": code, "reason": reason})
             return
         await self._app(scope, receive, send)
+
+    @contextmanager
+    def _place(self, scope: Scope) -> Iterator[None]:
+        """A place for what stays open, which ends with it; others need none."""
+        if scope["method"] != "GET" or scope["path"] not in _STREAMS:
+            yield
+            return
+        admission: Admission = scope[ADMISSION]
+        taken = self._entrance.places.taken(admission.key, admission.may_write_notes)
+        with ExitStack() as ends:
+            try:
+                place = ends.enter_context(taken)
+            except NoPlace as full:
+                raise Refusal(
+                    503, full.message, full.code, envelope.SERVER_ERROR, retry_after="5"
+                ) from None
+            place.when_lost(scope[ENDING].cancel)
+            yield
 
     def _check(self, scope: Scope) -> None:
         if not self._names.allows_host(_header(scope, b"host")):

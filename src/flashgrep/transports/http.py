@@ -27,7 +27,8 @@ from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.failures import broken, not_routed
-from flashgrep.transports.guard import HEALTH, MCP, Guard, Names
+from flashgrep.transports.guard import ENDING, HEALTH, MCP, Guard, Names
+from flashgrep.transports.places import Places
 from flashgrep.transports.protocol import Context, build_server, client_of
 from flashgrep.transports.revoking import EndsWithToken
 from flashgrep.transports.sessions import Sessions
@@ -75,13 +76,14 @@ def build_app(
     token: str | None,
     structured: bool,
     mounted: Mounted | None = None,
+    places: Places | None = None,
     remedy: str = "",
 ) -> EndableStreams:
     """The ASGI application: the guard, and the routes behind it.
 
     `remedy` is what whoever comes without a token is told.
     """
-    entrance = Entrance(token, mounted.tokens if mounted else None)
+    entrance = Entrance(token, mounted.tokens if mounted else None, places)
     server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
     manager = Sessions(server, limits.REMEMBERED_CALLERS)
 
@@ -97,7 +99,9 @@ def build_app(
     ]
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
-    return EndableStreams(Guard(app, names, entrance, remedy), has_sockets=mounted is not None)
+    more = entrance.places.most - limits.LIVE_CONNECTIONS
+    guard = Guard(app, names, entrance, remedy)
+    return EndableStreams(guard, mounted is not None, limits.CONNECTIONS + max(more, 0))
 
 
 async def _health(request: Request) -> JSONResponse:
@@ -107,9 +111,13 @@ async def _health(request: Request) -> JSONResponse:
 class EndableStreams:
     """Ends the endless: a client's GET stream is finished when the server stops, not torn down."""
 
-    def __init__(self, app: ASGIApp, has_sockets: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, has_sockets: bool = False, connections: int = limits.CONNECTIONS
+    ) -> None:
+        """`connections` is how many may be open."""
         self._app = app
         self.has_sockets = has_sockets
+        self.connections = connections
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +134,7 @@ class EndableStreams:
         with anyio.CancelScope() as ending:
             self._open.add(ending)
             try:
-                await self._app(scope, receive, watched)
+                await self._app({**scope, ENDING: ending}, receive, watched)
             finally:
                 self._open.discard(ending)
         if ending.cancelled_caught and unfinished:

@@ -76,6 +76,7 @@ class HttpServer(uvicorn.Server):
     def __init__(self, app: EndableStreams) -> None:
         super().__init__(_config(app))
         self.server_state = _Dated()
+        self.server_state.most = app.connections
         self._app = app
         self._ending = asyncio.Event()
 
@@ -97,7 +98,9 @@ class HttpServer(uvicorn.Server):
 
 
 class _Dated(ServerState):
-    """Makes the headers of all answers when they are asked for."""
+    """Makes the headers of all answers when they are asked for; knows how many may connect."""
+
+    most = limits.CONNECTIONS
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
@@ -119,7 +122,8 @@ class _PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch_head()
-        if len(self.connections) > limits.CONNECTIONS:
+        most = self.server_state.most if isinstance(self.server_state, _Dated) else 0
+        if len(self.connections) > most:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
@@ -154,7 +158,15 @@ class _PatientProtocol(H11Protocol):
             self._head_timer = None
 
     def _make_room(self) -> None:
-        """Close the connection idle longest, or this one where all are busy."""
+        """Close the connection idle longest, or this one where all are busy.
+
+        Before any of them goes a websocket that was told to close, and takes its time.
+        """
+        for peer in self.connections:
+            if getattr(peer, "is_leaving", False):
+                peer.transport.abort()
+                self.connections.discard(peer)
+                return
         idle = [peer for peer in self.connections if isinstance(peer, _PatientProtocol)]
         waiting = [peer for peer in idle if peer.idle and peer is not self]
         oldest = min(waiting, key=lambda peer: peer.since, default=self)

@@ -40,6 +40,11 @@ class LiveSocket(WebSocketsSansIOProtocol):
         self.conn = _Wire(max_size=limits.LIVE_MESSAGE_BYTES, logger=logger)
         self._is_deaf = False
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was told to close, and has only to say that it heard."""
+        return bool(self.close_sent)
+
     def data_received(self, data: bytes) -> None:
         if not self._is_deaf:
             super().data_received(data)

@@ -195,6 +195,7 @@ class Serving:
         from flashgrep.transports.guard import Names
         from flashgrep.transports.http import build_app
         from flashgrep.transports.httpserver import serve_http
+        from flashgrep.transports.places import Places
 
         accepted = Names.of(
             self._bound_names(),
@@ -209,6 +210,7 @@ class Serving:
             self.secret.token,
             self.settings.structured,
             self.mounted,
+            Places(self.settings.live_connections, self.settings.live_share),
             self.secret.remedy,
         )
         await serve_http(app, listener)

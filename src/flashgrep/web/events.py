@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -34,10 +34,12 @@ from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.roles import Role
 from flashgrep.kb.tokens import Tokens
 from flashgrep.transports.admission import Admission, Entrance
-from flashgrep.transports.failures import failed
-from flashgrep.transports.guard import secret_of
+from flashgrep.transports.guard import EVENTS, secret_of
 from flashgrep.web.suggestions import described
 from flashgrep.web.threads import to_this_loop
+
+_HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_MEDIA_TYPE: Final = "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +152,14 @@ class Events:
         """GET /kb/events."""
 
         async def events(request: Request) -> Response:
-            if len(self._pages) >= limits.EVENT_STREAMS:
-                message = f"{limits.EVENT_STREAMS} pages listen already; try again"
-                return failed(503, "unavailable", message, {"retry-after": "5"})
+            if request.method == "HEAD":
+                return Response(headers=_HEADERS, media_type=_MEDIA_TYPE)
             page = _Page()
             stream = self._stream(page, entrance, secret_of(request.scope))
             last = request.headers.get("last-event-id")
             return _Answer(stream, lambda: self._heard_by(page, last))
 
-        return Route("/kb/events", events, methods=["GET"])
+        return Route(EVENTS, events, methods=["GET"])
 
     @contextmanager
     def _heard_by(self, page: _Page, last: str | None) -> Iterator[None]:
@@ -232,8 +233,7 @@ class _Answer(StreamingResponse):
     def __init__(
         self, stream: AsyncIterator[bytes], around: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        super().__init__(stream, headers=headers, media_type="text/event-stream")
+        super().__init__(stream, headers=_HEADERS, media_type=_MEDIA_TYPE)
         self._around = around
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

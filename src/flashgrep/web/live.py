@@ -7,7 +7,6 @@ import asyncio
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.kb import notepath
 from flashgrep.kb.catalogue import Entry
@@ -16,6 +15,7 @@ from flashgrep.kb.library import Library
 from flashgrep.kb.roles import Role
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.guard import secret_of
+from flashgrep.transports.places import NoPlace
 from flashgrep.web.closing import Close, Refused, code_of
 from flashgrep.web.peer import Peer, close
 from flashgrep.web.room import Rooms
@@ -27,31 +27,37 @@ def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocket
     async def live(socket: WebSocket) -> None:
         # Accepted first: a refusal before that is an HTTP 403, which y-websocket tries for ever.
         await socket.accept()
+        admission: Admission = socket.scope[ADMISSION]
+        secret = secret_of(socket.scope)
         try:
-            entry = await _opened(socket, kb, rooms)
+            path = _checked_path(socket, admission)
+            with entrance.places.taken(admission.key, admission.may_write_notes) as place:
+                entry = await _opened(socket, kb, path)
+                peer = Peer(socket, kb, entrance, secret, entry, admission.key)
+                place.when_lost(lambda: peer.close(Close.OVERLOADED))
+                with rooms.entered(peer) as room:
+                    await peer.run(room)
+        except NoPlace as full:
+            await close(socket, Close.OVERLOADED, full.message)
         except Refused as refused:
             await close(socket, refused.code)
-            return
-        admission: Admission = socket.scope[ADMISSION]
-        peer = Peer(socket, kb, entrance, secret_of(socket.scope), entry, admission.key)
-        with rooms.entered(peer) as room:
-            await peer.run(room)
 
     return WebSocketRoute("/kb/ws/{path:path}", live)
 
 
-async def _opened(socket: WebSocket, kb: KnowledgeBase, rooms: Rooms) -> Entry:
-    """The note a peer may open; roles first, so that nobody learns what they may not see."""
-    admission: Admission = socket.scope[ADMISSION]
-    path = socket.path_params["path"]
+def _checked_path(socket: WebSocket, admission: Admission) -> str:
+    """The path of a note that a peer may open; nobody learns what they may not see."""
+    path: str = socket.path_params["path"]
     try:
         notepath.checked(path)
     except InvalidParams:
         raise Refused(Close.NO_NOTE) from None
     if not admission.on_notes.may(Role.READ, path):
         raise Refused(Close.FORBIDDEN)
-    if rooms.count >= limits.PEERS:
-        raise Refused(Close.OVERLOADED)
+    return path
+
+
+async def _opened(socket: WebSocket, kb: KnowledgeBase, path: str) -> Entry:
     epoch = socket.query_params.get("epoch")
 
     def find(library: Library) -> Entry:

@@ -301,9 +301,9 @@ def _says_something(message: Message) -> bool:
         raise Refused(Close.MALFORMED) from None
 
 
-async def close(socket: WebSocket, code: Close) -> None:
-    """Close with a code; the other side may be gone already."""
+async def close(socket: WebSocket, code: Close, reason: str = "") -> None:
+    """Close with a code; the other side may be gone already. A reason has at most 123 bytes."""
     try:
-        await socket.close(code, REASONS[code])
+        await socket.close(code, (reason or REASONS[code])[:120])
     except (RuntimeError, WebSocketDisconnect):
         return
