@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.kb.roles import Role
+from flashgrep.kb.roles import Grant, Principal, Role
+from flashgrep.web.eventids import EventIds
+from flashgrep.web.events import Event, _Page
 from tests.transports.clients import PATIENCE_SECONDS, with_limits
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served
@@ -47,6 +49,8 @@ class Stream:
     def opened(self) -> Stream:
         """Wait until the server has begun to listen for us."""
         for line in self._lines:
+            if line.startswith("id: "):
+                self.last = line.removeprefix("id: ")
             if not line:
                 return self
         raise AssertionError("the stream ended")
@@ -93,13 +97,8 @@ def test_a_page_that_comes_back_hears_what_it_missed_or_is_told_to_load_again(
     missed = note("text", "Two.md")
     with events(server, last) as stream:
         assert stream.next() == ("note", {"note": missed, "was": "created", "from": None})
-    start, _, number = last.partition("-")
-    for stale in (
-        f"{start}-{int(number) + 9_999}",
-        f"00000000-{number}",
-        "nonsense",
-        f"{start}--1",
-    ):
+    other = "0" if last[-1] != "0" else "1"
+    for stale in (last[:-1] + other, other + last[1:], last[:-2], EventIds().made(1), "nonsense"):
         with events(server, stale) as stream:
             assert stream.next() == ("reload", {})
 
@@ -134,6 +133,57 @@ def test_nobody_hears_of_what_they_may_not_read_and_a_token_taken_back_hears_no_
         assert not any("deleted" in line for line in told)
 
 
+def test_a_note_that_is_moved_into_or_out_of_sight_is_made_or_deleted_for_who_sees_one_end(
+    server: Served, note: Note
+) -> None:
+    path = note("text")
+    folder = path.split("/", maxsplit=1)[0]
+    seen, hidden = f"{folder}/Seen/N.md", f"{folder}/Hidden/N.md"
+    secret = server.token(f"mover-{folder[-8:]}", Role.READ, f"{folder}/Seen")
+    with events(server, token=secret) as stream:
+        last = stream.last
+        for here, there in ((path, hidden), (hidden, seen), (seen, hidden), (hidden, path)):
+            assert server.post("/kb/notes/move", {"from": here, "to": there}).status_code == 200
+        server.post("/kb/notes/move", {"from": path, "to": seen})
+        made = {"note": seen, "was": "created", "from": None}
+        gone = {"note": seen, "was": "deleted", "from": seen}
+        assert [stream.until("note") for _ in range(3)] == [made, gone, made]
+    with events(server, last, secret) as stream:  # the same for a page that comes back
+        assert [stream.until("note") for _ in range(3)] == [made, gone, made]
+
+
+def test_ids_tell_nothing_of_what_one_may_not_hear_and_lead_back_to_the_place(
+    server: Served, note: Note
+) -> None:
+    folder = note("text").split("/", maxsplit=1)[0]
+    secret = server.token(f"counter-{folder[-8:]}", Role.READ, f"{folder}/Seen")
+    with events(server, token=secret) as stream:
+        ids = [stream.last]
+        for number in range(3):
+            note("", f"Hidden{number}.md")
+            note("", f"Seen/{number}.md")
+            stream.until("note", note=f"{folder}/Seen/{number}.md")
+            ids.append(stream.last)
+    with events(server, ids[1], secret) as stream:
+        ids.append(stream.last)  # of the same event as the second
+        assert stream.until("note")["note"] == f"{folder}/Seen/1.md"
+        ids.append(stream.last)
+    assert len({one[:16] for one in ids}) == len({one[16:32] for one in ids}) == len(ids)
+    assert len({len(one) for one in ids}) == 1
+
+
+def test_a_page_whose_queue_is_full_of_what_it_may_not_hear_has_missed_nothing() -> None:
+    page = _Page(Principal("reader", (Grant(Role.READ, "Seen"),)))
+    told = {"note": "Seen/N.md"}
+    page.put(Event(0, "changed", ("Seen/N.md",), told))
+    for number in range(1, 3 * limits.EVENTS_UNSENT):
+        page.put(Event(number, "changed", ("Hidden.md",), {}))
+    assert (page.has_missed, page.unsent[0].told) == (False, told)
+    for number in range(limits.EVENTS_UNSENT + 1):
+        page.put(Event(number, "changed", ("Seen/N.md",), told))
+    assert page.has_missed
+
+
 def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
     program = with_limits(EVENT_SECONDS=3_600.0)
     with served(tmp_path, {"N.md": "text"}, tools=program) as running:
@@ -153,9 +203,9 @@ def test_a_page_that_may_not_hear_the_news_hears_that_we_are_here(tmp_path: Path
             peer.sync()
             heard = iter(stream._lines)
             for line in heard:
-                if line == ": still here":
+                if line.startswith("id: "):
                     break
-                raise AssertionError(f"it may not hear {line!r}")
+                assert line == ": still here", "it may not hear this"
             is_over = threading.Event()
             with ThreadPoolExecutor() as threads:
                 typing = threads.submit(_type, peer, is_over)

@@ -5,16 +5,18 @@
     decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
     reload    {}    the page has missed something, or comes from before a restart: load all again
 
-An event's id is the start of the server and a number. A page that comes back names the last one it
-has seen (`Last-Event-ID`) and gets those after it, as far as they are kept. Each page has a queue
-of its own; one that does not keep up is told to load again, and never holds up the others.
+A page that comes back names the id of the last event it has seen (`Last-Event-ID`) and gets those
+after it, as far as they are kept; what an id hides is told in `eventids`. Each page has a queue of
+its own; one that does not keep up is told to load again, and never holds up the others.
+
+A page hears of the notes its token may read. A note that is moved across that border is made or
+deleted for it, and where it came from or went to is not told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -31,10 +33,11 @@ from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Change
 from flashgrep.kb.decisions import Decided
 from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.roles import Role
+from flashgrep.kb.roles import Principal, Role
 from flashgrep.kb.tokens import Tokens
-from flashgrep.transports.admission import Admission, Entrance
+from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.guard import EVENTS, secret_of
+from flashgrep.web.eventids import EventIds
 from flashgrep.web.suggestions import described
 from flashgrep.web.threads import to_this_loop
 
@@ -51,16 +54,36 @@ class Event:
     paths: tuple[str, ...]
     told: Mapping[str, Any]
 
+    def told_to(self, principal: Principal) -> Mapping[str, Any] | None:
+        """What somebody is told of it; None: nothing."""
+        seen = [principal.may(Role.READ, path) for path in self.paths]
+        if all(seen):
+            return self.told
+        if self.kind != "note" or not any(seen):
+            return None
+        path = self.paths[seen.index(True)]
+        is_new = path == self.told["note"]
+        return {
+            "note": path,
+            "was": "created" if is_new else "deleted",
+            "from": None if is_new else path,
+        }
+
 
 class _Page:
     """One who listens: what was not sent yet, and whether something was left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, principal: Principal) -> None:
+        self.principal = principal
         self.unsent: deque[Event] = deque()
         self.has_missed = False
         self.is_there = asyncio.Event()
 
     def put(self, event: Event) -> None:
+        if len(self.unsent) >= limits.EVENTS_UNSENT:
+            # What it may not hear does not count, and must not show by being too much.
+            told = [one for one in self.unsent if one.told_to(self.principal) is not None]
+            self.unsent = deque(told)
         if len(self.unsent) >= limits.EVENTS_UNSENT:
             self.unsent.clear()
             self.has_missed = True
@@ -74,7 +97,7 @@ class Events:
     def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
         self._kb = kb
         self._tokens = tokens
-        self._start = secrets.token_hex(4)
+        self._ids = EventIds()
         self._kept: deque[Event] = deque(maxlen=limits.EVENTS_KEPT)
         self._number = 0
         self._pages: set[_Page] = set()
@@ -154,7 +177,8 @@ class Events:
         async def events(request: Request) -> Response:
             if request.method == "HEAD":
                 return Response(headers=_HEADERS, media_type=_MEDIA_TYPE)
-            page = _Page()
+            admission: Admission = request.scope[ADMISSION]
+            page = _Page(admission.on_notes)
             stream = self._stream(page, entrance, secret_of(request.scope))
             last = request.headers.get("last-event-id")
             return _Answer(stream, lambda: self._heard_by(page, last))
@@ -186,10 +210,9 @@ class Events:
     def _catch_up(self, page: _Page, last: str | None) -> None:
         if last is None:
             return
-        start, _, number = last.partition("-")
-        seen = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
+        seen = self._ids.read(last)
         oldest = self._kept[0].number if self._kept else self._number + 1
-        if start != self._start or not oldest - 1 <= seen <= self._number:
+        if seen is None or seen < oldest - 1:
             page.has_missed = True
             return
         for event in self._kept:
@@ -199,10 +222,11 @@ class Events:
     async def _stream(self, page: _Page, entrance: Entrance, secret: str) -> AsyncIterator[bytes]:
         """What a page is sent; where it is nothing for a while, a comment says we are here."""
         now = asyncio.get_running_loop().time
-        yield f"retry: 1000\nid: {self._start}-{self._number - len(page.unsent)}\n\n".encode()
+        yield f"retry: 1000\n{self._seen(page)}\n\n".encode()
         due = now() + limits.EVENT_SECONDS
         while (admission := entrance.admit(secret)) is not None:
-            for said in self._said(page, admission):
+            page.principal = admission.on_notes
+            for said in self._said(page):
                 yield said
                 due = now() + limits.EVENT_SECONDS
             page.is_there.clear()
@@ -210,21 +234,28 @@ class Events:
                 async with asyncio.timeout_at(due):
                     await page.is_there.wait()
             except TimeoutError:
-                yield b": still here\n\n"
+                # With an id: one who may hear little must not fall behind what is kept.
+                yield f": still here\n{self._seen(page)}\n\n".encode()
                 due = now() + limits.EVENT_SECONDS
 
-    def _said(self, page: _Page, admission: Admission) -> Iterator[bytes]:
+    def _seen(self, page: _Page) -> str:
+        """The line that names the last event a page was sent, or need not be."""
+        last = page.unsent[0].number - 1 if page.unsent else self._number
+        return f"id: {self._ids.made(last)}"
+
+    def _said(self, page: _Page) -> Iterator[bytes]:
         if page.has_missed:
             page.has_missed = False
             yield b"event: reload\ndata: {}\n\n"
         while page.unsent:
             event = page.unsent.popleft()
-            if all(admission.on_notes.may(Role.READ, path) for path in event.paths):
-                yield self._shown(event)
+            if (told := event.told_to(page.principal)) is not None:
+                yield self._shown(event, told)
 
-    def _shown(self, event: Event) -> bytes:
-        data = json.dumps(event.told, separators=(",", ":"))
-        return f"id: {self._start}-{event.number}\nevent: {event.kind}\ndata: {data}\n\n".encode()
+    def _shown(self, event: Event, told: Mapping[str, Any]) -> bytes:
+        data = json.dumps(told, separators=(",", ":"))
+        number = self._ids.made(event.number)
+        return f"id: {number}\nevent: {event.kind}\ndata: {data}\n\n".encode()
 
 
 class _Answer(StreamingResponse):
