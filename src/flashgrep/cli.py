@@ -136,7 +136,7 @@ def serve(**given: Any) -> None:
     if application.services.notes is not None:
         from flashgrep.web.mounting import mount
 
-        serving.mounted = mount(application.services.notes)
+        serving.mounted = mount(application.services.notes, serving.agents_of(application.workdir))
     # To stdout, not through logging: a log file must not learn the token.
     for line in serving.told:
         click.echo(line)

@@ -6,6 +6,7 @@
                       `decisions`), and beside it, while it is open, notes.db-wal and notes.db-shm,
                       which belong to it
         attachments/  files that are no notes, under their paths
+        agents/       secrets of the tokens that `serve` prints (see `agenttoken`)
         kb.sock       where the owner listens for others that want these notes
 
 A backup is such a directory too, without lock and socket.

@@ -74,6 +74,10 @@ class Tokens:
         token = self._known().get(_hash(secret))
         return None if token is None or token.is_expired(self._now()) else token.principal
 
+    def find(self, secret: str) -> Token | None:
+        """The token with a secret, if it was not taken back; it may have expired."""
+        return self._known().get(_hash(secret))
+
     def listed(self) -> list[Token]:
         """All tokens that were not taken back, expired ones too, by name."""
         return sorted(self._known().values(), key=lambda token: token.name)
@@ -100,10 +104,11 @@ class Tokens:
         role: Role,
         folder: str | Sequence[str] = "",
         expires: int | None = None,
+        secret: str | None = None,
     ) -> str:
-        """A new token; its secret is given here and never again."""
+        """A new token; its secret, a new one if none is given, is told here and never again."""
         folders = (folder,) if isinstance(folder, str) else tuple(folder)
-        secret = _MARK + secrets.token_urlsafe(_SECRET_BYTES)
+        secret = secret or new_secret()
         made = self._now()
         token = Token(
             checked_name(name), _hash(secret), role, _checked_folders(folders), made, expires
@@ -222,6 +227,11 @@ def _tell(told: Sequence[Callable[[], None]]) -> None:
             one()
         except Exception:
             log.exception("a listener for tokens failed")
+
+
+def new_secret() -> str:
+    """A secret for a token."""
+    return _MARK + secrets.token_urlsafe(_SECRET_BYTES)
 
 
 def checked_name(name: str) -> str:

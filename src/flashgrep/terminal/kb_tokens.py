@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from flashgrep.errors import InvalidParams
+from flashgrep.kb.agenttoken import workspaces
 from flashgrep.kb.home import Home
 from flashgrep.kb.roles import Role, role_named
 from flashgrep.kb.tokenfile import Token
@@ -63,14 +64,19 @@ def make(
 @json_option
 @kb_option
 def list_tokens(kb: Path, as_json: bool) -> int:
-    """List the tokens: name, role, folders, when they expire. Secrets are kept nowhere."""
+    """List the tokens: name, role, folders, when they expire.
+
+    Secrets are kept nowhere, but for the tokens that serve prints for agents; those say so.
+    """
     tokens = _tokens(kb).listed()
+    printed = _printed(kb)
     output = Output()
     if as_json:
-        print_json(output, {"tokens": [_told(token) for token in tokens]})
+        told = [{**_told(token), "agents_of": printed.get(token.name)} for token in tokens]
+        print_json(output, {"tokens": told})
     else:
         for token in tokens:
-            output.line(_row(token))
+            output.line(_row(token, printed.get(token.name)))
     output.flush()
     return FOUND if tokens else NOTHING
 
@@ -87,6 +93,15 @@ def revoke(kb: Path, name: str) -> int:
 
 def _tokens(kb: Path) -> Tokens:
     return Tokens(Home(kb).path)
+
+
+def _printed(kb: Path) -> dict[str, str]:
+    """The tokens that serve prints, by name, and for which workspace."""
+    tokens, found = _tokens(kb), {}
+    for secret, workspace in workspaces(kb):
+        if token := tokens.find(secret):
+            found[token.name] = workspace
+    return found
 
 
 def _now() -> int:
@@ -111,13 +126,14 @@ def _told(token: Token) -> dict[str, Any]:
     }
 
 
-def _row(token: Token) -> str:
+def _row(token: Token, workspace: str | None) -> str:
     folders = ", ".join(folder or "everything" for folder in token.folders)
     if token.expires is None:
         until = "never expires"
     else:
         until = f"expire{'d' if token.is_expired(_now()) else 's'} {when(token.expires)}"
-    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}"
+    printed = f"\tprinted by serve for the agents of {workspace}" if workspace else ""
+    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}{printed}"
 
 
 for _command in (make, list_tokens, revoke):

@@ -2,7 +2,8 @@
 
 The server's own token, given or generated, opens everything, and so does its absence with
 `--no-auth`: on notes it is an admin's, through the tools an agent's, who suggests. A token of the
-knowledge base stands for what it was made for, on every route.
+knowledge base stands for what it was made for, on every route, and opens notes alone; but the one
+that was made for the agents of this workspace opens its files as the server's own does.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Admission:
     """What the token is called; empty where none is asked for."""
     principal: Principal | None
     """What the token was made for; None for the server's own."""
+    opens_files: bool = True
+    """Whether the workspace is open to it, and not the notes alone."""
 
     @property
     def key(self) -> str:
@@ -68,18 +71,27 @@ class Entrance:
     """Knows all tokens."""
 
     def __init__(
-        self, token: str | None, tokens: Tokens | None = None, places: Places | None = None
+        self,
+        token: str | None,
+        tokens: Tokens | None = None,
+        places: Places | None = None,
+        agent: str | None = None,
     ) -> None:
-        """`token` None: none is asked for. `places`: of the connections that stay open."""
+        """`token` None: none is asked for. `places`: of the connections that stay open.
+
+        `agent` is the secret of the token for agents, one of `tokens`.
+        """
         self._token = token
         self._tokens = tokens
+        self._agent = agent
         self.places = places or Places()
 
     def admit(self, secret: str) -> Admission | None:
         """Who shows this secret, "" for none; asked again, it tells what holds now."""
         principal = self._principal(secret) if secret else None
         if principal is not None:
-            return Admission(principal.name, principal)
+            is_agent = self._agent is not None and same_token(secret, self._agent)
+            return Admission(principal.name, principal, opens_files=is_agent)
         if self._token is None:
             # A token that was taken back must not open more than it did before.
             return None if secret.startswith(_MARK) else Admission("", None)

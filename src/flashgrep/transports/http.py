@@ -34,6 +34,7 @@ from flashgrep.transports.revoking import EndsWithToken
 from flashgrep.transports.sessions import Sessions
 
 if TYPE_CHECKING:
+    from flashgrep.kb.agenttoken import AgentToken
     from flashgrep.kb.tokens import Tokens
 
 
@@ -46,6 +47,10 @@ class Mounted:
     running: Callable[[], AbstractAsyncContextManager[None]]
     """What runs while the server does."""
     tokens: Tokens
+    told: str
+    """What is mounted, for the person who starts the server."""
+    agent: AgentToken | None = None
+    """The token for agents; None where none is asked for, or none could be made."""
 
 
 class HttpPeers:
@@ -63,7 +68,7 @@ class HttpPeers:
         # With the token's name, so that nobody else's session gives what was not granted here.
         caller = self._callers.get(f"{kind}:{admission.token}:{key}")
         caller.token = admission.token
-        caller.notes_only = admission.principal is not None
+        caller.notes_only = not admission.opens_files
         caller.call_itself(name, version)
         caller.principal = replace(admission.on_tools, name=caller.author)
         return caller
@@ -83,7 +88,8 @@ def build_app(
 
     `remedy` is what whoever comes without a token is told.
     """
-    entrance = Entrance(token, mounted.tokens if mounted else None, places)
+    agent = mounted.agent.secret if mounted and mounted.agent else None
+    entrance = Entrance(token, mounted.tokens if mounted else None, places, agent)
     server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
     manager = Sessions(server, limits.REMEMBERED_CALLERS)
 

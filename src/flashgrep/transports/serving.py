@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import secrets
+import shlex
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ import anyio
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
-from flashgrep.storage.statedir import StateDirectory
+from flashgrep.storage.statedir import StateDirectory, workspace_id
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
@@ -138,11 +139,34 @@ class Serving:
             lines.append(f"  tcp    {shown(self.tcp)}")
         if self.unix is not None:
             lines.append(f"  unix   {self.unix.path}")
-        lines.append(f"  token  {self.secret.told}")
-        if self.http is not None:
-            pasted = self._pasted(self._url(self.http))
+        if not self.settings.no_workspace:
+            workdir = os.path.realpath(os.fsencode(self.settings.workdir))
+            lines.append(f"  files  {names.shown(workdir)}")
+        lines += self._told_of_notes() if self.mounted else [f"  token  {self.secret.told}"]
+        if self.http is not None and (pasted := self._pasted(self._url(self.http))):
             lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
         return [*lines, STOP_HINT]
+
+    def _told_of_notes(self) -> Iterator[str]:
+        """What is mounted, and which token is whose: one decides, the other suggests."""
+        mounted = self.mounted
+        assert mounted is not None  # noqa: S101 - asked for only then
+        yield f"  notes  {mounted.told}"
+        if self.secret.token is None:
+            yield f"  token  {self.secret.told}: whoever gets here decides on suggestions"
+            return
+        yield f"  token  {self.secret.told}: yours; admin on the notes, decides on suggestions"
+        if mounted.agent is not None:
+            files = "" if self.settings.no_workspace else ", opens the files as yours does"
+            yield f"  agent  {mounted.agent.name} (kept in {mounted.agent.path}): suggest{files}"
+        elif self.http is not None:
+            yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
+
+    def agents_of(self, workdir: str) -> str | None:
+        """What a token for agents is made for; None where they need none, or cannot come."""
+        if self.http is None or self.secret.token is None:
+            return None
+        return "notes" if self.settings.no_workspace else workspace_id(os.fsencode(workdir))
 
     def _url(self, listener: socket.socket) -> str:
         """Where clients reach us: a wildcard address is no name the guard would accept."""
@@ -154,9 +178,15 @@ class Serving:
         return f"http://{address}/mcp"
 
     def _pasted(self, url: str) -> str:
+        """The address and the token to paste; with notes never the one that decides on them."""
         if self.secret.token is None:
             return url
-        return f'{url} --header "Authorization: Bearer {self.secret.shell}"'
+        shell = self.secret.shell
+        if self.mounted is not None:
+            if self.mounted.agent is None:
+                return ""
+            shell = f"$(cat {shlex.quote(str(self.mounted.agent.path))})"
+        return f'{url} --header "Authorization: Bearer {shell}"'
 
     async def run(self) -> None:
         """Serve until a signal; sockets and their files are gone afterwards."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Sequence
 
 from starlette.routing import BaseRoute
 
+from flashgrep.errors import FlashgrepError
+from flashgrep.kb.agenttoken import AgentToken, agent_token
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.tokens import Tokens
 from flashgrep.transports.admission import Entrance
@@ -17,9 +20,14 @@ from flashgrep.web.notes import note_routes
 from flashgrep.web.room import Rooms
 from flashgrep.web.suggestions import suggestion_routes
 
+log = logging.getLogger(__name__)
 
-def mount(kb: KnowledgeBase) -> Mounted:
-    """Everything under /kb/ for an open knowledge base."""
+
+def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
+    """Everything under /kb/ for an open knowledge base.
+
+    `agents_of` names the workspace whose agents are to have a token; None: they need none.
+    """
     tokens = Tokens(kb.home.path)
     rooms, events = Rooms(kb, tokens), Events(kb, tokens)
 
@@ -36,4 +44,15 @@ def mount(kb: KnowledgeBase) -> Mounted:
         with rooms.listening(), events.listening():
             yield
 
-    return Mounted(routes, running, tokens)
+    count = kb.ask(lambda library: len(library.entries()))
+    told = f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
+    return Mounted(routes, running, tokens, told, _agent(kb, agents_of) if agents_of else None)
+
+
+def _agent(kb: KnowledgeBase, workspace: str) -> AgentToken | None:
+    """The token for agents; without one the server is of use to everybody else."""
+    try:
+        return agent_token(kb.home.path, workspace)
+    except FlashgrepError as error:
+        log.warning("no token for agents could be made: %s", error.message)
+        return None
