@@ -32,7 +32,7 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "files": "List the files a search looks at.",
     "index": "Build the index now, show how far it is, or remove it.",
     "stats": "Figures of the index.",
-    "kb": "Knowledge bases: make one, import, export, history, tokens.",
+    "kb": "Knowledge bases: make one, import, export, decide, history, tokens.",
 }
 """The commands of `flashgrep.terminal`: the module's name is the command's."""
 

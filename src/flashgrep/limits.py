@@ -410,6 +410,9 @@ CONTEXT_CHARS: Final = 200
 DECISIONS_AT_ONCE: Final = 1_000
 """Suggestions in one request to decide."""
 
+DECISIONS_A_CALL: Final = 200
+"""Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
+
 DECISIONS_A_TURN: Final = 20
 """Of these, how many are decided (20 ms) before others get a turn; they are one transaction."""
 

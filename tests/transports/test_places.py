@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -70,11 +71,12 @@ def test_a_full_house_makes_room_by_share_and_for_writers(
 
 
 def test_the_connection_that_came_last_gives_up_and_is_told_once() -> None:
-    places, told = Places(3, 3), []
+    places = Places(3, 3)
+    told: list[int] = []
     with ExitStack() as ends:
         for number in range(3):
             place = ends.enter_context(places.taken("r", False))
-            place.when_lost(lambda number=number: told.append(number))
+            place.when_lost(partial(told.append, number))
         late = ends.enter_context(places.taken("other", False))
         assert (told, late.is_lost) == ([2], False)
         place.when_lost(lambda: told.append(9))  # one that asks when it is lost already

@@ -12,6 +12,8 @@ same functions either way. `Desk` is what both look like. File contents are base
     kb/backup   {target}                      copy all into a new directory
     kb/take     {files, by, force}            files become notes (see `importing`)
     kb/give     {notes, folder}               notes as the files they become
+    kb/suggestions {note, author, older_than, newer_than, cursor}    what is pending, by pages
+    kb/decide   {ids, action, by}             accept or reject it (see `reviewcalls`)
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
-from flashgrep.kb import importing, notefile, notepath
+from flashgrep.kb import importing, notefile, notepath, reviewcalls
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.importing import Arrival
@@ -41,6 +43,8 @@ METHODS: Final = (
     "kb/backup",
     "kb/take",
     "kb/give",
+    "kb/suggestions",
+    "kb/decide",
 )
 
 
@@ -135,6 +139,14 @@ class Administration:
     def _backup(self, target: str) -> dict[str, Any]:
         self._notes.backup(Path(target))
         return {"target": target}
+
+    # ── reviewing ───────────────────────────────────────────────────────────────────────────────
+
+    def _suggestions(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.suggestions(self._notes.review, **asked)
+
+    def _decide(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.decide(self._notes.review, **asked)
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 

@@ -21,6 +21,8 @@ from flashgrep.terminal.kb_desk import (
 _ELSEWHERE: Final = {
     "import": ("kb_files", "import_command"),
     "export": ("kb_files", "export_command"),
+    "suggestions": ("kb_review", "suggestions"),
+    "decide": ("kb_review", "decide"),
     "token": ("kb_tokens", "command"),
 }
 """Subcommands with a module of their own."""
@@ -43,7 +45,7 @@ class _Group(click.Group):
 
 @click.group("kb", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Make a knowledge base, import and export notes, look back, and hand out tokens.
+    """Make a knowledge base, import and export notes, decide on suggestions, hand out tokens.
 
     All of it works while a server has the knowledge base open: that one is asked to do it.
     """

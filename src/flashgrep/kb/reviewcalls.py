@@ -1,0 +1,76 @@
+"""Reviewing, as `administration` offers it: suggestions listed and decided, with JSON on both ends.
+
+Who asks is the user whose notes these are, at a terminal: an admin on all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams
+from flashgrep.kb.deciding import Action
+from flashgrep.kb.moments import moment
+from flashgrep.kb.pendinglist import Found
+from flashgrep.kb.reviewing import Outcome, Query, Review
+from flashgrep.kb.roles import Role, everywhere
+
+_OWNER: Final = "owner"
+"""Who decides where nobody said who."""
+
+
+def suggestions(
+    review: Review,
+    note: str | None = None,
+    author: str | None = None,
+    older_than: str | None = None,
+    newer_than: str | None = None,
+    cursor: str | None = None,
+) -> dict[str, Any]:
+    """A page of what is pending, the oldest first; times as `moments` reads them."""
+    now = time.time_ns() // 1_000_000
+    query = Query(
+        note.removeprefix("kb://") if note else None,
+        author or None,
+        moment("older_than", older_than, now) if older_than else None,
+        moment("newer_than", newer_than, now) if newer_than else None,
+        limits.LISTED_SUGGESTIONS_MOST,
+        cursor,
+    )
+    page = review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
+    return {"suggestions": [_shown(one) for one in page.suggestions], "next": page.next}
+
+
+def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dict[str, Any]:
+    """Accept or reject; a result for each id."""
+    if not ids or not all(isinstance(one, str) for one in ids):
+        raise InvalidParams("ids must be a list of ids of suggestions, at least one")
+    try:
+        chosen = Action(action)
+    except ValueError:
+        raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
+    outcomes = review.decide(ids, chosen, everywhere(by or _OWNER, Role.ADMIN), by or _OWNER)
+    return {"results": [_told(one) for one in outcomes]}
+
+
+def _shown(one: Found) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "note": one.path,
+        "line": one.line,
+        "author": one.author,
+        "time": one.time,
+        "old": one.old,
+        "new": one.new,
+        "context": {"before": one.before, "after": one.after},
+    }
+
+
+def _told(one: Outcome) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
+    if one.decided:
+        row = one.decided
+        told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
+    return told

@@ -1,0 +1,138 @@
+"""flashgrep kb suggestions and decide: on notes opened here, and through a server that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from tests.terminal.console import Ran, flashgrep
+from tests.web.served import TOKEN, make, served
+
+NOTES = {"Folder/N.md": "one two three\n", "M.md": "alpha\nbeta\n"}
+EDITS = [
+    ("Folder/N.md", "two", "zwei", "agent/first"),
+    ("M.md", "beta", "", "agent/second"),
+    ("M.md", "alpha", "a\x1b[2J\nA\x9b" + "x" * 80, "agent/first"),
+]
+
+
+class Desk:
+    """Commands on one knowledge base, and the texts in it."""
+
+    def __init__(self, kb: Path) -> None:
+        self._kb = kb
+
+    def run(self, *words: str) -> Ran:
+        return flashgrep("kb", *words, "--kb", str(self._kb))
+
+    def text(self, note: str) -> str:
+        version = self.run("history", note, "--json").json["versions"][0]["version"]
+        return self.run("history", note, "--show", str(version)).text
+
+    def ids(self, *words: str) -> list[str]:
+        """In the order of `EDITS`; in the list it is that of time, which may be the same."""
+        found = self.run("suggestions", *words, "--json").json["suggestions"]
+        olds = [old for _, old, _, _ in EDITS]
+        return [one["id"] for one in sorted(found, key=lambda one: olds.index(one["old"]))]
+
+
+@pytest.fixture(params=["here", "owned"])
+def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """The same commands with and without a server that has the notes open."""
+    made = Desk(tmp_path / "kb")
+    if request.param == "here":
+        make(tmp_path / "kb", NOTES, EDITS)
+        yield made
+        return
+    with served(tmp_path, NOTES, EDITS):
+        yield made
+
+
+def test_what_is_suggested_is_listed_on_one_line_each(desk: Desk) -> None:
+    listed = desk.run("suggestions")
+    assert listed.status == 0
+    rows = [line.split("\t") for line in listed.lines]
+    assert sorted([row[1], row[3], row[4]] for row in rows) == [
+        ["Folder/N.md:1", "agent/first", '"two" -> "zwei"'],
+        ["M.md:1", "agent/first", '"alpha" -> "a\\u001b[2J\\nA\\u009b' + "x" * 52 + '"...'],
+        ["M.md:3", "agent/second", '"beta" -> ""'],
+    ]
+    found = desk.run("suggestions", "--json").json["suggestions"]
+    assert [row[0] for row in rows] == [one["id"] for one in found]
+    first = next(one for one in found if one["note"] == "Folder/N.md")
+    assert (first["line"], first["old"], first["new"]) == (1, "two", "zwei")
+    assert first["context"] == {"before": "one ", "after": " three\n"}
+
+
+def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
+    first, second, third = desk.ids()
+    assert desk.ids("--note", "kb://M.md") == [second, third]
+    assert desk.ids("--by", "agent/first") == [first, third]
+    assert desk.ids("--newer-than", "1h") == [first, second, third]
+    nothing = desk.run("suggestions", "--older-than", "1h")
+    assert (nothing.status, nothing.text) == (1, "")
+    assert desk.run("suggestions", "--older-than", "soon").status == 2
+
+
+def test_they_are_accepted_and_rejected_once_and_what_was_not_is_told(desk: Desk) -> None:
+    first, second, third = desk.ids()
+    accepted = desk.run("decide", "accept", first, second, "--author", "Ann")
+    assert (accepted.status, accepted.lines) == (0, [f"{first}\taccepted", f"{second}\taccepted"])
+    assert desk.text("Folder/N.md") == "one zwei three\n"
+    rejected = desk.run("decide", "reject", first, third, "nonsense")
+    assert (rejected.status, rejected.lines) == (1, [f"{third}\trejected"])
+    assert f"flashgrep: {first}: {first} was accepted by Ann already" in rejected.err
+    assert "flashgrep: nonsense: there is no pending suggestion nonsense" in rejected.err
+    assert desk.text("M.md") == "alpha\n\n"
+    assert desk.ids() == []
+    told = desk.run("decide", "accept", first, "--json")
+    assert told.status == 1
+    assert told.json["results"][0]["status"] == "already_decided"
+    assert told.json["results"][0]["by"] == "Ann"
+
+
+def test_what_cannot_be_decided_is_an_error(desk: Desk) -> None:
+    assert desk.run("decide", "accept").status == 2
+    assert desk.run("decide", "undo", "x").status == 2
+    assert len(desk.ids()) == 3
+
+
+def test_more_than_one_page_and_more_than_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LISTED_SUGGESTIONS_MOST", 2)
+    monkeypatch.setattr(limits, "DECISIONS_A_CALL", 2)
+    make(tmp_path / "kb", NOTES, EDITS)
+    desk = Desk(tmp_path / "kb")
+    ids = desk.ids()
+    assert len(ids) == 3
+    assert desk.run("decide", "accept", *ids).lines == [f"{one}\taccepted" for one in ids]
+
+
+def test_pages_hear_of_a_decision_made_at_the_terminal(tmp_path: Path) -> None:
+    from tests.web.test_events import events
+
+    with served(tmp_path, NOTES, EDITS) as server, events(server) as stream:
+        desk = Desk(tmp_path / "kb")
+        (first, *_) = desk.ids()
+        assert desk.run("decide", "accept", first, "--author", "Ann").status == 0
+        told = stream.until("decided", suggestion=first)
+        assert (told["by"], told["action"], told["note"]) == ("Ann", "accept", "Folder/N.md")
+        left = server.get("/kb/suggestions", TOKEN).json()["suggestions"]
+        assert [one["id"] for one in left if one["id"] == first] == []
+
+
+def test_a_decision_made_without_a_server_is_there_afterwards(tmp_path: Path) -> None:
+    make(tmp_path / "kb", NOTES, EDITS)
+    desk = Desk(tmp_path / "kb")
+    assert desk.run("decide", "reject", *desk.ids()).status == 0
+    kb = KnowledgeBase(tmp_path / "kb")
+    try:
+        texts = kb.read_all([entry.id for entry in kb.ask(lambda library: library.entries())])
+        assert {text.text for text in texts.values()} == set(NOTES.values())  # type: ignore[union-attr]
+    finally:
+        kb.close()
