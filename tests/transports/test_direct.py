@@ -64,7 +64,7 @@ class Peer:
 async def session(gate: Gate | None = None) -> AsyncIterator[Peer]:
     ours, theirs = socket.socketpair()
     server = build_server(toolbox(Settings()))
-    with ours, theirs, anyio.fail_after(20):
+    with ours, theirs, anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             line_session = LineSession(
                 server, SocketWire(ours), gate or Gate(Caller("me")), MANNERS

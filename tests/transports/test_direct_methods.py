@@ -10,7 +10,7 @@ import pytest
 
 from flashgrep.settings import Settings
 from flashgrep.transports.direct import direct_methods
-from tests.transports.clients import RawLines, Server, request, serving
+from tests.transports.clients import PATIENCE_SECONDS, RawLines, Server, request, serving
 from tests.transports.program import TOOLS, toolbox
 
 SOCKETS = pytest.mark.parametrize("kind", ["tcp", "unix"])
@@ -140,7 +140,7 @@ def test_a_peer_that_is_gone_cancels_its_method(server: Server, kind: str, tmp_p
 
 
 def _until(path: Path, word: str) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not path.exists() or path.read_text(encoding="utf-8") != word:
         assert time.monotonic() < deadline, f"{word} never came"
         time.sleep(0.002)

@@ -69,7 +69,7 @@ async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
     """A session that answers plain calls by itself, or leaves all to the SDK: the definition."""
     ours, theirs = socket.socketpair()
     server = build_server(TOOLBOX)
-    with ours, theirs, anyio.fail_after(20):
+    with ours, theirs, anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
             manners = Manners(plain=peer.call if is_short else None)

@@ -20,7 +20,7 @@ from flashgrep import limits
 from flashgrep.kb.roles import Role
 from flashgrep.web import frames
 from flashgrep.web.frames import GONE, Present
-from tests.transports.clients import join, with_limits
+from tests.transports.clients import PATIENCE_SECONDS, join, with_limits
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served
 
@@ -152,7 +152,7 @@ def _point(peer: Live, is_over: threading.Event) -> None:
 
 
 def _until_text(server: Served, path: str, text: str) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while (found := server.text(path)) != text:
         assert time.monotonic() < deadline, f"{found!r} instead of {text!r}"
 
@@ -436,7 +436,7 @@ def _deaf(server: Served, note: str) -> Iterator[None]:
 
 
 def _until_let_in(server: Served) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         with server.live("N.md") as peer:
             try:

@@ -78,7 +78,7 @@ async def test_tokens_are_watched_while_there_is_somebody(kb: KnowledgeBase) -> 
     assert not tokens._watching._told
     with rooms.entered(person := Person(tokens, secret)):
         tokens.revoke("x")
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             await person.is_closed.wait()
     assert person.closed is Close.UNAUTHENTICATED
 
@@ -102,5 +102,5 @@ async def test_a_watch_that_could_not_begin_begins_with_the_next_who_comes(
     assert rooms.count == 0
     with rooms.entered(person):
         tokens.revoke("x")
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             await person.is_closed.wait()
