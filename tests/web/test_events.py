@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 import threading
 import time
@@ -225,7 +226,7 @@ def _type(peer: Live, is_over: threading.Event) -> None:
 
 def test_pages_that_hang_up_at_once_leave_their_places(server: Served, note: Note) -> None:
     """With a token of their own: none of them is in the way of another test."""
-    secret = server.token("hasty", Role.READ)
+    secret = server.token(f"hasty-{secrets.token_hex(4)}", Role.READ)
     for _ in range(2 * limits.LIVE_SHARE):
         with socket.create_connection(("127.0.0.1", server.server.http or 0)) as page:
             page.sendall(
