@@ -98,8 +98,14 @@ def test_a_page_that_comes_back_hears_what_it_missed_or_is_told_to_load_again(
     missed = note("text", "Two.md")
     with events(server, last) as stream:
         assert stream.next() == ("note", {"note": missed, "was": "created", "from": None})
-    other = "0" if last[-1] != "0" else "1"
-    for stale in (last[:-1] + other, other + last[1:], last[:-2], EventIds().made(1), "nonsense"):
+    flipped = "".join("1" if digit == "0" else "0" for digit in last)
+    for stale in (
+        last[:-1] + flipped[-1],
+        flipped[0] + last[1:],
+        last[:-2],
+        EventIds().made(1),
+        "nonsense",
+    ):
         with events(server, stale) as stream:
             assert stream.next() == ("reload", {})
 
