@@ -130,7 +130,9 @@ def test_the_banner_says_what_is_mounted_and_whose_each_token_is(tmp_path: Path)
         assert f"  notes  {tmp_path / 'kb'}, 2 notes" in told
         token = "  token  the one given with --token: yours; admin on the notes, decides"
         assert any(line.startswith(token) for line in told)
-        agent = re.compile(r"  agent  agent \(kept in .+/agents/.+\): suggest, opens the files .+")
+        agent = re.compile(
+            r"  agent  agent \(kept in .+/agents/.+\): suggest on the notes, decides nothing; opens .+"
+        )
         assert any(map(agent.fullmatch, told))
     with served(tmp_path, flags=("--no-auth",)) as server:
         told = server.server.told

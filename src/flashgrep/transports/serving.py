@@ -157,8 +157,9 @@ class Serving:
             return
         yield f"  token  {self.secret.told}: yours; admin on the notes, decides on suggestions"
         if mounted.agent is not None:
-            files = "" if self.settings.no_workspace else ", opens the files as yours does"
-            yield f"  agent  {mounted.agent.name} (kept in {mounted.agent.path}): suggest{files}"
+            files = "" if self.settings.no_workspace else "; opens the files as yours does"
+            kept = f"{mounted.agent.name} (kept in {mounted.agent.path})"
+            yield f"  agent  {kept}: suggest on the notes, decides nothing{files}"
         elif self.http is not None:
             yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
 
