@@ -494,6 +494,9 @@ PRESENCE_BYTES_BURST: Final = 512 * KIB
 PRESENT_CLIENTS: Final = 512
 """Clients in one note, and as many that left it, so that nobody else takes their numbers…"""
 
+PRESENT_CLIENTS_A_TOKEN: Final = 256
+"""…those of one token, so that others find room…"""
+
 PRESENT_CLIENTS_A_CONNECTION: Final = 4
 """…and those that one connection ever speaks for; a browser has one."""
 

@@ -82,6 +82,16 @@ def test_a_connection_speaks_for_a_few_clients_only_however_they_come_and_go() -
     assert presence.take(one, _data(Present(100, 1, b"{}"))) == []
 
 
+def test_the_clients_of_one_token_leave_room_for_others() -> None:
+    presence = Presence()
+    taken = sum(
+        len(presence.take(presence.join("one"), _data(Present(client, 1, b"{}"))))
+        for client in range(limits.PRESENT_CLIENTS)
+    )
+    assert taken == limits.PRESENT_CLIENTS_A_TOKEN
+    assert presence.take(presence.join("other"), _data(Present(2**40, 1, b"{}")))
+
+
 def test_of_the_clients_that_left_a_bounded_number_is_remembered() -> None:
     presence = Presence()
     for client in range(limits.PRESENT_CLIENTS + 1):

@@ -98,7 +98,11 @@ class Presence:
         if left := self._left.get(told.client):
             comes_back = speaker.joined > left.moment
             return left.token == speaker.token and told.clock > left.clock - comes_back
-        return len(self._held) < limits.PRESENT_CLIENTS
+        return self._has_room(speaker.token)
+
+    def _has_room(self, token: str) -> bool:
+        own = sum(held.speaker.token == token for held in self._held.values())
+        return len(self._held) < limits.PRESENT_CLIENTS and own < limits.PRESENT_CLIENTS_A_TOKEN
 
     def _may_bring(self, speaker: Speaker, client: int) -> bool:
         return (
