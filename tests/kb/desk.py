@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pycrdt import Doc, Text
 
@@ -55,7 +56,7 @@ class Peer:
 
     def __init__(self, library: Library, note: str, client: int | None = None) -> None:
         self.note = note
-        self.doc: Doc[Text] = Doc(client_id=client)
+        self.doc: Doc[Any] = Doc(client_id=client)
         self.shared = self.doc.get(CONTENTS, type=Text)
         self.text = SharedText(self.shared)
         self.doc.apply_update(library.missing(note, self.doc.get_state()))

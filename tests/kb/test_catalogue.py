@@ -78,7 +78,7 @@ def test_a_twin_is_refused(catalogue: Catalogue, there: str, asked: str) -> None
     assert len(catalogue.entries()) == 2
 
 
-@pytest.mark.parametrize("path", ["../a.md", "a//b.md", "a", "a%2fb.md"])
+@pytest.mark.parametrize("path", ["../a.md", "a//b.md", "a", "a%2fb.md", ".a.md", "a\u202eb.md"])
 def test_paths_are_checked_at_every_entrance(catalogue: Catalogue, path: str) -> None:
     note = catalogue.add("fine.md", 0, {}).id
     with pytest.raises(InvalidParams):
@@ -88,6 +88,22 @@ def test_paths_are_checked_at_every_entrance(catalogue: Catalogue, path: str) ->
     catalogue.to_trash(note, 1)
     with pytest.raises(InvalidParams):
         catalogue.move(note, path)
+
+
+@pytest.mark.parametrize("path", [".a/b.md", "a\u202eb.md"])
+def test_a_note_of_an_older_version_stays_where_it_is_and_comes_back_from_the_trash(
+    catalogue: Catalogue, path: str
+) -> None:
+    row = ("id", path, "epoch", 0, None, None, "{}")
+    catalogue._database.execute("INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    catalogue.load()
+    assert [entry.path for entry in catalogue.entries()] == [path]
+    assert catalogue.find(path) is not None
+    catalogue.to_trash("id", 1)
+    assert catalogue.move("id", path).path == path
+    assert catalogue.move("id", "fine.md").path == "fine.md"
+    with pytest.raises(InvalidParams, match="is no path for a note"):
+        catalogue.move("id", path)
 
 
 @pytest.mark.parametrize("asked", ["B/c.md", "a/note.md", "A/Note.md", "note.md/x.md"])

@@ -201,12 +201,16 @@ def test_peers_and_edits_come_together(desk: Desk) -> None:
     origin = object()
     received = desk.library.receive(note, one.take(), "one", origin)
     assert (received.sequence, received.is_waiting) == (2, False)
+    assert desk.told[-1].origin is None, "that its client is `one`'s, the peer is told too"
+    one.hear(desk.told[-1].update)
+    one.text.splice([Splice(5, 5, "!")])
+    desk.library.receive(note, one.take(), "one", origin)
     assert desk.told[-1].origin is origin
     desk.library.receive(note, other.take(), "other")
     append(desk.library, note, "?")
     for change in desk.told:
         one.hear(change.update)
-    assert one.text.read() == desk.text(note) == "hello, 😀 world!?"
+    assert one.text.read() == desk.text(note) == "hello!, 😀 world!?"
 
 
 def test_what_was_received_before_changes_nothing(desk: Desk) -> None:

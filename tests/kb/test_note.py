@@ -176,7 +176,7 @@ def test_a_peers_text_is_one_that_a_note_can_hold(
     note = written("ab-")
     doc, text = peer_of(note)
     text += typed
-    assert note.receive([doc.get_update()]) is is_repaired
+    assert note.receive([doc.get_update()]).is_answered is is_repaired
     assert note.text.read() == expected
     doc.apply_update(note.take_new() or b"\0\0")
     assert str(text) == expected

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
-from flashgrep.kb.notepath import checked, folders, form_key, twin_key
+from flashgrep.kb.notepath import (
+    checked,
+    checked_attachment,
+    checked_new,
+    folders,
+    form_key,
+    twin_key,
+)
 
 LONG = "x" * 250
 
@@ -117,3 +124,33 @@ def test_whatever_is_accepted_stays_inside(path: str) -> None:
 def test_the_folders_of_a_path() -> None:
     assert list(folders("a/b/c.md")) == ["a", "a/b"]
     assert list(folders("c.md")) == []
+
+
+# ── new names ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("a\u202egpj.md", "U\\+202E"),
+        ("a/\u2066b.md", "U\\+2066"),
+        ("\u200f.md", "U\\+200F"),
+        ("a\u200b.md", "U\\+200B"),
+        ("\ufeffa.md", "U\\+FEFF"),
+        ("\u061c/a.md", "U\\+061C"),
+        (".a.md", "begins with a dot"),
+        ("a/.b/c.md", "'.b' begins with a dot"),
+        ("..a.md", "begins with a dot"),
+    ],
+)
+def test_names_that_are_hidden_or_mislead_are_for_old_notes_alone(path: str, told: str) -> None:
+    assert checked(path) == path
+    for check in (checked_new, checked_attachment):
+        with pytest.raises(InvalidParams, match=told) as refused:
+            check(path)
+        assert refused.value.message.isprintable()
+
+
+@pytest.mark.parametrize("path", ["👩\u200d👧.md", "می\u200cخواهم.md", "a.b.md", "é/日本.md"])
+def test_names_of_all_scripts_can_be_new(path: str) -> None:
+    assert checked_new(path) == path

@@ -194,7 +194,10 @@ class Catalogue:
 
     def _check_free(self, path: str, besides: Entry | None = None) -> None:
         """Refuse a path that is taken, or that some file system takes for one that is."""
-        notepath.checked(path)
+        if besides and path in (besides.path, besides.last_path):
+            notepath.checked(path)  # it had that path already, under the rules of its time
+        else:
+            notepath.checked_new(path)
         own = besides.path if besides else None
         for name in (*notepath.folders(path), path):
             spelling = name + "/" if name != path else name

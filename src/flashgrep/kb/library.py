@@ -22,8 +22,8 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
-from flashgrep.kb import compacting, glancing
-from flashgrep.kb.anchors import Anchors
+from flashgrep.kb import compacting, glancing, typedmarks
+from flashgrep.kb.anchors import Anchor, Anchors
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
 from flashgrep.kb.journal import Damaged, Head, Journal, Record
@@ -165,6 +165,11 @@ class Library:
         with self._shelf.trusted(note):
             return self._loaded(note).anchors()
 
+    def writers(self, note: str, start: int, end: int) -> list[tuple[Anchor, str | None]]:
+        """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
+        with self._shelf.trusted(note):
+            return self._loaded(note).writers(start, end)
+
     def quarantined(self) -> dict[str, str]:
         """The notes that were found to be damaged since the start, by id, and why."""
         return self._shelf.quarantined()
@@ -198,18 +203,33 @@ class Library:
             with self._shelf.trusted(note):
                 change = plan(live.text.checked(), live.records())
             if change is not None and (change.splices or change.records):
-                with self._shelf.undone(note):
-                    live.amend(change)
-                    self._append(live, author, origin)
+                with self._kept_before(note, change):
+                    live = self._loaded(note)
+                    with self._shelf.undone(note):
+                        live.amend(change, author)
+                        self._append(live, author, origin)
         return self.read(note)
+
+    @contextmanager
+    def _kept_before(self, note: str, change: Amendment) -> Iterator[None]:
+        """Keep the note as it is as a version, together with the change, if that asks for it."""
+        if not change.keeps_version:
+            yield
+            return
+        with self.together():
+            self._snapshot(note)
+            yield
 
     def receive(
         self, note: str, updates: Sequence[bytes], author: str = "", origin: object = None
     ) -> Received:
         """Take updates of a peer; on return they are durable, but for those that wait."""
         with self._changing(note) as live, self._shelf.undone(note):
-            is_repaired = live.receive(updates)
-            self._append(live, author, None if is_repaired else origin)
+            taken = live.receive(updates, author)
+            made = typedmarks.recorded(live, taken.stretches, author, self._now())
+            if made:
+                live.amend(made, author)
+            self._append(live, author, None if taken.is_answered or made else origin)
         if live.waiting_bytes > limits.PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
             self._shelf.drop(note)
@@ -367,7 +387,7 @@ class Library:
     ) -> None:
         live = self._shelf.put(Note(note))
         with self._shelf.undone(note):
-            live.amend(Amendment([Splice(0, 0, text)], records or {}))
+            live.amend(Amendment([Splice(0, 0, text)], records or {}), author)
             self._append(live, author, None, is_first=True)
 
     def _append(self, live: Note, author: str, origin: object, is_first: bool = False) -> None:

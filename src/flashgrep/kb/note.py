@@ -4,7 +4,9 @@
     records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
                 `made` counts them in the order they were made; `anchors` is a list of spans, each
                 [client, clock, client, clock] of its first and its last character (see `anchors`)
+    authors     who wrote which characters (Y.Map, see `authorship`)
 
+Peers write `contents` alone; what they write into the two maps is put back (see `peerchanges`).
 Changes cannot be taken back: pycrdt has no rollback. A note that met an error on the way is thrown
 away and loaded again; what the journal does not have has never happened.
 """
@@ -22,9 +24,11 @@ from pycrdt import Doc, Map, Text, merge_updates
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.authorship import AUTHORS, Authorship
 from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_again, split
 from flashgrep.kb.journal import Damaged, Record, Snapshot
 from flashgrep.kb.panics import Panicked, panics_told
+from flashgrep.kb.peerchanges import watched
 from flashgrep.kb.splices import Splice, check_size, repairs
 from flashgrep.kb.updates import Name, Update, clocks, encode, parse
 from flashgrep.kb.ytext import NotText, SharedText
@@ -54,6 +58,18 @@ class Amendment:
     splices: Sequence[Splice] = ()
     records: Mapping[str, Beside | None] = field(default_factory=dict)
     """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
+    keeps_version: bool = False
+    """The note as it was before becomes a version that can be gone back to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a peer's updates."""
+
+    stretches: Sequence[Span]
+    """What changed in the text as it is now, in UTF-8 bytes, from left to right."""
+    is_answered: bool
+    """We changed something too, so that the peer must be told."""
 
 
 class Note:
@@ -65,6 +81,8 @@ class Note:
         self._doc: Doc[Any] = Doc()
         self._text = self._doc.get(CONTENTS, type=Text)
         self._records: Map[Any] = self._doc.get(RECORDS, type=Map)
+        self._authors: Map[Any] = self._doc.get(AUTHORS, type=Map)
+        self._authorship = Authorship(self._authors)
         self.text = SharedText(self._text)
         self._waiting: list[Update] = []
         self._clocks: dict[int, int] = {}
@@ -155,13 +173,29 @@ class Note:
                 found.append((_made(entry), name, Beside(_whole_numbers(entry["value"]), spans)))
         return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
 
+    def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]:
+        """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
+        named = self.anchors().between(start, end)
+        return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
+
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def amend(self, change: Amendment) -> None:
-        """Make a change of our own, in one transaction."""
+    def amend(self, change: Amendment, author: str = "") -> None:
+        """Make a change for an author, in one transaction."""
         with panics_told(), self._doc.transaction():
+            if any(splice.text for splice in change.splices):
+                self._sign(author)
             check_size(self.text.splice(change.splices))
             self._put_records(change.records)
+
+    def _sign(self, author: str) -> None:
+        """What our own client writes from now on is this author's."""
+        own = self._own_clock()
+        self._authorship.add(author, {own.client: own.clock}, own)
+
+    def _own_clock(self) -> Name:
+        client = self._doc.client_id
+        return Name(client, clocks(self._doc.get_state()).get(client, 0))
 
     def _put_records(self, records: Mapping[str, Beside | None]) -> None:
         if not records:
@@ -183,20 +217,37 @@ class Note:
                 "value": dict(beside.value),
             }
 
-    def receive(self, updates: Sequence[bytes]) -> bool:
-        """Take what a peer sent; gives whether it was repaired, so that the peer must be told."""
+    def receive(self, updates: Sequence[bytes], author: str = "") -> Taken:
+        """Take what a peer sent, in an author's name, and mend what a note cannot hold."""
         if sum(map(len, updates)) > limits.UPDATE_BYTES:
             raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
-        self._take_ready([*self._waiting, *map(parse, updates)])
+        before = clocks(self.state())
+        with panics_told(), watched(self._text, (self._records, self._authors)) as changes:
+            self._take_ready([*self._waiting, *map(parse, updates)])
+        after = clocks(self.state())
         try:
             text = self.text.checked()
         except NotText as error:
             raise InvalidParams(error.message) from None
-        repaired = repairs(text)
-        if repaired:
+        with panics_told(), self._doc.transaction():
+            is_answered = changes.put_back()
+            is_answered = self._attribute(author, before, after) or is_answered
+        stretches: Sequence[Span] = changes.stretches
+        if repaired := repairs(text):
+            self._sign(author)
             text = self.text.splice(repaired)
+            stretches = [(0, len(text.encode()))]
         check_size(text)
-        return bool(repaired)
+        return Taken(stretches, is_answered or bool(repaired))
+
+    def _attribute(self, author: str, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
+        """Record the author of what came between; False if that is known already."""
+        grown = {
+            client: before.get(client, 0)
+            for client, clock in after.items()
+            if clock > before.get(client, 0)
+        }
+        return self._authorship.add(author, grown, self._own_clock())
 
     def _take_ready(self, updates: list[Update]) -> None:
         """Apply all that has all before it; what has not is kept beside the document."""
@@ -267,11 +318,12 @@ def _malformed(what: str) -> Iterator[None]:
 
 
 def is_same(one: Note, other: Note) -> bool:
-    """Whether two documents have the same text, the same records and the same history."""
+    """Whether two documents have the same text, records, authors and history."""
     return (
         one.text.read() == other.text.read()
         and clocks(one.state()) == clocks(other.state())
         and one.records() == other.records()
+        and one._authorship.all() == other._authorship.all()
     )
 
 

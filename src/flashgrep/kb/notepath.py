@@ -1,6 +1,8 @@
 """Paths of notes: `Folder/Note.md`, the same on every file system they may be exported to.
 
-Every way into the catalogue goes through `checked`. A path is kept as it was given; `twin_key`
+Every way into the catalogue goes through `checked_new`; `checked` is for asking after a note that
+is there. It lets a little more through: older versions made notes with names that no new note may
+have, and those stay readable. A path is kept as it was given; `twin_key`
 makes equal what a file system may hold to be equal, so that no two notes differ by case or by the
 Unicode form of a letter alone.
 """
@@ -21,6 +23,34 @@ _UNSEEN: Final = {"Cc", "Cs", "Zl", "Zp"}
 """Control characters, half characters, line and paragraph separators."""
 
 
+_INVISIBLE: Final = re.compile(
+    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+"""Characters that turn the writing direction or are not seen: by them a name looks like another
+one, `txt.exe` like `exe.txt`. Joiners are not among them: emoji and some scripts need those."""
+
+
+def checked_new(path: str) -> str:
+    """The path, if a note can be made or moved there; refused with the reason otherwise."""
+    checked(path)
+    if reason := new_fault(path):
+        raise InvalidParams(f"{_quoted(path)} is no path for a note: {reason}")
+    return path
+
+
+def new_fault(path: str) -> str | None:
+    """Why no new note or attachment may have a path, which is otherwise a good one."""
+    if found := _INVISIBLE.search(path):
+        return (
+            f"it holds U+{ord(found[0]):04X}, which is invisible or turns the direction of the "
+            "text; remove it"
+        )
+    for name in path.split("/"):
+        if name.startswith("."):
+            return f"the name {name!r} begins with a dot, and such names are hidden; rename it"
+    return None
+
+
 def checked(path: str) -> str:
     """The path, if a note can have it; refused with the reason otherwise."""
     if reason := _fault(path):
@@ -37,14 +67,15 @@ def checked_below(path: str) -> str:
 
 
 def checked_attachment(path: str) -> str:
-    """The same for a file that is no note: the rules are the same, but for how it ends."""
-    if reason := _fault(path, is_note=False):
+    """The same as `checked_new` for a file that is no note, but for how it ends."""
+    if reason := _fault(path, is_note=False) or new_fault(path):
         raise InvalidParams(f"{_quoted(path)} is no path of an attachment: {reason}")
     return path
 
 
 def _quoted(path: str) -> str:
-    return repr(path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode())
+    shown = path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode()
+    return repr(_INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
 
 
 def _fault(path: str, is_note: bool = True) -> str | None:

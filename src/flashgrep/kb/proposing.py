@@ -2,6 +2,10 @@
 
 Nobody comes between looking at the note and changing it. What a caller has read may be older; so
 whoever asks gives a `check`, which is shown the text as it is now and refuses by raising.
+
+An author's own pending insertion is changed in place, or taken back, without anybody's decision.
+That ends at words which somebody else has typed into it: deleting those takes a decision, so the
+edit is refused. And the note as it was before becomes a version that can be gone back to.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from flashgrep.errors import StringNotFound
@@ -20,8 +25,9 @@ from flashgrep.kb.changes import Published
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.ownwords import Writers, check_own
 from flashgrep.kb.suggesting import Edit, Plan, suggest
-from flashgrep.kb.suggestion import digest
+from flashgrep.kb.suggestion import digest, pending
 
 Check = Callable[[Entry, str], None]
 
@@ -81,7 +87,7 @@ def propose_in(
 ) -> Proposed:
     """The same, on the thread of the notes."""
     entry = library.find(path)
-    step = _Step(edit, author, shown or path, markup, now())
+    step = _Step(edit, author, shown or path, markup, now(), partial(library.writers, entry.id))
 
     def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
         if check is not None:
@@ -95,12 +101,15 @@ def propose_in(
 class _Step:
     """One edit on its way from words to an amendment."""
 
-    def __init__(self, edit: Edit, author: str, shown: str, markup: Markup, now: int) -> None:
+    def __init__(
+        self, edit: Edit, author: str, shown: str, markup: Markup, now: int, writers: Writers
+    ) -> None:
         self._edit = edit
         self._author = author
         self._shown = shown
         self._markup = markup
         self._now = now
+        self._writers = writers
         self._asked = digest(edit.old, edit.new)
         self.plan = Plan((), "", (), (), (), (), is_repeated=True)
         self.ids: tuple[str, ...] = ()
@@ -117,8 +126,12 @@ class _Step:
             if memory and records.is_withdrawn(memory.value, self._asked):
                 return None
             raise
+        if plan.is_repeated:
+            self.plan = plan
+            return None
+        check_own(pending(text, known), plan.splices, self._author, self._writers, self._edit.words)
         self.plan = plan
-        return None if plan.is_repeated else self._carried_out(plan, besides)
+        return self._carried_out(plan, besides)
 
     def _carried_out(self, plan: Plan, besides: Mapping[str, Beside]) -> Amendment:
         put: dict[str, Beside | None] = dict.fromkeys(plan.dropped)
@@ -131,7 +144,8 @@ class _Step:
         if plan.dropped and not self.ids:
             name = records.withdrawn_id(self._author)
             put[name] = records.withdrawn(self._author, self._asked, plan.text, self._now)
-        return Amendment(plan.splices, put)
+        is_in_place = any(splice.end > splice.start for splice in plan.splices)
+        return Amendment(plan.splices, put, keeps_version=is_in_place)
 
 
 def metadata(author: str, time_ms: int) -> str:

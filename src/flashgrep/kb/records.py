@@ -5,6 +5,7 @@
     time      when it was made, in milliseconds since 1970
     changed   when its author changed it last; not there where that never was
     asked     the digest of the edit that made it what it is (see `suggestion.digest`)
+    typed     true for a mark that a person typed into the text (see `typedmarks`)
 
     kind      "withdrawn": the last edit of an author that took a suggestion back
     author    whose
@@ -13,8 +14,8 @@
     text      the digest of the note's text after it
 
 A suggestion's id is given once and stays; that of a withdrawn edit is its author's, so that there
-is one for each. Records are part of the document, and peers may have written anything into it:
-what is not of these shapes is passed over.
+is one for each. Records are part of the document. Peers cannot write them (see `peerchanges`), but
+with older versions they could: what is not of these shapes is skipped.
 """
 
 from __future__ import annotations

@@ -69,6 +69,17 @@ def check_free(note: Pending, author: str, start: int, end: int, words: Words) -
             raise _occupied(note, mark, words)
 
 
+def not_own(note: Pending, place: int, writer: str | None, words: Words) -> Conflict:
+    """An edit of one's own suggestion would delete what somebody else has typed into it."""
+    view = note.reading.accepted
+    line = view.line(view.to_view(place))
+    return Conflict(
+        f"{words.old} holds words that {writer or 'somebody else'} typed into your pending "
+        f"suggestion at line {line}, and only a decision may remove those; keep them where they "
+        "are, or wait until somebody has decided the suggestion"
+    )
+
+
 def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: Words) -> NotUnique:
     """The string stands more than once in the accepted view."""
     lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]

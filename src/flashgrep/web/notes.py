@@ -1,7 +1,8 @@
 """Routes for notes as a whole, for those who may write; reading is for all who may read.
 
     GET    /kb/notes/{path}    → {"path", "epoch", "text"}
-    POST   /kb/notes           {"path", "text"} → 201 {"path", "epoch"}
+    POST   /kb/notes           {"path", "text"} → 201 {"path", "epoch"}; marks in the text become
+                               suggestions of whoever makes the note
     POST   /kb/notes/move      {"from", "to"} → {"path", "epoch"}
     DELETE /kb/notes/{path}    to the trash → {"path"}
 
@@ -10,14 +11,16 @@ A path is asked for by somebody who may not see it with the same answer whether 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from flashgrep.errors import AccessDenied
-from flashgrep.kb import notepath
+from flashgrep.kb import notepath, typedmarks
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
@@ -61,8 +64,15 @@ class _Routes:
 
     def create(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         path = _checked(who, Role.WRITE, body["path"])
-        entry = self._kb.ask(lambda library: library.create(path, body["text"], who.shown))
-        return 201, _told(entry)
+
+        def job(library: Library) -> Entry:
+            with library.together():
+                entry = library.create(path, body["text"], who.shown)
+                plan = partial(typedmarks.all_recorded, author=who.shown, now=_now())
+                library.amend(entry.id, plan, who.shown)
+                return entry
+
+        return 201, _told(self._kb.ask(job))
 
     def move(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         source = _checked(who, Role.WRITE, body["from"])
@@ -81,6 +91,10 @@ def _checked(who: Admission, role: Role, path: str) -> str:
     if not who.on_notes.may(role, path):
         raise AccessDenied(f"{who.shown} has not the role {role.shown} on {path}")
     return path
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _told(entry: Entry) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 //
 //   {"op": "open", "peer": p, "url": base, "note": path, "params": {}}   a document that is live
 //   {"op": "type", "peer": p, "text": s}                     at the end of the text
+//   {"op": "splice", "peer": p, "at": i, "remove": n, "text": s}   in UTF-16 units
+//   {"op": "put", "peer": p, "map": m, "key": k, "value": v}    into a map beside the text; null: out
 //   {"op": "wait", "peer": p, "for": {...}}                  until it is so -> {"text", "codes"}
 //        {"text": s} the text is s        {"holds": s} the text holds s
+//        {"map": m, "keys": [k]} these are the keys of a map
 //        {"synced": true}                 {"final": n} it was closed with n and stays closed
 //   {"op": "present", "peer": p, "state": {}}                what others are told of this one
 //   {"op": "own", "peer": p}                                 -> {"client", "state"} as it sees itself
@@ -60,11 +63,26 @@ const operations = {
     made.text.insert(made.text.length, text)
     return {}
   },
+  splice ({ peer, at, remove, text }) {
+    const made = peers.get(peer)
+    made.doc.transact(() => {
+      if (remove) made.text.delete(at, remove)
+      if (text) made.text.insert(at, text)
+    })
+    return {}
+  },
+  put ({ peer, map, key, value }) {
+    const target = peers.get(peer).doc.getMap(map)
+    if (value === null) target.delete(key)
+    else target.set(key, value)
+    return { client: peers.get(peer).doc.clientID }
+  },
   wait ({ peer, for: what }) {
     const made = peers.get(peer)
     const isSo = () =>
       ('text' in what && made.text.toString() === what.text) ||
       ('holds' in what && made.text.toString().includes(what.holds)) ||
+      ('keys' in what && String(Object.keys(made.doc.getMap(what.map).toJSON()).sort()) === String(what.keys)) ||
       ('synced' in what && made.provider.synced === what.synced) ||
       ('final' in what && made.final === what.final)
     return until(made, isSo, () => look(made))

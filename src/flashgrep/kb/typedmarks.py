@@ -1,0 +1,227 @@
+"""Marks that people type: each becomes a suggestion of whoever typed it, once it is complete.
+
+    {++new++}  {--old--}  {~~old~>new~~}     a suggestion, when its closer is committed
+    {>>text<<}  {==text==}                   a comment and a highlight: no suggestion
+
+This runs at every keystroke, so it looks at little: at the characters that came, and at the two on
+either side of them. Only where a closer has come, or another delimiter of a mark that begins and
+ends in that line, is the note read as a whole. It is then that one knows whether the mark stands
+in code, or inside another suggestion.
+
+An opener alone is no reason: what it would end at, somewhere below, nobody has typed as its closer.
+Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
+own author makes code, in the same line, is no suggestion any more.
+
+Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
+the server's.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from flashgrep import limits
+from flashgrep.kb import critic
+from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Span
+from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.records import beside, new_id
+from flashgrep.kb.records import recorded as recorded_in
+from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
+
+_DELIMITER: Final = re.compile(rb"\{\+\+|\+\+\}|\{--|--\}|\{~~|~~\}|~>")
+"""What suggestions are made of."""
+_OPENERS: Final = {
+    DELIMITERS[kind].closer.encode(): DELIMITERS[kind].opener.encode() for kind in SUGGESTIONS
+}
+_REACH: Final = 4 * (limits.MARK_CHARS + 2 * WIDTH)
+"""Bytes in which the opener of a closer stands, if it has one."""
+TYPED: Final = "typed"
+"""In the value of a record: a person typed the mark."""
+_BESIDE: Final = WIDTH - 1
+"""Bytes beside a change that can be part of a delimiter that the change is part of."""
+
+
+class _Text(Protocol):
+    def read(self) -> str: ...
+
+
+class Live(Protocol):
+    """What this needs of a note."""
+
+    @property
+    def text(self) -> _Text: ...
+
+    def records(self) -> dict[str, Beside]: ...
+
+
+def recorded(note: Live, stretches: Sequence[Span], author: str, now: int) -> Amendment | None:
+    """Records for the marks that a change completed; `stretches` are in UTF-8 bytes."""
+    if not stretches:
+        return None
+    text = note.text.read()
+    data = text.encode()
+    if not any(_may_complete(data, stretch) for stretch in stretches):
+        return _made_literal(note, text, data, stretches, author)
+    changed = _in_characters(data, stretches)
+    besides = note.records()
+    read = pending(text, recorded_in(besides))
+    marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
+    records = _records(read, critic.suggestions(marks), besides, author, now)
+    return Amendment(records=records) if records else None
+
+
+def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int) -> Amendment:
+    """Records for all marks of a text that have none."""
+    read = pending(text, recorded_in(besides))
+    marks = [mark for mark in read.reading.marks if not mark.is_recorded]
+    return Amendment(records=_records(read, critic.suggestions(marks), besides, author, now))
+
+
+def _made_literal(
+    note: Live, text: str, data: bytes, stretches: Sequence[Span], author: str
+) -> Amendment | None:
+    """Take back the records of marks that their own author has just made code."""
+    lines = [_line(data, stretch) for stretch in stretches if _may_quote(data, stretch)]
+    if not any(closer in data[slice(*line)] for line in lines for closer in _OPENERS):
+        return None
+    besides = note.records()
+    known = recorded_in(besides)
+    typed = [one for one in known if one.author == author and besides[one.id].value.get(TYPED)]
+    if not typed:
+        return None
+    besides_typed = [span for one in known if one not in typed for span in one.spans]
+    marks = {mark.span for mark in critic.read(text, besides_typed).marks}
+    changed = _in_characters(data, lines)
+    hidden = [
+        one.id
+        for one in typed
+        if one.spans
+        and marks.isdisjoint(one.spans)
+        and any(_touches(s, changed) for s in one.spans)
+    ]
+    return Amendment(records=dict.fromkeys(hidden)) if hidden else None
+
+
+# ── whether there is anything to do ─────────────────────────────────────────────────────────────
+
+
+def _may_complete(data: bytes, stretch: Span) -> bool:
+    """Whether a change brought a delimiter that could complete a mark; linear in the change."""
+    start, end = max(stretch[0] - _BESIDE, 0), stretch[1] + _BESIDE
+    openers: dict[bytes, int] = {}
+    last = -1
+    """Of the openers and arrows that came."""
+    for found in _DELIMITER.finditer(data[start:end]):
+        at = start + found.start()
+        if not _touches((at, at + len(found[0])), [stretch]):
+            continue
+        opener = _OPENERS.get(found[0])
+        if opener is None:
+            openers[found[0]] = last = at
+            continue
+        if opener not in openers:
+            openers[opener] = data.rfind(opener, max(start - _REACH, 0), at)
+        if openers[opener] >= 0 and at - openers[opener] <= _REACH:
+            return True
+    if last < 0 or data.find(b"\n", last, end) >= 0:
+        return False
+    line = data.find(b"\n", last)
+    rest = data[last : line if line >= 0 else len(data)]
+    return any(closer in rest for closer in _OPENERS)
+
+
+def _may_quote(data: bytes, stretch: Span) -> bool:
+    """Whether a change could have closed inline code, mathematics or a comment."""
+    return any(quote in data[slice(*stretch)] for quote in (b"`", b"$", b">"))
+
+
+def _line(data: bytes, stretch: Span) -> Span:
+    """The lines that a change stands in."""
+    end = data.find(b"\n", stretch[1])
+    return data.rfind(b"\n", 0, stretch[0]) + 1, end if end >= 0 else len(data)
+
+
+def _is_typed(text: str, mark: Mark, changed: Sequence[Span]) -> bool:
+    """Whether a mark has no record, and the change completed it."""
+    if mark.is_recorded or mark.kind not in SUGGESTIONS:
+        return False
+    if _touches((mark.end - WIDTH, mark.end), changed):
+        return True
+    parts = [(mark.start, mark.start + WIDTH)]
+    if mark.kind is Kind.SUBSTITUTION:
+        parts.append((mark.arrow, mark.arrow + len(critic.ARROW)))
+    is_one_line = text.find("\n", mark.start, mark.end) < 0
+    return is_one_line and any(_touches(part, changed) for part in parts)
+
+
+def _touches(part: Span, changed: Sequence[Span]) -> bool:
+    """Whether a change brought a character of a delimiter, or removed one from inside it."""
+    first = bisect_right(changed, part[0], key=lambda stretch: stretch[1])
+    if first == len(changed):
+        return False
+    start, end = changed[first]
+    return start < part[1] if end > start else part[0] < start < part[1]
+
+
+def _in_characters(data: bytes, stretches: Iterable[Span]) -> list[Span]:
+    """Stretches of the text's bytes as stretches of its characters."""
+    found, at, characters = [], 0, 0
+    for start, end in stretches:
+        first = characters + len(data[at:start].decode())
+        characters = first + len(data[start:end].decode())
+        at = end
+        found.append((first, characters))
+    return found
+
+
+# ── the records ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _records(
+    read: Pending,
+    groups: Iterable[tuple[Mark, ...]],
+    besides: Mapping[str, Beside],
+    author: str,
+    now: int,
+) -> dict[str, Beside | None]:
+    found: dict[str, Beside | None] = {}
+    for marks in groups:
+        made = _recorded(read, marks, author)
+        joined = _deletion_before(read, marks, author)
+        if joined is None:
+            new = beside(made, now)
+            found[new_id()] = replace(new, value={**new.value, TYPED: True})
+        else:
+            spans = (*joined.spans, *made.spans)
+            known = replace(joined, spans=spans, asked=_asked(read, spans))
+            found[joined.id] = beside(known, now, besides[joined.id].value)
+    return found
+
+
+def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
+    spans = tuple(mark.span for mark in marks)
+    return Recorded("", author, spans, _asked(read, spans))
+
+
+def _asked(read: Pending, spans: Sequence[Span]) -> str:
+    text = read.reading.text
+    marks = [mark for span in spans for mark in read.touching(*span) if mark.span == span]
+    old = "".join(text[slice(*mark.old)] for mark in marks)
+    new = "".join(text[slice(*mark.new)] for mark in marks)
+    return digest(old, new)
+
+
+def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recorded | None:
+    """The author's deletion that an insertion was typed right behind: the two are one change."""
+    if len(marks) != 1 or marks[0].kind is not Kind.INSERTION or not marks[0].start:
+        return None
+    for before in read.touching(marks[0].start - 1, marks[0].start):
+        owner = read.owner(before)
+        is_alone = owner is not None and len(owner.spans) == 1
+        if owner and is_alone and owner.author == author and before.kind is Kind.DELETION:
+            return owner
+    return None
