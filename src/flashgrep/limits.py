@@ -425,6 +425,22 @@ IMPORT_BATCH_FILES: Final = 200
 IMPORT_BATCH_BYTES: Final = 1 * MIB
 """…or this many bytes of them, if that is less; a single larger one goes alone."""
 
+CARRIED_BYTES: Final = 4 * MIB
+"""What an export says of one note's suggestions, in JSON: with the largest file in base64 it still
+fits into a line on kb.sock. Some 30,000 suggestions; the export tells of a note with more."""
+
+EXPORT_LIST_LINE_BYTES: Final = 16 * MIB
+"""A line of `.flashgrep-export`; a longer one is none of ours, and skipped."""
+
+EXPORT_LIST_BYTES: Final = GIB
+"""All of `.flashgrep-export`: a million notes have 200 MiB; a larger one is refused."""
+
+SEARCHED_TEXTS: Final = 8
+"""How many times a file's characters may be looked at to find its suggestions again."""
+
+CARRIED_AUTHOR_CHARS: Final = 1_000
+"""Longest name of an author that an import takes from an export; no metadata holds a longer one."""
+
 OWNER_MESSAGE_BYTES: Final = 16 * MIB
 """A line on kb.sock, where the largest file comes in base64, or as JSON with escapes."""
 

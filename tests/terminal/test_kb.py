@@ -13,6 +13,10 @@ import pytest
 
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.proposing import propose
+from flashgrep.kb.reviewing import Query
+from flashgrep.kb.roles import Role, everywhere
+from flashgrep.kb.suggesting import Edit
 from flashgrep.kb.tokens import Tokens
 from tests.kb.vault import contents, plant, plant_vault
 from tests.terminal.console import Ran, flashgrep
@@ -240,3 +244,63 @@ def test_commands_say_what_they_do() -> None:
         assert name in told
         assert flashgrep("kb", name, "-h").status == 0
     assert "token" in told
+
+
+# ── what an export carries ──────────────────────────────────────────────────────────────────────
+
+
+def suggested(shell: Shell, kb: Path) -> list[tuple[str, str, int, str, str]]:
+    """Of each suggestion its id, author, time and texts."""
+    notes = KnowledgeBase(kb)
+    try:
+        listed = notes.review.suggestions(Query(), everywhere("x", Role.ADMIN)).suggestions
+        return [(one.id, one.author, one.time, one.old, one.new) for one in listed]
+    finally:
+        notes.close()
+
+
+def test_suggestions_go_out_and_come_in_again_with_author_and_time(
+    shell: Shell, tmp_path: Path
+) -> None:
+    shell.note("alpha\n```\ncode\n```\n")
+    notes = KnowledgeBase(shell.kb)
+    propose(notes, "Folder/N.md", Edit("alpha", "beta"), "robot/agent")
+    propose(notes, "Folder/N.md", Edit("code", "KODE"), "other")
+    notes.close()
+    assert shell.run("export", str(shell.out)).status == 0
+    second = Shell(tmp_path / "second")
+    second.kb.parent.mkdir()
+    assert second.run("init").status == 0
+    done = second.run("import", str(shell.out))
+    assert (done.status, done.err) == (0, "")
+    assert done.text == "1 created, 0 attachments, 2 suggestions restored\n"
+    assert suggested(second, second.kb) == suggested(shell, shell.kb)
+    assert len(suggested(shell, shell.kb)) == 2
+    file = shell.out / "Folder/N.md"
+    file.write_text(file.read_text().replace("KODE", "other"))
+    third = Shell(tmp_path / "third")
+    third.kb.parent.mkdir()
+    assert third.run("init").status == 0
+    told = third.run("import", str(shell.out))
+    (lost,) = [name for name, author, *_ in suggested(shell, shell.kb) if author == "other"]
+    assert told.err == (
+        "flashgrep: Folder/N.md: not restored, its marks are not in the file as they were exported: "
+        f"{lost} by other\n"
+    )
+    assert third.run("import", str(shell.out), "--json").json["lost"] == {}
+    forced = third.run("import", str(shell.out), "--json", "--force").json
+    assert (forced["restored"], forced["lost"]) == (0, {})
+
+
+def test_a_conflict_is_called_one_in_the_output_and_in_json(shell: Shell) -> None:
+    shell.note("one\n")
+    plant(shell.vault, {"Folder/N.md": b"two\n"})
+    assert shell.run("import", str(shell.vault)).text == "1 changed, 0 attachments\n"
+    other = shell.vault.with_name("other")
+    plant(other, {"Folder/N.md": b"three\n"})
+    told = shell.run("import", str(other))
+    assert (told.status, told.text) == (1, "1 conflict, 0 attachments\n")
+    assert "Folder/N.md: both the file and the note changed; --force takes the file" in told.err
+    as_json = shell.run("import", str(other), "--json").json
+    assert as_json["conflict"] == 1
+    assert as_json["failed"].keys() == {"Folder/N.md"}

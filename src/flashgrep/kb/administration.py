@@ -21,14 +21,16 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
-from flashgrep.kb import importing, notefile, notepath, reviewcalls
+from flashgrep.kb import exported_suggestions, importing, notefile, notepath, reviewcalls
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
+from flashgrep.kb.exported_suggestions import MARK_CLOSERS
 from flashgrep.kb.importing import Arrival
 from flashgrep.kb.journal import Damaged
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -157,14 +159,28 @@ class Administration:
         outcomes = self._notes.ask(
             partial(importing.take, arrivals=arrivals, author=by, force=force)
         )
-        told = [{"path": one.path, "fate": one.fate, "reason": one.reason} for one in outcomes]
-        return {"outcomes": told}
+        return {"outcomes": [asdict(one) for one in outcomes]}
 
     def _give(self, notes: list[str], folder: str = "") -> dict[str, Any]:
         entries = self._notes.ask(lambda library: [library.entry(note) for note in notes])
         texts = self._notes.read_all(notes)
         there = [entry for entry in entries if entry.path is not None]  # not deleted since
-        return {"files": [_file(entry, texts[entry.id], folder) for entry in there]}
+        return {"files": [self._file(entry, texts[entry.id], folder) for entry in there]}
+
+    def _file(self, entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
+        """A note as a file; its suggestions are looked at where its text has marks."""
+        if isinstance(text, FlashgrepError) or not MARK_CLOSERS.search(text.data):
+            return _file(entry, text, folder)
+
+        def look(library: Library) -> tuple[Published, list[dict[str, Any]]]:
+            now = library.read(entry.id)
+            return now, exported_suggestions.described(now.text, library.records(entry.id))
+
+        try:
+            now, suggestions = self._notes.ask(look)
+        except FlashgrepError as error:
+            return _file(entry, error, folder)
+        return {**_file(entry, now, folder), "suggestions": suggestions}
 
 
 def _named(library: Library, note: str) -> Entry:
@@ -222,6 +238,7 @@ def _arrival(file: Mapping[str, Any]) -> Arrival:
         str(file.get("folder", "")),
         str(file.get("note", "")),
         frozenset(map(str, file.get("exported", ()))),
+        file.get("suggestions", ()),
     )
 
 

@@ -55,23 +55,6 @@ class Anchors:
         named = self._named(self._run_start(len(before)))
         return next(anchor for place, anchor in named if place == len(before))
 
-    def between(self, start: int, end: int) -> list[Anchor]:
-        """The anchors of the characters from one place of the text to another."""
-        text = self._data.decode()
-        first = len(text[: max(start, 0)].encode())
-        last = first + len(text[max(start, 0) : end].encode())
-        found: list[Anchor] = []
-        at = first
-        while at < last:
-            run = self._run_start(at)
-            for place, anchor in self._named(run):
-                if at <= place < last:
-                    found.append(anchor)
-                    at = place + _width(self._data[place])
-                elif place >= last:
-                    break
-        return found
-
     def find(self, anchor: Anchor) -> int | None:
         """Where an anchor's character is; None where it was deleted or never was."""
         if not self._is_known(anchor) or not self._data:

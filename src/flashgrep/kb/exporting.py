@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
+import json
 import os
 import secrets
 import stat
@@ -113,15 +114,33 @@ class _Export:
 
     def _note(self, file: dict[str, Any]) -> None:
         data = base64.b64decode(file["data"])
-        if self._put(file["path"], file["id"], digest(data), [data], file["taken"]):
+        suggestions = self._carried(file)
+        if self._put(file["path"], file["id"], digest(data), [data], file["taken"], suggestions):
             self._done.written += 1
+
+    def _carried(self, file: dict[str, Any]) -> list[Any]:
+        """What is said of a note's suggestions; of so many that it is too much, of none."""
+        suggestions: list[Any] = file.get("suggestions", [])
+        if len(json.dumps(suggestions)) <= limits.CARRIED_BYTES:
+            return suggestions
+        self._done.failed[file["path"]] = (
+            f"it is written, but its {len(suggestions):,} suggestions are too many for the export "
+            "to carry their authors; decide some of them first"
+        )
+        return []
 
     def _attachment(self, path: str, source: Path) -> None:
         if self._put(path, "", digest_of(source), chunks(source)):
             self._done.attachments += 1
 
     def _put(
-        self, path: str, note: str, wanted: str, data: Iterable[bytes], taken: str | None = None
+        self,
+        path: str,
+        note: str,
+        wanted: str,
+        data: Iterable[bytes],
+        taken: str | None = None,
+        suggestions: Sequence[Any] = (),
     ) -> bool:
         """Put a file in place; False where it is there, or cannot be, which is told.
 
@@ -133,13 +152,13 @@ class _Export:
                 found = _digest_at(folder, name)
                 if found == wanted:
                     self._done.same += 1
-                    self._manifest.add(path, note, wanted)
+                    self._manifest.add(path, note, wanted, suggestions)
                     self._digests[path] = wanted
                     return False
                 if found != taken and (reason := self._in_the_way(path, found)):
                     self._done.failed[path] = reason
                     return False
-                self._manifest.add(path, note, wanted)
+                self._manifest.add(path, note, wanted, suggestions)
                 _write(folder, name, data)
         except OSError as error:
             if error.errno in NO_ROOM:

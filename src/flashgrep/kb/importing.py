@@ -13,8 +13,12 @@ there). Each folder has its own: what another one brought since is an edit like 
     both changed                     told; with `force` the file wins, and the note's history has
                                      what it said before
 
-So importing again changes nothing. A suggestion's record is made for each mark that the text has
-outside literal zones and that no record holds.
+So importing again changes nothing. Suggestions that an export describes beside the file come back
+as they were, author, time and id, as far as their marks are still there. Then a record is made for
+each other mark that the text has outside literal zones and that no record holds.
+
+An id is kept where this knowledge base cannot have it already: in a note made from another one's
+export for the first time, and in a note that holds it. Otherwise a suggestion gets a new one.
 """
 
 from __future__ import annotations
@@ -27,14 +31,15 @@ from functools import partial
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
-from flashgrep.kb import critic, notefile, notepath
+from flashgrep.kb import critic, exported_suggestions, notefile, notepath
 from flashgrep.kb.catalogue import Entry
+from flashgrep.kb.exported_suggestions import Carried
 from flashgrep.kb.journal import StorageFull
 from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment, Beside
-from flashgrep.kb.records import beside, new_id, recorded
+from flashgrep.kb.records import CHANGED, beside, new_id, recorded
 from flashgrep.kb.splices import between
-from flashgrep.kb.suggestion import Recorded, digest
+from flashgrep.kb.suggestion import Recorded, digest, pending
 
 _MOST_SECONDS: Final = 10**11
 """A time beyond this is in milliseconds: as seconds it would be in the year 5138."""
@@ -64,6 +69,8 @@ class Arrival:
     """The id of the note that the folder's last export wrote there."""
     exported: frozenset[str] = frozenset()
     """The digests of what it wrote."""
+    suggestions: Any = ()
+    """What it said of the suggestions in the file, unchecked (see `exported_suggestions`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,10 @@ class Outcome:
     path: str
     fate: Fate
     reason: str = ""
+    restored: int = 0
+    """How many suggestions are again what an export says of them."""
+    lost: tuple[str, ...] = ()
+    """Of those that are not, whose they were and why."""
 
 
 def take(
@@ -94,9 +105,12 @@ class _Taking:
     force: bool
     _origins: dict[str, Entry] = field(default_factory=dict)
     """Path of a file → the note that came from it, wherever that is now."""
+    _notes: set[str] = field(default_factory=set)
+    """The ids of all notes, here and where they were exported."""
 
     def __post_init__(self) -> None:
         for entry in (*self.library.trash(), *self.library.entries()):
+            self._notes |= {entry.id, notefile.exported_as(entry.properties)}
             path, _ = notefile.origin(entry.properties)
             if path:
                 self._origins[notepath.form_key(path)] = entry
@@ -123,10 +137,14 @@ class _Taking:
         gone = self._gone(arrival)
         if gone and not self.force:
             return Outcome(arrival.path, Fate.CONFLICT, _told_gone(gone))
-        properties = notefile.stamped({}, arrival.folder, arrival.path, arrival.data, held)
+        is_first = bool(arrival.note) and arrival.note not in self._notes
+        properties = notefile.stamped(
+            {}, arrival.folder, arrival.path, arrival.data, held, arrival.note
+        )
         entry = self.library.create(arrival.path, held.text, self.author, properties)
-        self._record_marks(entry.id)
-        return Outcome(arrival.path, Fate.CREATED)
+        self._notes |= {entry.id, arrival.note}
+        restored, lost = self._record_marks(entry.id, arrival, is_first)
+        return Outcome(arrival.path, Fate.CREATED, "", restored, lost)
 
     def _gone(self, arrival: Arrival) -> Entry | None:
         """The note that was at this path when the file was last exchanged."""
@@ -149,13 +167,10 @@ class _Taking:
             return Outcome(arrival.path, Fate.NEWER)
         if notefile.digest(is_now) not in before and not self.force:
             return Outcome(arrival.path, Fate.CONFLICT, _told_changed(bool(before or imported)))
-        self._edit(entry, arrival, held)
-        return Outcome(arrival.path, Fate.CHANGED)
-
-    def _edit(self, entry: Entry, arrival: Arrival, held: notefile.Held) -> None:
         self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
-        self._record_marks(entry.id)
+        restored, lost = self._record_marks(entry.id, arrival, is_first=False)
         self._stamp(entry, arrival, held)
+        return Outcome(arrival.path, Fate.CHANGED, "", restored, lost)
 
     def _stamp(self, entry: Entry, arrival: Arrival, held: notefile.Held) -> None:
         properties = notefile.stamped(
@@ -164,9 +179,17 @@ class _Taking:
         if properties != entry.properties:
             self.library.set_properties(entry.id, properties)
 
-    def _record_marks(self, note: str) -> None:
+    def _record_marks(
+        self, note: str, arrival: Arrival, is_first: bool
+    ) -> tuple[int, tuple[str, ...]]:
+        """Records for the marks in a file; how many an export described, and which are lost."""
+        carried, strange = exported_suggestions.parsed(arrival.suggestions)
+        restoring = _Restoring(carried, is_first)
+        self.library.amend(note, restoring.plan, self.author)
         plan = partial(_marks_recorded, author=self.author, now=time.time_ns() // 1_000_000)
         self.library.amend(note, plan, self.author)
+        told = [f"{strange} that the export does not describe properly"] if strange else []
+        return restoring.restored, (*restoring.lost, *told)
 
 
 def _told_gone(entry: Entry) -> str:
@@ -178,6 +201,41 @@ def _told_changed(is_known: bool) -> str:
     if not is_known:
         return "there is another note at this path; --force overwrites it, its history stays"
     return "both the file and the note changed; --force takes the file, the history stays"
+
+
+# ── suggestions of an export ────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Restoring:
+    """The suggestions that an export describes, on their way into a note."""
+
+    carried: Sequence[Carried]
+    is_first: bool
+    """No suggestion of this knowledge base can have one of their ids."""
+    restored: int = 0
+    lost: tuple[str, ...] = ()
+
+    def plan(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        read = pending(text, recorded(besides))
+        kept = {record.id for record in read.records if read.extent(record)}
+        missing = [one for one in self.carried if one.id not in kept]
+        held = [span for record in read.records for span in record.spans]
+        found = exported_suggestions.fitted(text, missing, held)
+        self.restored = len(self.carried) - len(found.lost)
+        self.lost = tuple(f"{one.id} by {one.author}" for one in found.lost)
+        put: dict[str, Beside | None] = {}
+        for one, spans in found.found:
+            is_kept = (self.is_first or one.id in besides) and one.id not in put
+            put[one.id if is_kept else new_id()] = _as_it_was(text, one, spans)
+        return Amendment(records=put)
+
+
+def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Beside:
+    marks = [mark for span in spans if (mark := critic.held(text, span))]
+    found = beside(Recorded(one.id, one.author, spans, _asked(text, marks)), one.time)
+    changed = {} if one.changed is None else {CHANGED: one.changed}
+    return Beside({**found.value, **changed}, found.spans)
 
 
 # ── marks ───────────────────────────────────────────────────────────────────────────────────────
@@ -196,11 +254,15 @@ def _marks_recorded(
 def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> Beside:
     said = critic.metadata(text, marks[0])
     name = said.get("author", said.get("a"))
-    old = "".join(text[slice(*mark.old)] for mark in marks)
-    new = "".join(text[slice(*mark.new)] for mark in marks)
     spans = tuple(mark.span for mark in marks)
     by = name if isinstance(name, str) and name else author
-    return beside(Recorded("", by, spans, digest(old, new)), _made_at(said) or now)
+    return beside(Recorded("", by, spans, _asked(text, marks)), _made_at(said) or now)
+
+
+def _asked(text: str, marks: Sequence[critic.Mark]) -> str:
+    old = "".join(text[slice(*mark.old)] for mark in marks)
+    new = "".join(text[slice(*mark.new)] for mark in marks)
+    return digest(old, new)
 
 
 def _made_at(said: Mapping[str, Any]) -> int:

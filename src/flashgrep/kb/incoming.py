@@ -9,6 +9,7 @@ short has done some of them, and the next one does the others.
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -39,6 +40,10 @@ class Imported:
     attached: dict[str, str] = field(default_factory=dict)
     """Path of a .md that was kept as an attachment → why."""
     hidden: list[str] = field(default_factory=list)
+    restored: int = 0
+    """Suggestions that are again what an export says of them."""
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    """Path → the suggestions of an export that no longer fit its file."""
 
 
 def import_folder(
@@ -69,6 +74,9 @@ class _Import:
 
     def run(self) -> Imported:
         self._exported = _manifest(self._vault.root)
+        self._moved = {
+            digest: known for known in self._exported.values() for digest in known.suggestions
+        }
         self._folder = notefile.folder_name(self._vault.root)
         self._twins = {notepath.twin_key(path): path for path in self._attachments.paths()}
         beside = []
@@ -96,6 +104,7 @@ class _Import:
         if self._held and (full or len(self._held) >= limits.IMPORT_BATCH_FILES):
             self._send()
         known = self._exported.get(path, Exported())
+        suggestions = self._suggestions(path, data)
         self._held.append(
             {
                 "path": path,
@@ -103,9 +112,22 @@ class _Import:
                 "folder": self._folder,
                 "note": known.note,
                 "exported": sorted(known.digests),
+                "suggestions": suggestions,
             }
         )
-        self._size += len(data)
+        self._size += len(data) + len(json.dumps(suggestions))
+
+    def _suggestions(self, path: str, data: bytes) -> list[Any]:
+        """What an export said of a file's suggestions; a renamed file is known by its bytes."""
+        digest = notefile.digest(data)
+        known = self._exported.get(path) or self._moved.get(digest, Exported())
+        told = known.suggested(digest)
+        if not isinstance(told, list):
+            return []
+        if len(json.dumps(told)) > limits.CARRIED_BYTES:
+            self._done.lost[path] = [f"{len(told):,} that are too many for an import"]
+            return []
+        return told
 
     def _send(self) -> None:
         if not self._held:
@@ -113,6 +135,9 @@ class _Import:
         params = {"files": self._held, "by": self._author, "force": self._force}
         for outcome in self._desk.call("kb/take", params)["outcomes"]:
             self._take(outcome["path"], Fate(outcome["fate"]), outcome["reason"])
+            self._done.restored += outcome["restored"]
+            if outcome["lost"]:
+                self._done.lost.setdefault(outcome["path"], []).extend(outcome["lost"])
         self._step(len(self._held))
         self._held, self._size = [], 0
 

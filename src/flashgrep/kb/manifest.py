@@ -2,22 +2,25 @@
 
     DIR/.flashgrep-export    JSON, one object a line
         {"flashgrep-export": 1}
-        {"path": "Folder/Note.md", "note": "16 hex digits, or empty", "digest": "SHA-256"}
+        {"path": "Folder/Note.md", "note": "16 hex digits, or empty", "digest": "SHA-256",
+         "suggestions": […]}      only where there are any (see `exported_suggestions`)
 
 A line is added before its file is put in place, so that after a crash every file of ours is known;
 at the end of an export the whole is written anew with one line a file. A last line that was cut
-short is passed over.
+short is skipped. The folder may come from anybody: lines that are too long or not of this shape are
+skipped, and a file that is too large is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from flashgrep.errors import Conflict
+from flashgrep import limits
+from flashgrep.errors import Conflict, TooLarge
 
 NAME: Final = ".flashgrep-export"
 _HEAD: Final = "flashgrep-export"
@@ -31,6 +34,13 @@ class Exported:
 
     note: str = ""
     digests: set[str] = field(default_factory=set)
+    suggestions: dict[str, Any] = field(default_factory=dict)
+    """Digest → what the export said of the suggestions in that file; the latest last."""
+
+    def suggested(self, digest: str) -> Any:
+        """Of the file with this digest; of one that was changed since, what was in it before."""
+        latest: Any = next(reversed(self.suggestions.values()), [])
+        return self.suggestions.get(digest, [] if digest in self.digests else latest)
 
 
 class Manifest:
@@ -39,26 +49,41 @@ class Manifest:
     def __init__(self, directory: int) -> None:
         self._directory = directory
         self.files: dict[str, Exported] = {}
-        data = self._read()
-        self.is_there = data is not None
-        for line in _lines(data or b""):
+        self.is_there = False
+        for line in self._lines():
             self._learn(line)
 
-    def _read(self) -> bytes | None:
+    def _lines(self) -> Iterator[dict[str, Any]]:
         try:
             descriptor = os.open(NAME, os.O_RDONLY | _FLAGS, dir_fd=self._directory)
         except FileNotFoundError:
-            return None
+            return
+        self.is_there = True
         with os.fdopen(descriptor, "rb") as file:
-            return file.read()
+            size = os.fstat(descriptor).st_size
+            if size > limits.EXPORT_LIST_BYTES:
+                raise TooLarge(
+                    f"{NAME} has {size} bytes, and at most {limits.EXPORT_LIST_BYTES} are read; "
+                    "remove it, and all files count as new ones"
+                )
+            while line := file.readline(limits.EXPORT_LIST_LINE_BYTES):
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(value, dict):
+                    yield value
 
-    def _learn(self, line: Any) -> None:
+    def _learn(self, line: dict[str, Any]) -> None:
         if _HEAD in line and line[_HEAD] != _VERSION:
             raise Conflict(f"{NAME} is of another version of flashgrep; use that one")
         if isinstance(line.get("path"), str) and isinstance(line.get("digest"), str):
             known = self.files.setdefault(line["path"], Exported())
             known.note = str(line.get("note", ""))
             known.digests.add(line["digest"])
+            known.suggestions.pop(line["digest"], None)
+            if suggestions := line.get("suggestions"):
+                known.suggestions[line["digest"]] = suggestions
 
     def begin(self) -> None:
         """Say that this folder is ours, before anything is in it."""
@@ -66,13 +91,18 @@ class Manifest:
             self._append({_HEAD: _VERSION})
             self.is_there = True
 
-    def add(self, path: str, note: str, digest: str) -> None:
+    def add(self, path: str, note: str, digest: str, suggestions: Sequence[Any] = ()) -> None:
         """A file is about to be put in place."""
         known = self.files.setdefault(path, Exported())
         known.note = note
-        if digest not in known.digests:
-            known.digests.add(digest)
-            self._append(_line(path, note, digest))
+        told = known.suggestions.get(digest, [])
+        is_new = digest not in known.digests or told != list(suggestions)
+        known.digests.add(digest)
+        known.suggestions.pop(digest, None)
+        if suggestions:
+            known.suggestions[digest] = list(suggestions)
+        if is_new:
+            self._append(_line(path, known, digest))
 
     def _append(self, value: dict[str, Any]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS
@@ -92,21 +122,13 @@ class Manifest:
             file.write(json.dumps({_HEAD: _VERSION}).encode() + b"\n")
             for path, known in sorted(self.files.items()):
                 for digest in [digests[path]] if path in digests else sorted(known.digests):
-                    file.write(json.dumps(_line(path, known.note, digest)).encode() + b"\n")
+                    file.write(json.dumps(_line(path, known, digest)).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         os.rename(draft, NAME, src_dir_fd=self._directory, dst_dir_fd=self._directory)
 
 
-def _line(path: str, note: str, digest: str) -> dict[str, Any]:
-    return {"path": path, "note": note, "digest": digest}
-
-
-def _lines(data: bytes) -> Iterator[Any]:
-    for line in data.splitlines():
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value
+def _line(path: str, known: Exported, digest: str) -> dict[str, Any]:
+    told = {"path": path, "note": known.note, "digest": digest}
+    suggestions = known.suggestions.get(digest)
+    return {**told, "suggestions": suggestions} if suggestions else told

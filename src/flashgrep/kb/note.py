@@ -175,8 +175,10 @@ class Note:
 
     def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
-        named = self.anchors().between(start, end)
-        return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
+        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+            anchors = self.anchors()
+            named = [anchors.at(place) for place in range(start, end)]
+            return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 

@@ -3,8 +3,9 @@
 What a file has that a text has not stands among the note's properties:
 
     file      {"bom": true, "line_ends": …}; either may be missing (see `lineends`)
-    imported  {"path", "digests"}: where the note came from, and for each folder that it was
-              imported from the SHA-256 of the file's bytes, the latest folder last
+    imported  {"path", "digests", "note"}: where the note came from, and for each folder that it was
+              imported from the SHA-256 of the file's bytes, the latest folder last; "note" is the
+              id it had where it was exported, if it was made from an export
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def digest(data: bytes) -> str:
 
 
 def stamped(
-    properties: Mapping[str, Any], folder: str, path: str, data: bytes, held: Held
+    properties: Mapping[str, Any], folder: str, path: str, data: bytes, held: Held, note: str = ""
 ) -> dict[str, Any]:
     """The properties of a note that was just taken from a folder's file."""
     _, digests = origin(properties)
@@ -88,7 +89,16 @@ def stamped(
     kept = {name: value for name, value in properties.items() if name not in (FILE, IMPORTED)}
     if held.file:
         kept[FILE] = dict(held.file)
-    return {**kept, IMPORTED: {"path": path, "digests": latest}}
+    note = note or exported_as(properties)
+    exported = {"note": note} if note else {}
+    return {**kept, IMPORTED: {"path": path, "digests": latest, **exported}}
+
+
+def exported_as(properties: Mapping[str, Any]) -> str:
+    """The id that a note had where it was exported; empty where it came from no export."""
+    found = properties.get(IMPORTED)
+    note = found.get("note", "") if isinstance(found, dict) else ""
+    return note if isinstance(note, str) else ""
 
 
 def origin(properties: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

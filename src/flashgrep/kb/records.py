@@ -29,6 +29,7 @@ from flashgrep.kb.note import Beside
 from flashgrep.kb.suggestion import Recorded
 
 SUGGESTION: Final = "suggestion"
+CHANGED: Final = "changed"
 WITHDRAWN: Final = "withdrawn"
 _ID_BYTES: Final = 8
 
@@ -57,7 +58,7 @@ def beside(record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None =
     value = {"kind": SUGGESTION, "author": record.author, "asked": record.asked}
     if before is None:
         return Beside({**value, "time": made_at_ms}, record.spans)
-    return Beside({**before, **value, "changed": made_at_ms}, record.spans)
+    return Beside({**before, **value, CHANGED: made_at_ms}, record.spans)
 
 
 def made_at(value: Mapping[str, Any]) -> int:

@@ -22,7 +22,7 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
-from flashgrep.kb import notefile, notepath
+from flashgrep.kb import manifest, notefile, notepath
 
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -97,7 +97,8 @@ class Vault:
 
     def _is_wanted(self, path: str, name: str) -> bool:
         if name.startswith("."):
-            self.hidden.append(_shown(path))
+            if path != manifest.NAME:  # that one is read, by whoever imports
+                self.hidden.append(_shown(path))
             return False
         return True
 

@@ -16,6 +16,7 @@ from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, 
 from flashgrep.terminal.kb_desk import author_option, json_option, kb_option, opened_desk, user_name
 
 _SHOWN_HIDDEN = 5
+_SHOWN_LOST = 5
 
 
 @terminal_command("import")
@@ -48,13 +49,27 @@ def _tell_import(done: Imported, as_json: bool) -> None:
     counts = {**done.fates, "attachments": done.attachments}
     if as_json:
         lists = {"failed": done.failed, "attached": done.attached, "hidden": done.hidden}
-        print_json(output, {**counts, **lists})
+        suggestions = {"restored": done.restored, "lost": done.lost}
+        print_json(output, {**counts, **lists, **suggestions})
     else:
+        if done.restored:
+            counts["suggestions restored"] = done.restored
         output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
+        _tell_lost(done.lost)
         _tell_hidden(done.hidden)
     output.flush()
+
+
+def _tell_lost(lost: Mapping[str, Sequence[str]]) -> None:
+    """Suggestions that an export describes and the file no longer has as they were."""
+    for path, suggestions in lost.items():
+        more = ", …" if len(suggestions) > _SHOWN_LOST else ""
+        say(
+            f"{path}: not restored, its marks are not in the file as they were exported: "
+            f"{', '.join(suggestions[:_SHOWN_LOST])}{more}"
+        )
 
 
 def _tell_hidden(hidden: Sequence[str]) -> None:
