@@ -284,8 +284,8 @@ def test_suggestions_go_out_and_come_in_again_with_author_and_time(
     told = third.run("import", str(shell.out))
     (lost,) = [name for name, author, *_ in suggested(shell, shell.kb) if author == "other"]
     assert told.err == (
-        "flashgrep: Folder/N.md: not restored, its marks are not in the file as they were exported: "
-        f"{lost} by other\n"
+        "flashgrep: Folder/N.md: not restored, its marks are not in the file as they were "
+        f"exported: {lost} by other\n"
     )
     assert third.run("import", str(shell.out), "--json").json["lost"] == {}
     forced = third.run("import", str(shell.out), "--json", "--force").json

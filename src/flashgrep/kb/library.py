@@ -201,12 +201,15 @@ class Library:
         """
         with self._changing(note) as live:
             with self._shelf.trusted(note):
-                change = plan(live.text.checked(), live.records())
+                text, besides = live.text.checked(), live.records()
+                change = plan(text, besides)
             if change is not None and (change.splices or change.records):
                 with self._kept_before(note, change):
                     live = self._loaded(note)
                     with self._shelf.undone(note):
                         live.amend(change, author)
+                        if typedmarks.may_expose(text, besides, change):
+                            live.amend(typedmarks.exposed(live, self._now()) or Amendment())
                         self._append(live, author, origin)
         return self.read(note)
 

@@ -12,6 +12,9 @@ An opener alone is no reason: what it would end at, somewhere below, nobody has 
 Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
 own author makes code, in the same line, is no suggestion any more.
 
+A mark that is typed inside another suggestion is that one's text. When the other one is decided and
+the mark comes to light, it is a suggestion of whoever wrote its closer.
+
 Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
 the server's.
 """
@@ -26,6 +29,7 @@ from typing import Final, Protocol
 
 from flashgrep import limits
 from flashgrep.kb import critic
+from flashgrep.kb.anchors import Anchor
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Span
 from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.records import beside, new_id
@@ -57,6 +61,8 @@ class Live(Protocol):
 
     def records(self) -> dict[str, Beside]: ...
 
+    def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]: ...
+
 
 def recorded(note: Live, stretches: Sequence[Span], author: str, now: int) -> Amendment | None:
     """Records for the marks that a change completed; `stretches` are in UTF-8 bytes."""
@@ -71,6 +77,27 @@ def recorded(note: Live, stretches: Sequence[Span], author: str, now: int) -> Am
     read = pending(text, recorded_in(besides))
     marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
     records = _records(read, critic.suggestions(marks), besides, author, now)
+    return Amendment(records=records) if records else None
+
+
+def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> bool:
+    """Whether a change takes records away whose marks have other marks in them."""
+    gone = [besides[name] for name, one in change.records.items() if not one and name in besides]
+    return any(
+        critic.token(text[start + WIDTH : end - WIDTH]) for one in gone for start, end in one.spans
+    )
+
+
+def exposed(note: Live, now: int) -> Amendment | None:
+    """Records for the marks without one, each of whoever wrote its closer."""
+    text, besides = note.text.read(), note.records()
+    read = pending(text, recorded_in(besides))
+    marks = [mark for mark in read.reading.marks if not mark.is_recorded]
+    records: dict[str, Beside | None] = {}
+    for group in critic.suggestions(marks):
+        ((_, writer),) = note.writers(group[-1].end - 1, group[-1].end)
+        if writer:
+            records |= _records(read, [group], besides, writer, now)
     return Amendment(records=records) if records else None
 
 
