@@ -7,8 +7,10 @@ from typing import Any
 from pycrdt import Map
 
 from flashgrep.kb.authorship import AUTHORS
-from flashgrep.kb.note import Amendment
+from flashgrep.kb.journal import Record
+from flashgrep.kb.note import Amendment, Note, is_same
 from flashgrep.kb.splices import Splice
+from flashgrep.kb.updates import Update, encode, parse
 from tests.kb.desk import MINUTE, Desk, Peer
 
 
@@ -106,3 +108,18 @@ def test_nonsense_in_the_map_of_authors_is_passed_over(desk: Desk) -> None:
     desk.library.amend(note, lambda *_: Amendment([Splice(0, 0, "x")]), "robot")
     desk.reopen()
     assert writers(desk, note) == ["robot", *["maker"] * 3]
+
+
+def test_a_note_that_lost_its_authors_is_not_the_same(desk: Desk) -> None:
+    """So that no snapshot loses them."""
+    note = Note("n")
+    note.amend(Amendment([Splice(0, 0, "text")]), "ann")
+    update = parse(note.whole())
+    (client,) = update.structs
+    whole, less = (
+        Note.load("n", None, [Record("n", 1, encode(one), note.state(), "", 0)])
+        for one in (update, Update(update.structs, [(client, 0, 1)]))
+    )
+    assert less.text.read() == note.text.read()
+    assert is_same(whole, note)
+    assert not is_same(less, note)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import Conflict
-from flashgrep.kb import critic, literal, records, typedmarks
+from flashgrep.kb import critic, deciding, literal, records, typedmarks
+from flashgrep.kb.note import Amendment
 from flashgrep.kb.proposing import propose_in
 from flashgrep.kb.splices import Splice
 from flashgrep.kb.suggesting import Edit
@@ -167,6 +168,30 @@ def test_many_changes_at_once_make_records_for_what_was_typed_alone(desk: Desk) 
     typist.send()
     expected = [("ann", "", "z"), ("ann", "a", ""), ("ann", "b", "c")]
     assert sorted(typist.suggestions()) == expected
+
+
+def test_an_opener_far_above_a_stray_closer_is_no_mark_whatever_else_was_typed(desk: Desk) -> None:
+    typist = Typist(desk, "above\ni++}\nend ")
+    typist.peer.text.splice([Splice(0, 0, "{++"), Splice(15, 15, "{--a--}")])
+    typist.send()
+    assert typist.suggestions() == [("ann", "a", "")]
+
+
+def test_a_mark_in_a_suggestion_is_one_of_its_writer_once_that_is_decided(desk: Desk) -> None:
+    ann = Typist(desk, "alpha beta")
+    propose_in(desk.library, PATH, Edit("beta", "gamma"), "robot")
+    ann.send()
+    ann.type("{++x++}", at=ann.peer.text.read().index("mma"))
+    ((name, held),) = desk.library.records(ann.note).items()
+    desk.time += 1_000
+
+    def plan(text: str, _: object) -> Amendment:
+        decided = deciding.decide(text, held.spans, deciding.Action.ACCEPT, [])
+        return Amendment(decided.splices, {name: None})
+
+    desk.library.amend(ann.note, plan, "reviewer")
+    assert desk.text(ann.note) == "alpha ga{++x++}mma"
+    assert ann.suggestions() == [("ann", "", "x")]
 
 
 def test_an_agents_edit_over_it_is_refused_naming_the_person(desk: Desk) -> None:
