@@ -80,8 +80,8 @@ def settle(clock: Clock) -> None:
     chance = random.Random(12)
     clients = itertools.count(1_001)
 
-    def fixed(count: int | None = None) -> str:
-        return chance.randbytes(count or 8).hex()
+    def fixed(nbytes: int | None = None) -> str:
+        return chance.randbytes(nbytes or 8).hex()
 
     time.time_ns = clock.time_ns
     secrets.token_hex = fixed
