@@ -380,6 +380,10 @@ NOTES_A_TURN: Final = 50
 LINKED_NOTES_A_TURN: Final = 10
 """Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
 
+FOLLOWED_CHARS: Final = 64 * KIB
+"""Suggestions and links of a longer note are not worked out with every letter that is typed in it
+(64 KiB take 5 ms) but when somebody asks for them."""
+
 NOTES_A_SLICE: Final = 250
 """Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
 

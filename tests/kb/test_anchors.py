@@ -9,9 +9,11 @@ from pycrdt import Doc, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.offsets import Offsets
 from flashgrep.kb.splices import ordered
 from flashgrep.kb.updates import clocks
 from flashgrep.kb.ytext import SharedText
+from tests.kb import slow_anchors
 from tests.kb.texts import splices_of, texts
 
 
@@ -62,6 +64,21 @@ def test_an_anchor_is_found_after_the_edits_of_two_clients(
         for anchor, character in held:
             expected = row.index(character) if character in row else None
             assert anchors_of(text).find(anchor) == expected
+    check_all(ours)
+
+
+def check_all(text: Text) -> None:
+    """Every name that there is or was, and every place, as the slow definition has them."""
+    known = clocks(text.doc.get_state())
+    quick, slow = Anchors(text, known), slow_anchors.Anchors(text, known)
+    for client, end in known.items():
+        for clock in range(end + 1):
+            anchor = Anchor(client, clock)
+            assert quick.find(anchor) == slow.find(anchor)
+    with text.doc.transaction():
+        assert [quick.at(index) for index in range(len(str(text)))] == [
+            slow.at(index) for index in range(len(str(text)))
+        ]
 
 
 def test_every_character_has_an_anchor_of_its_own() -> None:
@@ -70,6 +87,24 @@ def test_every_character_has_an_anchor_of_its_own() -> None:
     names = [anchors.at(index) for index in range(len(str(text)))]
     assert [name.clock for name in names] == [0, 1, 2, 4, 5, 6, 7, 8]
     assert [anchors.find(name) for name in names] == list(range(len(names)))
+
+
+def test_offsets_of_long_texts_are_counted_right() -> None:
+    text = "".join(f"line {n} {'é' * (n % 3)}{'😀' * (n % 2)}.\n" for n in range(800)) + "x" * 4_000
+    data = text.encode()
+    offsets = Offsets(data)
+    for index in range(0, len(text), 29):
+        place = len(text[:index].encode())
+        assert offsets.byte(index) == place
+        assert offsets.character(place) == index
+        units = len(text[:index].encode("utf-16-le")) // 2
+        assert offsets.units(place) == units
+        assert offsets.byte_of_unit(units) == place
+        if text[index] == "😀":
+            assert offsets.byte_of_unit(units + 1) is None
+        other = max((at for at in range(place) if data[at] >= 0x80), default=-1)
+        assert offsets.other_before(place) == other
+    assert offsets.byte(len(text)) == len(data)
 
 
 def test_neighbours_with_one_drift_by_chance_are_told_apart() -> None:

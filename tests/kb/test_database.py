@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import IOFailure, Unavailable
-from flashgrep.kb.database import Database
+from flashgrep.kb.database import FORMAT, Database
 
 SCHEMA = "CREATE TABLE words (word TEXT);"
 
@@ -46,10 +46,11 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
 
 def test_a_later_format_is_refused_and_left_alone(path: Path) -> None:
     newer = sqlite3.connect(path)
-    newer.execute("PRAGMA user_version = 2")
+    newer.execute(f"PRAGMA user_version = {FORMAT + 1}")
     newer.close()
     before = path.read_bytes()
-    with pytest.raises(Unavailable, match="format 2, and this flashgrep knows 1"):
+    told = f"format {FORMAT + 1}, and this flashgrep knows formats up to {FORMAT}; use the newer"
+    with pytest.raises(Unavailable, match=told):
         Database(path)
     assert path.read_bytes() == before
 

@@ -24,8 +24,9 @@ from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment
 from flashgrep.kb.notetexts import Shown
 from flashgrep.kb.panics import Panicked
-from flashgrep.kb.pendinglist import PendingList
 from flashgrep.kb.proposing import propose
+from flashgrep.kb.reviewing import Query
+from flashgrep.kb.roles import Role, everywhere
 from flashgrep.kb.shelf import Quarantined
 from flashgrep.kb.splices import Splice
 from flashgrep.kb.suggesting import Edit
@@ -67,19 +68,29 @@ def test_an_opening_that_failed_leaves_the_notes_to_be_opened(
 
 
 def test_suggestions_of_a_note_that_could_not_be_read_are_listed_once_it_can(
-    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    notes: KnowledgeBase, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(notes, "N.md", "alpha beta\n")
     propose(notes, "N.md", Edit("beta", "gamma"), "agent")
-    listed = PendingList(notes)
+    notes.close()
+    with sqlite3.connect(path / "notes.db") as database:
+        database.execute("DELETE FROM looked")
+        database.execute("DELETE FROM pending")
+    database.close()
 
     def fails(*_: object) -> None:
         raise IOFailure("disk I/O error")
 
+    def listed(notes: KnowledgeBase) -> list[str]:
+        page = notes.review.suggestions(Query(), everywhere("ann", Role.ADMIN))
+        return [one.new for one in page.suggestions]
+
+    again = KnowledgeBase(path)
     with monkeypatch.context() as patched:
         patched.setattr(Library, "records", fails)
-        assert listed.all() == []
-    assert [one.new for one in listed.all()] == ["gamma"]
+        assert listed(again) == []
+    assert listed(again) == ["gamma"]
+    again.close()
 
 
 def create(notes: KnowledgeBase, path: str, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from flashgrep.kb import critic
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
-from flashgrep.kb.linking import Linking
 from flashgrep.kb.links import links_of
 from flashgrep.kb.note import Amendment
 from flashgrep.kb.proposing import propose
@@ -125,15 +125,48 @@ def test_a_note_that_is_not_there_is_told_so(kb: KnowledgeBase) -> None:
         kb.links.links_of("Nowhere.md")
 
 
-def test_a_damaged_note_is_told_as_skipped_and_the_others_answer(
+def forget_looks(path: Path) -> None:
+    """As after a migration: the tables are behind every note."""
+    with sqlite3.connect(path / "notes.db") as database:
+        for table in ("looked", "links", "pending"):
+            database.execute(f"DELETE FROM {table}")  # noqa: S608
+    database.close()
+
+
+def damage(path: Path, note: str) -> None:
+    with sqlite3.connect(path / "notes.db") as database:
+        database.execute("UPDATE records SET content = x'00' WHERE note = ?", (note,))
+    database.close()
+
+
+def test_the_links_of_a_note_that_was_damaged_since_are_still_known(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     create(kb, "A.md", "[[B]]\n")
     broken = create(kb, "B.md", "[[A]]\n")
     kb.close()
-    with sqlite3.connect(tmp_path / "kb" / "notes.db") as database:
-        database.execute("UPDATE records SET content = x'00' WHERE note = ?", (broken,))
-    database.close()
+    damage(tmp_path / "kb", broken)
+    again = KnowledgeBase(tmp_path / "kb")
+    try:
+        found = again.links.links_of("A.md")
+        assert [back.source for back in found.links.backlinks] == ["B.md"]
+        assert found.skipped == ()
+        with pytest.raises(Unavailable, match="quarantined"):
+            again.read(broken)
+        with pytest.raises(Unavailable, match="quarantined"):
+            again.links.links_of("B.md")
+    finally:
+        again.close()
+
+
+def test_a_damaged_note_that_was_never_looked_at_is_told_as_skipped_and_the_others_answer(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    create(kb, "A.md", "[[B]]\n")
+    broken = create(kb, "B.md", "[[A]]\n")
+    kb.close()
+    damage(tmp_path / "kb", broken)
+    forget_looks(tmp_path / "kb")
     again = KnowledgeBase(tmp_path / "kb")
     try:
         found = again.links.links_of("A.md")
@@ -150,28 +183,37 @@ def test_a_damaged_note_is_told_as_skipped_and_the_others_answer(
 
 
 def test_a_question_during_the_filling_is_answered_exactly(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LINKED_NOTES_A_TURN", 3)
     for number in range(10):
         create(kb, f"N{number}.md", "[[Hub]]\n")
     create(kb, "Hub.md", "")
-    late = Linking(kb)
-    assert not kb.ask(late._read_some)
-    assert len(late.links_of("Hub.md").links.backlinks) == 10
-    late.start()
-    assert len(late.links_of("Hub.md").links.backlinks) == 10
+    kb.close()
+    forget_looks(tmp_path / "kb")
+    late = KnowledgeBase(tmp_path / "kb")
+    assert not late.ask(lambda library: library.catch_up(3))
+    assert len(late.links.links_of("Hub.md").links.backlinks) == 10
+    late.links.start()
+    assert len(late.links.links_of("Hub.md").links.backlinks) == 10
     late.close()
 
 
 def test_a_cancelled_question_stops_between_two_turns(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LINKED_NOTES_A_TURN", 1)
     for number in range(5):
         create(kb, f"N{number}.md", "[[Hub]]\n")
-    with pytest.raises(Cancelled):
-        kb.links.links_of("N0.md", lambda: True)
+    kb.close()
+    forget_looks(tmp_path / "kb")
+    late = KnowledgeBase(tmp_path / "kb")
+    try:
+        with pytest.raises(Cancelled):
+            late.links.links_of("N0.md", lambda: True)
+        assert not late.ask(lambda library: library.catch_up(1))
+    finally:
+        late.close()
 
 
 def test_reading_ahead_ends_with_the_knowledge_base(tmp_path: Path) -> None:
@@ -214,7 +256,10 @@ def test_whatever_happens_the_answer_is_that_of_a_fresh_look(kb: KnowledgeBase) 
 def check(kb: KnowledgeBase, path: str, notes: dict[str, str]) -> None:
     paths = Paths(notes)
     told = kb.links.links_of(path).links
-    there = {name: links_of(critic.read(kb.read(note).text)) for name, note in notes.items()}
+    there = {
+        name: [replace(link, start=0) for link in links_of(critic.read(kb.read(note).text))]
+        for name, note in notes.items()
+    }
     assert [(out.link, out.path) for out in told.outgoing] == [
         (link, paths.resolve(link.target, path)) for link in there[path]
     ]

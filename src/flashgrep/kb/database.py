@@ -1,8 +1,12 @@
 """The SQLite database of a knowledge base: opened, guarded, and its errors told as ours.
 
 WAL with synchronous=FULL: a committed transaction survives the death of the process and of the
-machine, and a reader (a backup, another program's look) never holds up the writer. A version that
-is not ours is refused and left alone; nothing is ever moved aside and begun anew.
+machine, and a reader (a backup, another program's look) never holds up the writer. An older format
+is brought up to ours by `migrating`; a newer one, or another program's file, is refused and left
+alone. Nothing is ever moved aside and begun anew.
+
+    application_id   "flkb"
+    user_version     the format: 1 notes, journal, decisions; 2 the tables of `tables` as well
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from flashgrep.kb.journal import StorageFull
 
 APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
@@ -37,9 +41,10 @@ _PRIMARY: Final = 0xFF
 class Database:
     """One connection, used by one thread."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a database that is there; `create` makes one."""
+    def __init__(self, path: Path, oldest: int = FORMAT) -> None:
+        """Open a database that is there; `create` makes one. `oldest` is for `migrating`."""
         self.path = path
+        self._oldest = oldest
         self._depth = 0
         self._lost = False
         self._done: list[Callable[[], None]] = []
@@ -153,15 +158,26 @@ class Database:
             raise IOFailure(f"the copy {draft} is damaged ({verdict}); it was not put in place")
         _put_in_place(draft, target)
 
+    @property
+    def format(self) -> int:
+        """The format it is in."""
+        ((version,),) = self.rows("PRAGMA user_version")
+        return int(version)
+
     def _check_version(self) -> None:
         ((application,),) = self.rows("PRAGMA application_id")
-        ((version,),) = self.rows("PRAGMA user_version")
+        version = self.format
         if application != APPLICATION:
             raise Unavailable(f"{self.path} is no knowledge base of flashgrep; name another --kb")
-        if version != FORMAT:
+        if version > FORMAT:
             raise Unavailable(
-                f"{self.path} has format {version}, and this flashgrep knows {FORMAT}; "
-                "use the flashgrep that wrote it"
+                f"{self.path} has format {version}, and this flashgrep knows formats up to "
+                f"{FORMAT}; use the newer flashgrep that wrote it"
+            )
+        if version < self._oldest:
+            raise Unavailable(
+                f"{self.path} has format {version}, and this flashgrep reads formats "
+                f"{self._oldest} to {FORMAT}; restore a backup"
             )
 
     @contextmanager

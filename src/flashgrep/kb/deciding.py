@@ -76,11 +76,16 @@ def decide(
     held = critic.all_held(text, own.union(others))
     marks = [mark for mark in held if mark.span in own and mark.kind in critic.SUGGESTIONS]
     if not marks:
-        raise Conflict(
-            "the marks of this suggestion are gone: somebody has edited them away by hand; "
-            "read the note again"
-        )
+        raise no_marks()
     return _decision(text, marks, action)
+
+
+def no_marks() -> Conflict:
+    """The refusal of a suggestion that stands nowhere any more."""
+    return Conflict(
+        "the marks of this suggestion are gone: somebody has edited them away by hand; "
+        "read the note again"
+    )
 
 
 def decide_all(text: str, recorded: Iterable[Span], action: Action) -> Decision:
@@ -118,7 +123,7 @@ def _gone() -> Conflict:
 
 
 def _decision(text: str, marks: Sequence[Mark], action: Action) -> Decision:
-    spans = _joined(span for mark in marks for span in _refused(mark, action))
+    spans = _joined(span for mark in marks for span in refused(mark, action))
     cuts, gone = [], 0
     for start, end in spans:
         cuts.append(Cut(start - gone, text[start:end]))
@@ -128,7 +133,7 @@ def _decision(text: str, marks: Sequence[Mark], action: Action) -> Decision:
     return Decision(splices, spliced(text, splices), tuple(cuts), edges)
 
 
-def _refused(mark: Mark, action: Action) -> list[Span]:
+def refused(mark: Mark, action: Action) -> list[Span]:
     """What of a mark goes away: all that the chosen view does not show."""
     spans, at = [], mark.start
     for piece in mark.shown():

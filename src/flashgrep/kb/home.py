@@ -2,9 +2,11 @@
 
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
-        notes.db      catalogue, journal and decisions (see `catalogue`, `sqlite_journal`,
-                      `decisions`), and beside it, while it is open, notes.db-wal and notes.db-shm,
-                      which belong to it
+        notes.db      catalogue, journal, decisions and tables (see `catalogue`, `sqlite_journal`,
+                      `decisions`, `tables`), and beside it, while it is open, notes.db-wal and
+                      notes.db-shm, which belong to it
+        notes.db.format-N    the database as it was before it was brought to a later format than N
+                      (see `migrating`); ours to remove when the next format comes, yours before
         attachments/  files that are no notes, under their paths
         agents/       secrets of the tokens that `serve` prints (see `agenttoken`)
         kb.sock       where the owner listens for others that want these notes
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
-from flashgrep.kb import catalogue, decisions, sqlite_journal
+from flashgrep.kb import catalogue, decisions, migrating, sqlite_journal, tables
 from flashgrep.kb.database import Database
 
 DATABASE: Final = "notes.db"
@@ -56,7 +58,7 @@ class Home:
                 raise Conflict(f"{path} is not empty; name a new directory")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
-            schemas = (catalogue.SCHEMA, sqlite_journal.SCHEMA, decisions.SCHEMA)
+            schemas = (catalogue.SCHEMA, sqlite_journal.SCHEMA, decisions.SCHEMA, tables.SCHEMA)
             Database.create(path / DATABASE, *schemas)
         except OSError as error:
             raise from_os_error(error, str(path)) from None
@@ -73,6 +75,10 @@ class Home:
     @property
     def socket(self) -> Path:
         return self.path / SOCKET
+
+    def opened(self) -> Database:
+        """The database, in our format; for the owner alone, since an older one is changed."""
+        return migrating.opened(self.database)
 
     def own(self) -> None:
         """Become the owner, or say who is."""

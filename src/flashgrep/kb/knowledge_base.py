@@ -22,7 +22,6 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, Unavailable, from_os_error
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Published
-from flashgrep.kb.database import Database
 from flashgrep.kb.decisions import Decisions
 from flashgrep.kb.home import ATTACHMENTS, DATABASE, Home
 from flashgrep.kb.library import Library
@@ -32,6 +31,7 @@ from flashgrep.kb.notetree import NoteList
 from flashgrep.kb.panics import panics_told
 from flashgrep.kb.reviewing import Review
 from flashgrep.kb.sqlite_journal import SqliteJournal
+from flashgrep.kb.tables import Tables
 from flashgrep.kb.ytext import check_offsets
 
 Value = TypeVar("Value")
@@ -52,10 +52,12 @@ class KnowledgeBase:
             undoing.callback(self.home.disown)
             self._loop = asyncio.new_event_loop()
             undoing.callback(self._loop.close)
-            self._database = Database(self.home.database)
+            self._database = self.home.opened()
             undoing.callback(self._database.close)
             journal, catalogue = SqliteJournal(self._database), Catalogue(self._database)
-            self._library = Library(journal, catalogue, later=self._later)
+            self.tables = Tables(self._database)
+            """For jobs on the thread of the notes, after `Library.catch_up`."""
+            self._library = Library(journal, catalogue, later=self._later, tables=self.tables)
             self.decisions = Decisions(self._database)
             """For jobs on the thread of the notes."""
             self.review = Review(self)

@@ -22,14 +22,15 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
-from flashgrep.kb import compacting, glancing, typedmarks
+from flashgrep.kb import compacting, critic, glancing, typedmarks
 from flashgrep.kb.anchors import Anchor, Anchors
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
-from flashgrep.kb.journal import Damaged, Head, Journal, Record
+from flashgrep.kb.journal import Damaged, Head, Journal, Record, StorageFull
 from flashgrep.kb.note import NOTHING, Amendment, Beside, Note
 from flashgrep.kb.shelf import Quarantined, Shelf
 from flashgrep.kb.splices import Splice, between, check_characters, check_size
+from flashgrep.kb.tables import Tables
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +54,12 @@ class Library:
         catalogue: Catalogue,
         now: Callable[[], int] = _milliseconds,
         later: Callable[[Callable[[], None]], None] = _at_once,
+        tables: Tables | None = None,
     ) -> None:
-        """`later` runs a job when what is being answered has been answered."""
+        """`later` runs a job when what is being answered has been answered.
+
+        `tables` are kept up with every change, in its transaction.
+        """
         self.published: dict[str, Published] = {}
         self._journal = journal
         self._catalogue = catalogue
@@ -63,6 +68,13 @@ class Library:
         self._shelf = Shelf(journal)
         self._heads = journal.heads()
         self._unpublished: dict[tuple[str, int], Change] = {}
+        self._tables = tables
+        self._depth = 0
+        """Of blocks of `together` inside each other."""
+        self._unfollowed: dict[str, None] = {}
+        """Notes changed in the outermost of them, whose tables are written at its end."""
+        self._passed_over: dict[str, str] = {}
+        """Notes that cannot be read, so that the tables are behind them, and why."""
         self._listeners: list[Callable[[Change], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)
@@ -170,6 +182,12 @@ class Library:
         with self._shelf.trusted(note):
             return self._loaded(note).writers(start, end)
 
+    @contextmanager
+    def looking(self, note: str) -> Iterator[Anchors]:
+        """The same for a block that asks for many: one look at the document, and not one each."""
+        with self._shelf.trusted(note), self._loaded(note).looking() as anchors:
+            yield anchors
+
     def quarantined(self) -> dict[str, str]:
         """The notes that were found to be damaged since the start, by id, and why."""
         return self._shelf.quarantined()
@@ -242,14 +260,79 @@ class Library:
     def together(self) -> Iterator[None]:
         """All changes in the block become durable together, or none of them happens."""
         before = set(self._unpublished)
+        self._depth += 1
         try:
             with self._journal.transaction():
                 yield
+                if self._depth == 1:
+                    self._follow_changes()
         except BaseException:
             for key in set(self._unpublished) - before:
                 self._shelf.drop(key[0])
                 del self._unpublished[key]
             raise
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._unfollowed.clear()
+
+    # ── the tables ──────────────────────────────────────────────────────────────────────────────
+
+    def _follow_changes(self) -> None:
+        """Write the tables' rows of the notes that the block has changed."""
+        if self._tables is None:
+            return
+        changed = {note for note, _ in self._unpublished}
+        for note in self._unfollowed:
+            if note in changed:  # and not undone since by a block inside
+                self._follow(note, self._tables)
+
+    def _follow(self, note: str, tables: Tables) -> None:
+        with self._shelf.trusted(note):
+            live = self._loaded(note)
+            text = live.text.read()
+            if len(text) > limits.FOLLOWED_CHARS:
+                tables.leave(note)
+            else:
+                besides = live.records() if critic.token(text) else {}
+                tables.follow(note, live.sequence, text, besides)
+        self._passed_over.pop(note, None)
+
+    def catch_up(self, most: int) -> bool:
+        """Look at some notes that the tables are behind; whether there are no more of them."""
+        tables = self._tables
+        if tables is None or not tables.is_behind:
+            return True
+        notes = tables.behind(most)
+        self.glance(notes)
+        with self._journal.transaction():
+            for note in notes:
+                self._passed_over.pop(note, None)
+                try:
+                    self._look_at(note, tables)
+                except StorageFull:
+                    raise
+                except FlashgrepError as error:
+                    self._passed_over[note] = error.message
+                tables.pass_over(note)
+        return not tables.is_behind
+
+    def _look_at(self, note: str, tables: Tables) -> None:
+        published = self.read(note)
+        text = published.text
+        besides = self.records(note) if critic.token(text) else {}
+        if not tables.follow(note, published.sequence, text, besides):
+            self._passed_over[note] = "its marks and links cannot be read; the log has the reason"
+
+    def look_again(self) -> None:
+        """Have `catch_up` try those again that could not be read for now."""
+        for note in self._passed_over.keys() - self._shelf.quarantined().keys():
+            if self._tables is not None:
+                self._tables.wait_for(note)
+
+    def passed_over(self) -> dict[str, str]:
+        """The notes that the tables are behind because they cannot be read, and why."""
+        return dict(self._passed_over)
 
     def listen(self, told: Callable[[Change], None]) -> Callable[[], None]:
         """Be told of every change once it is durable; gives the way to end that."""
@@ -402,8 +485,10 @@ class Library:
         key = (live.id, live.sequence)
         published = Published(*key, live.text.read().encode(), author, now)
         self._unpublished[key] = Change(published, update, origin)
+        self._unfollowed[live.id] = None
         try:
-            self._journal.append(live.id, before, update, live.state(), author, now)
+            with self.together():
+                self._journal.append(live.id, before, update, live.state(), author, now)
         except BaseException:
             self._unpublished.pop(key, None)
             raise

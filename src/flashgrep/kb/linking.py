@@ -1,9 +1,9 @@
-"""The links of all notes of an open knowledge base, known a little later than the notes.
+"""The links of all notes of an open knowledge base: asked of the table in the store.
 
-Reading the links of a note takes about as long as loading it, so ten thousand notes would hold up
-whoever starts. They are read in turns, between which others have theirs, and a question that comes
-earlier reads what is left. A changed note is read again when the next question comes: what somebody
-is typing in for an hour is looked at once.
+Which links there are is in `link_table`, which every change keeps up; where they lead is worked out
+from the paths of all notes and attachments as they are now. A question looks at the links of one
+note and at those whose target has its name. Only what the table is behind (after a migration, or
+where somebody typed in a long note) is read first, in turns between which others have theirs.
 
 All of it happens on the thread of the notes, so that nothing needs a lock.
 """
@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, FlashgrepError, Unavailable
-from flashgrep.kb import critic, records
-from flashgrep.kb.changes import Change
+from flashgrep.errors import Cancelled, Unavailable
+from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.library import Library
-from flashgrep.kb.linkindex import LinkIndex, NoteLinks
-from flashgrep.kb.links import Link, links_of
+from flashgrep.kb.link_table import LinkTable
+from flashgrep.kb.linkindex import Backlink, NoteLinks, Outgoing
+from flashgrep.kb.resolving import Paths, names_for
 
 if TYPE_CHECKING:
     from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -48,17 +48,14 @@ class Linking:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self._index = LinkIndex()
-        self._generation: int | None = None
-        self._paths: dict[str, str] = {}
-        """Of the notes that are in the index: id → path."""
-        self._unread: dict[str, None] = {}
-        """Ids of notes whose links are to be read, the longest waiting first."""
-        self._skipped: dict[str, str] = {}
+        self._paths: Paths | None = None
+        """Of all notes and attachments; made for the first question."""
+        self._where: dict[str, str] = {}
+        """The notes' paths among these, by id."""
         self._attachments: frozenset[str] = frozenset()
         self._is_closing = threading.Event()
         self._ahead: threading.Thread | None = None
-        kb.ask(lambda library: library.listen(self._changed))
+        kb.ask(lambda library: library.watch(self._filed))
 
     def start(self) -> None:
         """Begin to read ahead, in a thread of its own."""
@@ -75,7 +72,7 @@ class Linking:
         try:
             self._read_texts()
             while not self._is_closing.wait(_PAUSE_SECONDS):
-                if self._kb.ask(self._read_some):
+                if self._kb.ask(_catch_up):
                     return
         except Unavailable:
             return
@@ -91,71 +88,85 @@ class Linking:
     def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
         """The links from and to the note at a path, as all notes are now."""
         attachments = frozenset(_files(self._kb.home.attachments))
-        while not self._kb.ask(self._read_some):
-            if is_cancelled():
-                raise Cancelled("reading the links was cancelled")
+        catch_up(self._kb, is_cancelled)
         return self._kb.ask(lambda library: self._answer(library, path, attachments))
 
     def _answer(self, library: Library, path: str, attachments: frozenset[str]) -> Linked:
         entry = library.find(path)
-        while not self._read_some(library):
+        while not _catch_up(library):
             pass  # what came in between two turns: a few notes at most
-        if entry.id in self._skipped:
+        passed_over = library.passed_over()
+        if entry.id in passed_over or entry.id in library.quarantined():
             library.read(entry.id)  # tells why
-        self._take(attachments)
-        skipped = sorted((self._paths[note], why) for note, why in self._skipped.items())
-        links = self._index.links_of(entry.path or path)
+        paths = self._known_paths(library)
+        self._take(paths, attachments)
+        links = self._links(paths, entry.id, entry.path or path)
+        there = ((library.entry(note).path, why) for note, why in passed_over.items())
+        skipped = sorted((where, why) for where, why in there if where is not None)
         return Linked(links, attachments, tuple(skipped))
 
-    # ── keeping up ──────────────────────────────────────────────────────────────────────────────
+    def _links(self, paths: Paths, note: str, path: str) -> NoteLinks:
+        table = self._kb.tables.links
+        outgoing = []
+        for link in table.of(note):
+            found = paths.candidates(link.target, path)
+            outgoing.append(Outgoing(link, found[0] if found else None, tuple(found[1:])))
+        return NoteLinks(tuple(outgoing), tuple(_backlinks(table, paths, path)))
 
-    def _changed(self, change: Change) -> None:
-        if change.published.note in self._paths:
-            self._unread[change.published.note] = None
+    # ── paths ───────────────────────────────────────────────────────────────────────────────────
 
-    def _read_some(self, library: Library) -> bool:
-        """Read the links of some notes; whether all are read."""
-        if self._generation != library.generation:
-            self._follow(library)
-        some = list(self._unread)[: limits.LINKED_NOTES_A_TURN]
-        library.glance(some)
-        for note in some:
-            del self._unread[note]
-            self._index.put(self._paths[note], self._links(library, note))
-        return not self._unread
+    def _known_paths(self, library: Library) -> Paths:
+        if self._paths is None:
+            self._where = {
+                entry.id: entry.path for entry in library.entries() if entry.path is not None
+            }
+            self._paths = Paths((*self._where.values(), *self._attachments))
+        return self._paths
 
-    def _links(self, library: Library, note: str) -> tuple[Link, ...]:
-        self._skipped.pop(note, None)
-        try:
-            text = library.read(note).text
-            held = records.recorded(library.records(note)) if critic.token(text) else []
-        except FlashgrepError as error:
-            self._skipped[note] = error.message
-            return ()
-        return links_of(critic.read(text, [span for one in held for span in one.spans]))
+    def _filed(self, entry: Entry) -> None:
+        """A note came, went or moved."""
+        if self._paths is None:
+            return
+        before = self._where.pop(entry.id, None)
+        if before is not None and before not in self._attachments:
+            self._paths.remove(before)
+        if entry.path is not None:
+            self._where[entry.id] = entry.path
+            self._paths.add(entry.path)
 
-    def _follow(self, library: Library) -> None:
-        """Take in which notes there are, and where."""
-        now = {entry.id: entry.path for entry in library.entries() if entry.path is not None}
-        for note, path in list(self._paths.items()):
-            if now.get(note) != path:
-                self._index.remove(path)
-                self._skipped.pop(note, None)
-                self._unread.pop(note, None)
-                del self._paths[note]
-        for note, path in now.items():
-            if note not in self._paths:
-                self._paths[note] = path
-                self._index.put(path)
-                self._unread[note] = None
-        self._generation = library.generation
-
-    def _take(self, attachments: frozenset[str]) -> None:
+    def _take(self, paths: Paths, attachments: frozenset[str]) -> None:
         for path in self._attachments - attachments:
-            self._index.remove(path)
+            paths.remove(path)
         for path in attachments - self._attachments:
-            self._index.put(path)
+            paths.add(path)
         self._attachments = attachments
+
+
+def _backlinks(table: LinkTable, paths: Paths, path: str) -> Iterator[Backlink]:
+    """Links from other notes, and those of the note itself that name it.
+
+    Where a link leads depends on its target and on the folder that it stands in, so of many alike
+    one is looked up.
+    """
+    known: dict[tuple[str, str], str | None] = {}
+    for source, link in table.named(sorted(names_for(path))):
+        key = (link.target, source.rpartition("/")[0])
+        if key not in known:
+            known[key] = paths.resolve(link.target, source)
+        if known[key] == path:
+            yield Backlink(source, link)
+
+
+def catch_up(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Have the tables look at all notes that they are behind, in turns."""
+    kb.ask(lambda library: library.look_again())
+    while not kb.ask(_catch_up):
+        if is_cancelled():
+            raise Cancelled("looking at the notes was cancelled")
+
+
+def _catch_up(library: Library) -> bool:
+    return library.catch_up(limits.LINKED_NOTES_A_TURN)
 
 
 def _files(directory: Path) -> Iterable[str]:

@@ -14,9 +14,9 @@ away and loaded again; what the journal does not have has never happened.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pycrdt import Doc, Map, Text, merge_updates
@@ -29,7 +29,7 @@ from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_aga
 from flashgrep.kb.journal import Damaged, Record, Snapshot
 from flashgrep.kb.panics import Panicked, panics_told
 from flashgrep.kb.peerchanges import watched
-from flashgrep.kb.splices import Splice, check_size, repairs
+from flashgrep.kb.splices import Push, Splice, check_size, ordered, repairs
 from flashgrep.kb.updates import Name, Update, clocks, encode, parse
 from flashgrep.kb.ytext import NotText, SharedText
 
@@ -156,6 +156,12 @@ class Note:
         """The names of the text's characters, as it is now."""
         return Anchors(self._text, clocks(self.state()))
 
+    @contextmanager
+    def looking(self) -> Iterator[Anchors]:
+        """The same for a block that asks for many, and changes nothing."""
+        with panics_told(), self._doc.transaction():
+            yield self.anchors()
+
     def records(self) -> dict[str, Beside]:
         """What is beside the text, in the order it was made. Peers may have written nonsense."""
         if not self._known:
@@ -165,12 +171,16 @@ class Note:
     def _read_records(self) -> dict[str, Beside]:
         with panics_told():
             stored = self._records.to_py() or {}
-        anchors = self.anchors() if stored else None
+        if not stored:
+            return {}
         found = []
-        for name, entry in stored.items():
-            if isinstance(entry, dict) and isinstance(entry.get("value"), dict) and anchors:
-                spans = _spans(anchors, entry.get("anchors"))
-                found.append((_made(entry), name, Beside(_whole_numbers(entry["value"]), spans)))
+        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+            anchors = self.anchors()
+            for name, entry in stored.items():
+                if isinstance(entry, dict) and isinstance(entry.get("value"), dict):
+                    spans = _spans(anchors, entry.get("anchors"))
+                    beside = Beside(_whole_numbers(entry["value"]), spans)
+                    found.append((_made(entry), name, beside))
         return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
 
     def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]:
@@ -183,12 +193,28 @@ class Note:
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def amend(self, change: Amendment, author: str = "") -> None:
-        """Make a change for an author, in one transaction."""
+        """Make a change for an author, in one transaction.
+
+        Where the records are known, they are known afterwards too: our own splices tell where each
+        went. To find them by their anchors again takes a look at the document for each.
+        """
+        known = self._known[0] if self._known else None
+        before = self.text.read() if known else ""
         with panics_told(), self._doc.transaction():
             if any(splice.text for splice in change.splices):
                 self._sign(author)
             check_size(self.text.splice(change.splices))
-            self._put_records(change.records)
+            stored = self._put_records(change.records)
+        if known is None or not _come_back(change.records, stored - known.keys()):
+            return
+        push = Push(ordered(before, change.splices)) if known else None
+        moved = {
+            name: replace(one, spans=push.spans(one.spans))
+            for name, one in known.items()
+            if push and change.records.get(name, one) is not None
+        }
+        put = {name: one for name, one in change.records.items() if one is not None}
+        self._known[:] = [{**moved, **put}]
 
     def _sign(self, author: str) -> None:
         """What our own client writes from now on is this author's."""
@@ -199,9 +225,10 @@ class Note:
         client = self._doc.client_id
         return Name(client, clocks(self._doc.get_state()).get(client, 0))
 
-    def _put_records(self, records: Mapping[str, Beside | None]) -> None:
+    def _put_records(self, records: Mapping[str, Beside | None]) -> Set[str]:
+        """Write records; gives the names of those that were there before."""
         if not records:
-            return
+            return frozenset()
         anchors = Anchors(self._text, clocks(self._doc.get_state()))
         stored = self._records.to_py() or {}
         made = max((_made(entry) for entry in stored.values()), default=0)
@@ -218,6 +245,7 @@ class Note:
                 ],
                 "value": dict(beside.value),
             }
+        return stored.keys()
 
     def receive(self, updates: Sequence[bytes], author: str = "") -> Taken:
         """Take what a peer sent, in an author's name, and mend what a note cannot hold."""
@@ -326,6 +354,21 @@ def is_same(one: Note, other: Note) -> bool:
         and clocks(one.state()) == clocks(other.state())
         and one.records() == other.records()
         and one._authorship.all() == other._authorship.all()
+    )
+
+
+def _come_back(records: Mapping[str, Beside | None], nonsense: Set[str]) -> bool:
+    """Whether records are read from the document just as they are put there.
+
+    One that takes the place of `nonsense` keeps its number in the order, which was never read.
+    """
+    put = [beside for beside in records.values() if beside is not None]
+    spans = (span for beside in put for span in beside.spans)
+    values = (value for beside in put for value in beside.value.values())
+    return (
+        not nonsense & records.keys()
+        and all(start < end for start, end in spans)
+        and all(isinstance(one, str) or (type(one) is int and abs(one) < 2**53) for one in values)
     )
 
 

@@ -1,35 +1,30 @@
-"""Which suggestions are pending in all notes, known from one look at each note as it is."""
+"""The pending suggestions of a note: what its text and its records say of each, as lists show it.
+
+`standing` is the one definition. The table in the store (`pending_table`) holds what it gives for
+each note, and is written with every change; from the notes themselves it can be made anew.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError
 from flashgrep.kb import records
-from flashgrep.kb.library import Library
+from flashgrep.kb.note import Beside
 from flashgrep.kb.suggestion import Pending, Recorded, pending
 
-if TYPE_CHECKING:
-    from flashgrep.kb.knowledge_base import KnowledgeBase
-
-_CLOSERS: Final = (b"--}", b"++}", b"~~}")
-"""A note without any has no suggestions, whatever its records say; most are passed over so."""
+_CLOSERS: Final = ("--}", "++}", "~~}")
+_LATEST: Final = 2**62
+"""Peers can write any number as a time; a larger one does not fit into the table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A pending suggestion."""
+class Standing:
+    """A pending suggestion, as one state of its note has it."""
 
     id: str
-    note: str
-    """The note's id…"""
-    path: str
-    """…and where it is."""
     line: int
     """Of the accepted view, which is what `read` shows."""
     author: str
@@ -43,75 +38,50 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """A note as it was looked at."""
+class Found:
+    """A pending suggestion, and where it is; its fields are those of `Standing`."""
 
+    id: str
+    note: str
+    """The note's id…"""
     path: str
-    epoch: str
-    sequence: int
+    """…and where it is."""
+    line: int
+    author: str
+    time: int
+    old: str
+    new: str
+    before: str
+    after: str
 
 
-class PendingList:
-    """The suggestions of all notes; for any thread but that of the notes."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self._lock = threading.Lock()
-        self._looks: dict[str, _Look] = {}
-        self._found: dict[str, tuple[Found, ...]] = {}
-
-    def all(self) -> list[Found]:
-        """Every pending suggestion, as the notes are now."""
-        with self._lock:
-            looks = self._kb.ask(_looks)
-            for gone in self._looks.keys() - looks.keys():
-                del self._looks[gone]
-                self._found.pop(gone, None)
-            stale = [note for note, look in looks.items() if self._looks.get(note) != look]
-            for at in range(0, len(stale), limits.NOTES_A_TURN):
-                self._kb.ask(partial(self._look, notes=stale[at : at + limits.NOTES_A_TURN]))
-            return [one for found in self._found.values() for one in found]
-
-    def _look(self, library: Library, notes: Sequence[str]) -> None:
-        looks = _looks(library)
-        for note in notes:
-            self._found.pop(note, None)
-            self._looks.pop(note, None)
-            if look := looks.get(note):
-                try:
-                    found = tuple(_suggestions(library, note, look.path))
-                except FlashgrepError:
-                    continue  # quarantined, or unreadable for now: looked at again the next time
-                self._looks[note] = look
-                if found:
-                    self._found[note] = found
+def may_stand(text: str) -> bool:
+    """Whether a text can hold a suggestion; one without a closer has none, whatever records say."""
+    return any(closer in text for closer in _CLOSERS)
 
 
-def _looks(library: Library) -> dict[str, _Look]:
-    looks = {}
-    for entry in library.entries():
-        head = library.head(entry.id)
-        looks[entry.id] = _Look(entry.path or "", entry.epoch, head.sequence if head else 0)
-    return looks
+def standing(text: str, besides: Mapping[str, Beside]) -> list[Standing]:
+    """The pending suggestions of a note's state, from top to bottom."""
+    if not may_stand(text):
+        return []
+    read = pending(text, records.recorded(besides))
+    placed = [(extent, record) for record in read.records if (extent := read.extent(record))]
+    placed.sort(key=lambda pair: (pair[0], pair[1].id))
+    found, line, at = [], 1, 0
+    for (start, end), record in placed:
+        first = read.reading.accepted.to_view(start)
+        line += read.reading.accepted.text.count("\n", at, first)
+        at = first
+        made = min(records.made_at(besides[record.id].value), _LATEST)
+        found.append(_standing(read, record, first, end, line, made))
+    return found
 
 
-def _suggestions(library: Library, note: str, path: str) -> Iterator[Found]:
-    data = library.read(note).data
-    if not any(closer in data for closer in _CLOSERS):
-        return
-    besides = library.records(note)
-    read = pending(data.decode(), records.recorded(besides))
-    for record in read.records:
-        if read.extent(record):
-            yield _found(read, record, note, path, records.made_at(besides[record.id].value))
-
-
-def _found(read: Pending, record: Recorded, note: str, path: str, made: int) -> Found:
+def _standing(
+    read: Pending, record: Recorded, first: int, end: int, line: int, made: int
+) -> Standing:
     view = read.reading.accepted
-    start, end = read.extent(record) or (0, 0)
-    first, last = view.to_view(start), view.to_view(end)
-    old, new = read.change(record)
+    last = view.to_view(end)
     before = view.text[max(first - limits.CONTEXT_CHARS, 0) : first]
     after = view.text[last : last + limits.CONTEXT_CHARS]
-    line = view.line(first)
-    return Found(record.id, note, path, line, record.author, made, old, new, before, after)
+    return Standing(record.id, line, record.author, made, *read.change(record), before, after)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from flashgrep.kb import refusals
 from flashgrep.kb.critic import DELIMITERS, Kind, Span
 from flashgrep.kb.refusals import WORDS, Words
-from flashgrep.kb.splices import Splice
+from flashgrep.kb.splices import Splice, growth
 from flashgrep.kb.suggestion import Pending, Recorded
 
 
@@ -194,11 +194,6 @@ def _shared(one: str, other: str) -> int:
 def _moved(place: int, splices: Iterable[Splice]) -> int:
     """Where a place is after splices that do not touch the character before or behind it."""
     return place + sum(growth(splice) for splice in splices if splice.end <= place)
-
-
-def growth(splice: Splice) -> int:
-    """By how much a splice moves what stands behind it."""
-    return len(splice.text) - (splice.end - splice.start)
 
 
 def in_text(note: Pending, span: Span) -> Span:

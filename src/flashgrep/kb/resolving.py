@@ -18,7 +18,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -30,6 +30,8 @@ _CLIMB: Final = re.compile(r"(?:\.{1,2}/)+")
 
 def key(path: str) -> str:
     """A path as it is compared."""
+    if path.isascii():
+        return path.strip().lower()
     composed = unicodedata.normalize("NFC", path.translate(_SPACES).strip())
     return unicodedata.normalize("NFC", composed.lower())
 
@@ -58,21 +60,27 @@ class Paths:
         return (path for named in self._named.values() for _, path in named)
 
     def __contains__(self, path: str) -> bool:
-        return (key(path), path) in self._named.get(name_of(path), [])
+        compared = key(path)
+        return (compared, path) in self._named.get(compared.rpartition("/")[2], [])
 
     def add(self, path: str) -> None:
         """Take a path in; one that is in already stays."""
-        if path not in self:
-            insort(self._named.setdefault(name_of(path), []), (key(path), path))
+        compared = key(path)
+        named = self._named.setdefault(compared.rpartition("/")[2], [])
+        at = bisect_left(named, (compared, path))
+        if at == len(named) or named[at] != (compared, path):
+            named.insert(at, (compared, path))
 
     def remove(self, path: str) -> None:
         """Take a path out, if it is in."""
-        if path not in self:
-            return
-        named = self._named[name_of(path)]
-        del named[bisect_left(named, (key(path), path))]
-        if not named:
-            del self._named[name_of(path)]
+        compared = key(path)
+        name = compared.rpartition("/")[2]
+        named = self._named.get(name, [])
+        at = bisect_left(named, (compared, path))
+        if at < len(named) and named[at] == (compared, path):
+            del named[at]
+            if not named:
+                del self._named[name]
 
     def resolve(self, target: str, source: str) -> str | None:
         """The path that a link in the note `source` means; None where it leads nowhere."""

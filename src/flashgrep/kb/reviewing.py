@@ -1,9 +1,9 @@
 """Reviewing: what is suggested in all notes, and the decisions on it, which can be undone.
 
-Which suggestions there are is known from one look at each note, and from another at those that
-changed since: a list does not load thousands of notes. A decision is made on the thread of the
-notes, by id; the first one wins. The change, the end of the suggestion's record and the row in the
-log (`decisions`) are one transaction.
+Which suggestions there are is asked of a table in the store (`pending_table`), which every change
+keeps up: a list loads no note. A decision is made on the thread of the notes, by id; the first one
+wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
+transaction for each note.
 
 An undone decision brings the marks back where the text stands now: each cut is put between the two
 characters it was between, or beside the one of them that is left; it stays with the text that the
@@ -16,24 +16,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, Conflict, FlashgrepError, InvalidParams, NotFound
+from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
 from flashgrep.kb import critic, deciding, records
-from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.deciding import Action, Cut
-from flashgrep.kb.decisions import Cutting, Decided
+from flashgrep.kb.decision_step import Outcome as Outcome
+from flashgrep.kb.decision_step import Status as Status
+from flashgrep.kb.decision_step import Step, path_of
+from flashgrep.kb.decisions import Decided
 from flashgrep.kb.library import Library
+from flashgrep.kb.linking import catch_up
 from flashgrep.kb.note import Amendment, Beside
-from flashgrep.kb.pendinglist import Found, PendingList
+from flashgrep.kb.pending_table import Wanted
+from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.roles import Principal, Role
-from flashgrep.kb.suggestion import pending
 
 if TYPE_CHECKING:
     from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -62,26 +64,6 @@ class Page:
     next: str | None
 
 
-class Status(StrEnum):
-    """What became of one id of a decision."""
-
-    DONE = "done"
-    ALREADY = "already_decided"
-    GONE = "gone"
-    NOT_FOUND = "not_found"
-    FORBIDDEN = "forbidden"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one id; `decided` is the decision that stands, ours or an earlier one."""
-
-    id: str
-    status: Status
-    message: str
-    decided: Decided | None = None
-
-
 class Review:
     """The suggestions of a knowledge base and the decisions on them."""
 
@@ -90,7 +72,6 @@ class Review:
     ) -> None:
         self._kb = kb
         self._now = now
-        self._pending = PendingList(kb)
         self._listeners: list[Callable[[Decided], None]] = []
         self._telling = threading.Lock()
 
@@ -107,11 +88,19 @@ class Review:
             raise InvalidParams(
                 f"limit is {query.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
             )
-        found = [one for one in self._pending.all() if _is_wanted(one, query, who)]
-        found.sort(key=_order)
-        if query.cursor is not None:
-            after = _cursor(query.cursor)
-            found = [one for one in found if _order(one) > after]
+        after = _cursor(query.cursor) if query.cursor is not None else None
+        catch_up(self._kb)
+
+        def job(library: Library) -> list[Found]:
+            note = _note_at(library, query.note)
+            if query.note is not None and note is None:
+                return []
+            wanted = Wanted(note, query.author, query.older_than, query.newer_than, after)
+            found = self._kb.tables.pending.listed(wanted)
+            seen = (one for one in found if who.may(Role.READ, one.path))
+            return list(islice(seen, query.limit + 1))
+
+        found = self._kb.ask(job)
         page = tuple(found[: query.limit])
         more = len(found) > len(page)
         return Page(page, f"{page[-1].time}.{page[-1].id}" if more else None)
@@ -123,10 +112,10 @@ class Review:
 
         def job(library: Library) -> list[tuple[str, Decided]]:
             def wanted(note: str) -> bool:
-                return who.may(Role.READ, _path(library, note))
+                return who.may(Role.READ, path_of(library, note))
 
             rows = self._kb.decisions.page(count, before, wanted)
-            return [(_path(library, row.note), row) for row in rows]
+            return [(path_of(library, row.note), row) for row in rows]
 
         return self._kb.ask(job)
 
@@ -136,20 +125,26 @@ class Review:
         self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
     ) -> list[Outcome]:
         """Accept or reject suggestions; an outcome for each id, in their order. `by` is logged."""
-        wanted = list(dict.fromkeys(ids))
-        if len(wanted) > limits.DECISIONS_AT_ONCE:
+        if len(set(ids)) > limits.DECISIONS_AT_ONCE:
             raise InvalidParams(f"decide at most {limits.DECISIONS_AT_ONCE} suggestions at once")
-        notes = {one.id: one.note for one in self._pending.all()}
-        wanted.sort(key=lambda name: notes.get(name, ""))
         outcomes: dict[str, Outcome] = {}
-        for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):
-            group = list(names)
-            for at in range(0, len(group), limits.DECISIONS_A_TURN):
-                step = _Step(self, note, action, who, by or who.name)
-                job = partial(step.run, names=group[at : at + limits.DECISIONS_A_TURN])
-                outcomes |= self._kb.ask(job)
-        self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])
+        for decided in self.decide_each_note(ids, action, who, by):
+            outcomes |= decided
         return [outcomes[name] for name in dict.fromkeys(ids)]
+
+    def decide_each_note(
+        self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
+    ) -> Iterator[dict[str, Outcome]]:
+        """The same note by note, each of them one transaction; others get their turns between."""
+        wanted = list(dict.fromkeys(ids))
+        catch_up(self._kb)
+        notes = self._kb.ask(lambda _: self._kb.tables.pending.notes_of(wanted))
+        wanted.sort(key=lambda name: notes.get(name, ""))
+        for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):
+            step = Step(self._kb, note, action, who, by or who.name, self._now())
+            outcomes = self._kb.ask(partial(step.run, names=list(names)))
+            self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])
+            yield outcomes
 
     def undo(self, decision: int, who: Principal, by: str = "") -> Decided:
         """Bring a decided suggestion back; `Conflict` where that was done, or cannot be."""
@@ -173,101 +168,6 @@ class Review:
                 for told in list(self._listeners):
                     if one is not None:
                         told(one)
-
-
-class _Step:
-    """Decisions on suggestions of one note, in one transaction on the thread of the notes."""
-
-    def __init__(self, review: Review, note: str, action: Action, who: Principal, by: str) -> None:
-        self._decisions = review._kb.decisions
-        self._now = review._now()
-        self._note = note
-        self._action = action
-        self._who = who
-        self._by = by
-
-    def run(self, library: Library, names: Sequence[str]) -> dict[str, Outcome]:
-        with library.together():
-            return {name: self._decided(library, name) for name in names}
-
-    def _decided(self, library: Library, name: str) -> Outcome:
-        """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
-        if not self._note:
-            return self._unknown(library, name)
-        if refused := self._refusal(library, name):
-            return refused
-        made: list[tuple[deciding.Decision, Beside, tuple[str, str]]] = []
-        failed: list[FlashgrepError] = []
-
-        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
-            record = besides.get(name)
-            if record is None or not records.is_suggestion(record.value):
-                return None
-            try:
-                others = [span for one in records.recorded(besides) for span in one.spans]
-                decision = deciding.decide(text, record.spans, self._action, others)
-            except Conflict as error:
-                failed.append(error)
-                return None
-            made.append((decision, record, _change(text, besides, name)))
-            return Amendment(decision.splices, {name: None})
-
-        library.amend(self._note, plan, self._by)
-        if failed:
-            return Outcome(name, Status.GONE, failed[0].message)
-        if not made:
-            return self._unknown(library, name)
-        row = self._decisions.add(self._row(library, name, *made[0]))
-        return Outcome(name, Status.DONE, _past(self._action), row)
-
-    def _refusal(self, library: Library, name: str) -> Outcome | None:
-        try:
-            path = library.entry(self._note).path
-        except NotFound:
-            path = None
-        if path is None or not self._who.may(Role.READ, path):
-            return _not_found(name)
-        if not self._who.may(Role.WRITE, path):
-            return Outcome(name, Status.FORBIDDEN, f"deciding needs the role write on {path}")
-        return None
-
-    def _unknown(self, library: Library, name: str) -> Outcome:
-        """Not pending: decided before, or never made."""
-        row = self._decisions.latest(name)
-        if row is None or not self._who.may(Role.READ, _path(library, row.note)):
-            return _not_found(name)
-        message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
-        return Outcome(name, Status.ALREADY, message, row)
-
-    def _row(
-        self,
-        library: Library,
-        name: str,
-        decision: deciding.Decision,
-        record: Beside,
-        change: tuple[str, str],
-    ) -> Decided:
-        anchors, end = library.anchors(self._note), len(decision.text)
-        cuttings = tuple(
-            Cutting(
-                cut,
-                anchors.at(cut.at - 1) if cut.at > 0 else None,
-                anchors.at(cut.at) if cut.at < end else None,
-            )
-            for cut in decision.cuts
-        )
-        return Decided(
-            0,
-            name,
-            self._note,
-            self._action,
-            self._by,
-            self._now,
-            record.value,
-            *change,
-            cuttings,
-            decision.marks,
-        )
 
 
 # ── undoing ─────────────────────────────────────────────────────────────────────────────────────
@@ -314,7 +214,7 @@ def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
 
 
 def _check_role(library: Library, row: Decided, who: Principal) -> None:
-    path = _path(library, row.note)
+    path = path_of(library, row.note)
     if not who.may(Role.READ, path):
         raise NotFound(f"there is no decision {row.id}")
     if not who.may(Role.WRITE, path):
@@ -324,41 +224,19 @@ def _check_role(library: Library, row: Decided, who: Principal) -> None:
 # ── small matters ───────────────────────────────────────────────────────────────────────────────
 
 
-def _change(text: str, besides: Mapping[str, Beside], name: str) -> tuple[str, str]:
-    known = records.recorded(besides)
-    return pending(text, known).change(next(one for one in known if one.id == name))
-
-
-def _path(library: Library, note: str) -> str:
-    entry: Entry = library.entry(note)
-    return entry.path or entry.last_path or ""
-
-
-def _past(action: Action) -> str:
-    return "accepted" if action is Action.ACCEPT else "rejected"
-
-
-def _not_found(name: str) -> Outcome:
-    shown = name[: limits.QUOTED_CHARS]
-    return Outcome(name, Status.NOT_FOUND, f"there is no pending suggestion {shown}")
-
-
-def _order(one: Found) -> tuple[int, str]:
-    return one.time, one.id
-
-
 def _cursor(text: str) -> tuple[int, str]:
     made, _, name = text.partition(".")
-    if not made.isdecimal() or len(made) > 19:
+    if not made.isdecimal() or len(made) > 18:
         raise InvalidParams("the cursor is not one of ours; begin again without")
     return int(made), name
 
 
-def _is_wanted(one: Found, query: Query, who: Principal) -> bool:
-    return (
-        who.may(Role.READ, one.path)
-        and query.note in (None, one.path)
-        and query.author in (None, one.author)
-        and (query.older_than is None or one.time < query.older_than)
-        and (query.newer_than is None or one.time > query.newer_than)
-    )
+def _note_at(library: Library, path: str | None) -> str | None:
+    """The id of the note at a path, spelled as it is; None where there is none."""
+    if path is None:
+        return None
+    try:
+        entry = library.find(path)
+    except NotFound:
+        return None
+    return entry.id if entry.path == path else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from flashgrep import limits
@@ -31,6 +33,40 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
         pieces += [text[at : splice.start], splice.text]
         at = splice.end
     return "".join([*pieces, text[at:]])
+
+
+def growth(splice: Splice) -> int:
+    """By how much a splice moves what stands behind it."""
+    return len(splice.text) - (splice.end - splice.start)
+
+
+class Push:
+    """Where the spans of records end up: with their first and their last character.
+
+    Mostly both stand outside all splices, and side by side. But a mark that somebody broke is text,
+    which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
+    """
+
+    def __init__(self, splices: Sequence[Splice]) -> None:
+        """`splices` are in the order of `ordered`."""
+        self._starts = [splice.start for splice in splices]
+        self._ends = [splice.end for splice in splices]
+        self._shifts = [0, *accumulate(map(growth, splices))]
+
+    def spans(self, spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """The spans afterwards, without those whose first or last character is deleted."""
+        found = []
+        for start, end in spans:
+            first, last = self._place(start), self._place(end - 1)
+            if first is not None and last is not None:
+                found.append((first, last + 1))
+        return tuple(found)
+
+    def _place(self, at: int) -> int | None:
+        """Where a character is; None for one that is deleted."""
+        before = bisect_right(self._ends, at)
+        is_deleted = before < len(self._starts) and self._starts[before] <= at
+        return None if is_deleted else at + self._shifts[before]
 
 
 def ordered(text: str, splices: Iterable[Splice]) -> list[Splice]:

@@ -18,16 +18,14 @@ asked for. So whatever odd text stands around, a suggestion says what it should 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from flashgrep.kb import refusals
 from flashgrep.kb.critic import Span
 from flashgrep.kb.refusals import WORDS, Words
-from flashgrep.kb.regions import Match, Part, Regions, growth, in_text
-from flashgrep.kb.splices import Splice, spliced
+from flashgrep.kb.regions import Match, Part, Regions, in_text
+from flashgrep.kb.splices import Push, Splice, growth, spliced
 from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
 from flashgrep.search.matching import find, in_file_quotes
 
@@ -183,37 +181,10 @@ def after_plan(records: Iterable[Recorded], plan: Plan) -> list[Recorded]:
     """All records of the note as they are when a plan was carried out."""
     changed = {record.id: record for record in plan.changed}
     gone = set(plan.dropped)
-    push = _Push(plan.splices)
+    push = Push(plan.splices)
     kept = [
         changed.get(record.id) or replace(record, spans=push.spans(record.spans))
         for record in records
         if record.id not in gone
     ]
     return [*kept, *plan.made]
-
-
-class _Push:
-    """Where the spans of other records end up: with their first and their last character.
-
-    Mostly both stand outside all splices, and side by side. But a mark that somebody broke is text,
-    which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
-    """
-
-    def __init__(self, splices: Sequence[Splice]) -> None:
-        self._starts = [splice.start for splice in splices]
-        self._ends = [splice.end for splice in splices]
-        self._shifts = [0, *accumulate(map(growth, splices))]
-
-    def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        found = []
-        for start, end in spans:
-            first, last = self._place(start), self._place(end - 1)
-            if first is not None and last is not None:
-                found.append((first, last + 1))
-        return tuple(found)
-
-    def _place(self, at: int) -> int | None:
-        """Where a character is; None for one that is deleted."""
-        before = bisect_right(self._ends, at)
-        is_deleted = before < len(self._starts) and self._starts[before] <= at
-        return None if is_deleted else at + self._shifts[before]

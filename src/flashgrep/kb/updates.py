@@ -56,6 +56,8 @@ class Struct:
     """The clocks of the second units of characters that have two."""
     is_skip: bool = False
     """It stands for units that this update does not have."""
+    text_bytes: int = 0
+    """The size of its text in UTF-8; 0 where it is no text."""
 
     @property
     def end(self) -> int:
@@ -130,6 +132,7 @@ def _struct(reader: _Reader, clock: int) -> Struct:
     kind = info & _KIND
     left = right = parent = None
     halves: tuple[int, ...] = ()
+    text_bytes = 0
     if kind in (_COLLECTED, _SKIP):
         length = reader.number()
     else:
@@ -141,11 +144,13 @@ def _struct(reader: _Reader, clock: int) -> Struct:
         if left is right is None:
             parent = reader.parent(bool(info & _KEY))
         if kind == _STRING:
-            length, halves = _string(reader.string(), clock)
+            text = reader.string()
+            length, halves = _string(text, clock)
+            text_bytes = length if text.isascii() else len(text.encode())
         else:
             length = reader.content(kind)
     data = reader.data[start : reader.at]
-    return Struct(clock, length, data, left, right, parent, halves, kind == _SKIP)
+    return Struct(clock, length, data, left, right, parent, halves, kind == _SKIP, text_bytes)
 
 
 def _string(text: str, clock: int) -> tuple[int, tuple[int, ...]]:

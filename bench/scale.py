@@ -1,0 +1,165 @@
+"""A large knowledge base: first answers after a start, and many decisions, in CPU seconds.
+
+    python -m bench.scale [--notes 50000] [--home DIR]        first list, first links
+    python -m bench.scale --decide [--of-one 500] [--over 200x25]
+
+CPU and not wall: it says the same on a busy machine. A directory given with --home is filled once
+and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from flashgrep.kb.deciding import Action
+from flashgrep.kb.home import Home
+from flashgrep.kb.importing import Arrival, take
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.reviewing import Query
+from flashgrep.kb.roles import Role, everywhere
+
+NOTE_BYTES = 2_000
+_BATCH = 200
+_SUGGESTED = 10
+"""One note in so many has a suggestion."""
+ADMIN = everywhere("bench", Role.ADMIN)
+
+
+class Cpu:
+    """CPU seconds of this process since the last look."""
+
+    def __init__(self) -> None:
+        self._last = time.process_time()
+
+    def look(self, what: str) -> float:
+        now = time.process_time()
+        spent, self._last = now - self._last, now
+        print(f"{what:<60} {spent:8.3f} CPU-s", flush=True)
+        return spent
+
+
+def text_of(number: int, notes: int) -> str:
+    chance = random.Random(number)
+    words = ("harbour", "keel", "mast", "tide", "quay", "sail", "größe", "anchor", "rope")
+    lines = [f"# Note {number}", "", "See [[Note 1]]."]
+    while sum(map(len, lines)) < NOTE_BYTES:
+        line = " ".join(chance.choices(words, k=10))
+        link = f" [[Note {chance.randrange(notes)}]]" if chance.random() < 0.2 else ""
+        lines.append(line + link)
+    if number % _SUGGESTED == 0:
+        lines.insert(3, f"{{--old {number}--}}{{++new {number}++}}")
+    return "\n".join(lines) + "\n"
+
+
+def filled(home: Path, notes: int) -> None:
+    """Import so many notes, a part of them with a suggestion."""
+    Home.create(home)
+    kb = KnowledgeBase(home)
+    cpu = Cpu()
+    for start in range(0, notes, _BATCH):
+        files = [
+            Arrival(f"F{number % 40}/Note {number}.md", text_of(number, notes).encode(), "bench")
+            for number in range(start, min(start + _BATCH, notes))
+        ]
+
+        def job(library: Library, files: list[Arrival] = files) -> None:
+            take(library, files, "bench")
+
+        kb.ask(job)
+    cpu.look(f"import of {notes:,} notes of {NOTE_BYTES / 1000:.0f} KB")
+    kb.close()
+
+
+def first(home: Path) -> None:
+    """What the first questions after a start take; run in a process of its own."""
+    cpu = Cpu()
+    kb = KnowledgeBase(home)
+    cpu.look("opening")
+    page = kb.review.suggestions(Query(), ADMIN)
+    cpu.look(f"first list of suggestions ({len(page.suggestions)} of a page)")
+    found = kb.links.links_of("F2/Note 2.md").links
+    cpu.look(f"first links ({len(found.outgoing)} from, {len(found.backlinks)} to a note)")
+    found = kb.links.links_of("F1/Note 1.md").links
+    cpu.look(f"links of the note that all others link to ({len(found.backlinks)})")
+    last = page
+    while last.next:
+        last = kb.review.suggestions(Query(limit=1_000, cursor=last.next), ADMIN)
+    cpu.look("all further pages")
+    kb.close()
+
+
+def listed(kb: KnowledgeBase) -> list[str]:
+    ids: list[str] = []
+    cursor = None
+    while True:
+        page = kb.review.suggestions(Query(limit=1_000, cursor=cursor), ADMIN)
+        ids += [one.id for one in page.suggestions]
+        if (cursor := page.next) is None:
+            return ids
+
+
+def marked(count: int, word: str) -> bytes:
+    lines = (
+        f"line {n} {{--{word}{n}--}}{{++new{n}++}} and some more text on it\n" for n in range(count)
+    )
+    return "".join(lines).encode()
+
+
+def decide(scratch: Path, notes: int, each: int, word: str) -> None:
+    home = Home.create(scratch / f"{notes}x{each}{word}").path
+    kb = KnowledgeBase(home)
+    files = [Arrival(f"N{number}.md", marked(each, word), "bench") for number in range(notes)]
+    for file in files:
+        kb.ask(lambda library, one=file: take(library, [one], "bench"))
+    ids = listed(kb)
+    cpu, slowest, done = Cpu(), 0.0, 0
+    began = time.process_time()
+    for outcomes in kb.review.decide_each_note(ids, Action.ACCEPT, ADMIN):
+        slowest, began = max(slowest, time.process_time() - began), time.process_time()
+        done += sum(one.status == "done" for one in outcomes.values())
+    assert done == len(ids) == notes * each
+    cpu.look(f"{done:,} decisions over {notes} notes ({word}), at most {slowest:.3f} a note")
+    rows = kb.review.decisions(ADMIN, 50)
+    for _, row in rows:
+        kb.review.undo(row.id, ADMIN)
+    cpu.look(f"{len(rows)} of them undone")
+    kb.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--notes", type=int, default=50_000)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--first", type=Path)
+    parser.add_argument("--decide", action="store_true")
+    given = parser.parse_args()
+    if given.first:
+        first(given.first)
+        return
+    scratch = Path(tempfile.mkdtemp(prefix="bench-scale-"))
+    try:
+        if given.decide:
+            for notes, each, word in (
+                (1, 50, "a"), (1, 500, "a"), (1, 500, "ä"), (1, 5_000, "a"), (200, 25, "a"),
+            ):  # fmt: skip
+                decide(scratch, notes, each, word)
+            return
+        home = given.home or scratch / "kb"
+        if not home.exists():
+            filled(home, given.notes)
+        command = [sys.executable, "-m", "bench.scale", "--first", str(home)]
+        subprocess.run(command, check=True)
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()

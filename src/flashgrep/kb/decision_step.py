@@ -1,0 +1,222 @@
+"""Decisions on suggestions of one note, in one transaction on the thread of the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, NotFound
+from flashgrep.kb import deciding, records
+from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.deciding import Action, Cut, Edge
+from flashgrep.kb.deciding_many import Deciding, Made
+from flashgrep.kb.decisions import Cutting, Decided, Decisions
+from flashgrep.kb.library import Library
+from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.roles import Principal, Role
+from flashgrep.kb.shelf import Quarantined
+from flashgrep.kb.suggestion import pending
+
+if TYPE_CHECKING:
+    from flashgrep.kb.knowledge_base import KnowledgeBase
+
+
+class Status(StrEnum):
+    """What became of one id of a decision."""
+
+    DONE = "done"
+    ALREADY = "already_decided"
+    GONE = "gone"
+    NOT_FOUND = "not_found"
+    FORBIDDEN = "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one id; `decided` is the decision that stands, ours or an earlier one."""
+
+    id: str
+    status: Status
+    message: str
+    decided: Decided | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What is logged of one decision."""
+
+    record: Beside
+    change: tuple[str, str]
+    cuttings: tuple[Cutting, ...]
+    marks: tuple[tuple[Edge, Edge], ...]
+
+
+class Step:
+    """The suggestions of one note, all decided alike."""
+
+    def __init__(
+        self, kb: KnowledgeBase, note: str, action: Action, who: Principal, by: str, now: int
+    ) -> None:
+        self._decisions: Decisions = kb.decisions
+        self._note = note
+        self._action = action
+        self._who = who
+        self._by = by
+        self._now = now
+        self._outcomes: dict[str, Outcome] = {}
+
+    def run(self, library: Library, names: Sequence[str]) -> dict[str, Outcome]:
+        """An outcome for each name, as if they were decided one after the other."""
+        if not self._note:
+            return {name: self._unknown(library, name) for name in names}
+        if refused := self._refusal(library):
+            status, message = refused
+            if status is Status.NOT_FOUND:
+                return {name: _not_found(name) for name in names}
+            return {name: Outcome(name, status, message) for name in names}
+        try:
+            with library.together():
+                left = list(names)
+                while left:
+                    left = left[self._many(library, left) :]
+                    if left:
+                        self._one(library, left.pop(0))
+        except Quarantined as error:
+            return {name: Outcome(name, Status.NOT_FOUND, error.message) for name in names}
+        return {name: self._outcomes[name] for name in names}
+
+    def _many(self, library: Library, names: Sequence[str]) -> int:
+        """Decide all that can be decided together, from the first one on; gives how many."""
+        taken, rows, gone = 0, dict[str, _Row](), set[str]()
+
+        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+            nonlocal taken
+            deciding_all = Deciding(text, records.recorded(besides), self._action)
+            taken = deciding_all.take(names)
+            gone.update(deciding_all.missing)
+            if not deciding_all.made:
+                return None
+            with library.looking(self._note) as anchors:
+                for name, made in deciding_all.made.items():
+                    cuttings = tuple(_cuttings(anchors, made))
+                    rows[name] = _Row(besides[name], made.change, cuttings, made.marks)
+            return Amendment(deciding_all.splices, dict.fromkeys(deciding_all.made))
+
+        library.amend(self._note, plan, self._by)
+        for name in names[:taken]:
+            if name in rows:
+                self._log(name, rows[name])
+            elif name in gone:
+                self._outcomes[name] = Outcome(name, Status.GONE, deciding.no_marks().message)
+            else:
+                self._outcomes[name] = self._unknown(library, name)
+        return taken
+
+    def _one(self, library: Library, name: str) -> None:
+        """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
+        made: list[tuple[deciding.Decision, Beside, tuple[str, str]]] = []
+        failed: list[FlashgrepError] = []
+
+        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+            record = besides.get(name)
+            if record is None or not records.is_suggestion(record.value):
+                return None
+            known = records.recorded(besides)
+            try:
+                others = [span for one in known for span in one.spans]
+                decision = deciding.decide(text, record.spans, self._action, others)
+            except Conflict as error:
+                failed.append(error)
+                return None
+            own = next(one for one in known if one.id == name)
+            made.append((decision, record, pending(text, known).change(own)))
+            return Amendment(decision.splices, {name: None})
+
+        library.amend(self._note, plan, self._by)
+        if failed:
+            self._outcomes[name] = Outcome(name, Status.GONE, failed[0].message)
+        elif not made:
+            self._outcomes[name] = self._unknown(library, name)
+        else:
+            decision, record, change = made[0]
+            end = len(decision.text)
+            with library.looking(self._note) as anchors:
+                cuttings = tuple(
+                    _cutting(
+                        anchors,
+                        cut,
+                        cut.at - 1 if cut.at > 0 else None,
+                        cut.at if cut.at < end else None,
+                    )
+                    for cut in decision.cuts
+                )
+            self._log(name, _Row(record, change, cuttings, decision.marks))
+
+    def _log(self, name: str, row: _Row) -> None:
+        decided = self._decisions.add(
+            Decided(
+                0,
+                name,
+                self._note,
+                self._action,
+                self._by,
+                self._now,
+                row.record.value,
+                *row.change,
+                row.cuttings,
+                row.marks,
+            )
+        )
+        self._outcomes[name] = Outcome(name, Status.DONE, _past(self._action), decided)
+
+    def _refusal(self, library: Library) -> tuple[Status, str] | None:
+        """Why none of the note's suggestions may be decided."""
+        try:
+            path = library.entry(self._note).path
+        except NotFound:
+            path = None
+        if path is None or not self._who.may(Role.READ, path):
+            return Status.NOT_FOUND, ""
+        if not self._who.may(Role.WRITE, path):
+            return Status.FORBIDDEN, f"deciding needs the role write on {path}"
+        return None
+
+    def _unknown(self, library: Library, name: str) -> Outcome:
+        """Not pending: decided before, or never made."""
+        row = self._decisions.latest(name)
+        if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
+            return _not_found(name)
+        message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
+        return Outcome(name, Status.ALREADY, message, row)
+
+
+def path_of(library: Library, note: str) -> str:
+    """Where a note is, or was before it went to the trash."""
+    entry = library.entry(note)
+    return entry.path or entry.last_path or ""
+
+
+def _not_found(name: str) -> Outcome:
+    shown = name[: limits.QUOTED_CHARS]
+    return Outcome(name, Status.NOT_FOUND, f"there is no pending suggestion {shown}")
+
+
+def _past(action: Action) -> str:
+    return "accepted" if action is Action.ACCEPT else "rejected"
+
+
+def _cuttings(anchors: Anchors, made: Made) -> list[Cutting]:
+    return [
+        _cutting(anchors, cut, *beside) for cut, beside in zip(made.cuts, made.beside, strict=True)
+    ]
+
+
+def _cutting(anchors: Anchors, cut: Cut, before: int | None, behind: int | None) -> Cutting:
+    return Cutting(cut, _named(anchors, before), _named(anchors, behind))
+
+
+def _named(anchors: Anchors, index: int | None) -> Anchor | None:
+    return None if index is None else anchors.at(index)
