@@ -68,6 +68,10 @@ make the kernel reset it, and drop answers that its peer has not read."""
 SHUTDOWN_SECONDS: Final = 1.0
 """After SIGTERM, open HTTP exchanges have this long."""
 
+STOP_SECONDS: Final = 4.0
+"""After SIGTERM, the process is ended this much later whatever still runs: service managers and
+people expect five seconds, and everything on disk survives a kill."""
+
 KEEP_ALIVE_SECONDS: Final = 60
 """An HTTP connection between two requests."""
 
@@ -380,9 +384,12 @@ NOTES_A_TURN: Final = 50
 LINKED_NOTES_A_TURN: Final = 10
 """Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
 
-FOLLOWED_CHARS: Final = 64 * KIB
-"""Suggestions and links of a longer note are not worked out with every letter that is typed in it
-(64 KiB take 5 ms) but when somebody asks for them."""
+FOLLOWED_CHARS: Final = 256 * KIB
+"""Suggestions and links of a longer note are not worked out with every change of it (256 KiB take
+some 30 ms) but when somebody asks for them…"""
+
+TYPED_CHARS: Final = 16 * KIB
+"""…and those of a note longer than this not with every letter that is typed in it (2 ms)."""
 
 NOTES_A_SLICE: Final = 250
 """Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
@@ -411,14 +418,24 @@ LISTED_SUGGESTIONS_MOST: Final = 1_000
 CONTEXT_CHARS: Final = 200
 """What is shown of a note before and behind a suggestion in a list."""
 
-DECISIONS_AT_ONCE: Final = 1_000
-"""Suggestions in one request to decide."""
+DECISIONS_AT_ONCE: Final = 500
+"""Suggestions in one request to decide that is answered when all are decided (0.2 s)…"""
 
 DECISIONS_A_CALL: Final = 200
 """Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
 
-DECISIONS_A_TURN: Final = 20
-"""Of these, how many are decided (20 ms) before others get a turn; they are one transaction."""
+DECISIONS_A_JOB: Final = 20_000
+"""…and in one that is answered at once with a job: their ids are a message of 500 KB."""
+
+DECISION_JOBS: Final = 4
+"""Jobs that run at once; each takes a turn of the notes after the other."""
+
+REPLACED_OCCURRENCES: Final = 1_000
+"""Suggestions that one replace_all makes (0.3 s): each change takes the engine a walk through the
+note, so that ten times as many take a hundred times as long, and nobody reviews them."""
+
+CANCEL_LOOK_SECONDS: Final = 0.05
+"""How often a call that waits for its turn at the notes looks whether it was cancelled."""
 
 NOTE_FILE_BYTES: Final = 2 * NOTE_BYTES
 """A file that may become a note: as many bytes again for carriage returns and a byte order mark."""

@@ -12,14 +12,14 @@ import asyncio
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, FlashgrepError, Unavailable, from_os_error
+from flashgrep.errors import Cancelled, Conflict, FlashgrepError, Unavailable, from_os_error
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.decisions import Decisions
@@ -89,11 +89,17 @@ class KnowledgeBase:
             self._loop.call_soon_threadsafe(self._do, job, future)
         return future
 
-    def ask(self, job: Callable[[Library], Value]) -> Value:
-        """The same, waited for."""
+    def ask(
+        self, job: Callable[[Library], Value], is_cancelled: Callable[[], bool] | None = None
+    ) -> Value:
+        """The same, waited for. Cancelled before its turn came, it is not done."""
         if threading.current_thread() is self._thread:
             return job(self._library)
-        return self.submit(job).result()
+        future = self.submit(job)
+        while is_cancelled is not None and not wait([future], limits.CANCEL_LOOK_SECONDS).done:
+            if is_cancelled() and future.cancel():
+                raise Cancelled("cancelled before its turn came; nothing was changed")
+        return future.result()
 
     def read(self, note: str) -> Published:
         """The text of a note. One that was read before is given without a turn."""
@@ -145,6 +151,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Do what was handed in, then let go; another process may own the notes."""
+        self.review.jobs.close()
         self.links.close()
         with self._closing:
             if self._is_closed:

@@ -71,8 +71,9 @@ class Library:
         self._tables = tables
         self._depth = 0
         """Of blocks of `together` inside each other."""
-        self._unfollowed: dict[str, None] = {}
-        """Notes changed in the outermost of them, whose tables are written at its end."""
+        self._unfollowed: dict[str, int] = {}
+        """Notes changed in the outermost of them, whose tables are written at its end, and how long
+        a text may be for that."""
         self._passed_over: dict[str, str] = {}
         """Notes that cannot be read, so that the tables are behind them, and why."""
         self._listeners: list[Callable[[Change], None]] = []
@@ -250,7 +251,8 @@ class Library:
             made = typedmarks.recorded(live, taken.stretches, author, self._now())
             if made:
                 live.amend(made, author)
-            self._append(live, author, None if taken.is_answered or made else origin)
+            told = None if taken.is_answered or made else origin
+            self._append(live, author, told, limits.TYPED_CHARS)
         if live.waiting_bytes > limits.PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
             self._shelf.drop(note)
@@ -283,15 +285,15 @@ class Library:
         if self._tables is None:
             return
         changed = {note for note, _ in self._unpublished}
-        for note in self._unfollowed:
+        for note, most_chars in self._unfollowed.items():
             if note in changed:  # and not undone since by a block inside
-                self._follow(note, self._tables)
+                self._follow(note, self._tables, most_chars)
 
-    def _follow(self, note: str, tables: Tables) -> None:
+    def _follow(self, note: str, tables: Tables, most_chars: int) -> None:
         with self._shelf.trusted(note):
             live = self._loaded(note)
             text = live.text.read()
-            if len(text) > limits.FOLLOWED_CHARS:
+            if len(text) > most_chars:
                 tables.leave(note)
             else:
                 besides = live.records() if critic.token(text) else {}
@@ -476,7 +478,14 @@ class Library:
             live.amend(Amendment([Splice(0, 0, text)], records or {}), author)
             self._append(live, author, None, is_first=True)
 
-    def _append(self, live: Note, author: str, origin: object, is_first: bool = False) -> None:
+    def _append(
+        self,
+        live: Note,
+        author: str,
+        origin: object,
+        followed_chars: int | None = None,
+        is_first: bool = False,
+    ) -> None:
         update = live.take_new() or (NOTHING if is_first else None)
         if update is None:
             return
@@ -485,7 +494,8 @@ class Library:
         key = (live.id, live.sequence)
         published = Published(*key, live.text.read().encode(), author, now)
         self._unpublished[key] = Change(published, update, origin)
-        self._unfollowed[live.id] = None
+        most = limits.FOLLOWED_CHARS if followed_chars is None else followed_chars
+        self._unfollowed[live.id] = max(most, self._unfollowed.get(live.id, 0))
         try:
             with self.together():
                 self._journal.append(live.id, before, update, live.state(), author, now)

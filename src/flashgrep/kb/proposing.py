@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from flashgrep.errors import StringNotFound
+from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.kb import critic, records
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
@@ -65,13 +65,26 @@ def propose(
     shown: str | None = None,
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
-    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages."""
+    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
+
+    Cancelled, it is made as a whole or not at all.
+    """
 
     def job(library: Library) -> Proposed:
-        return propose_in(library, path, edit, author, shown=shown, markup=markup, check=check)
+        return propose_in(
+            library,
+            path,
+            edit,
+            author,
+            shown=shown,
+            markup=markup,
+            check=check,
+            is_cancelled=is_cancelled,
+        )
 
-    return kb.ask(job)
+    return kb.ask(job, is_cancelled)
 
 
 def propose_in(
@@ -84,6 +97,7 @@ def propose_in(
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
     now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
     """The same, on the thread of the notes."""
     entry = library.find(path)
@@ -92,7 +106,10 @@ def propose_in(
     def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
         if check is not None:
             check(entry, text)
-        return step.amendment(text, besides)
+        amendment = step.amendment(text, besides)
+        if is_cancelled():
+            raise Cancelled("the edit was cancelled; nothing was changed")
+        return amendment
 
     published = library.amend(entry.id, plan, author)
     return Proposed(published, step.ids, step.plan.lines, step.plan.is_repeated)

@@ -92,6 +92,15 @@ def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: 
     )
 
 
+def too_many(count: int, shown: str, words: Words) -> InvalidParams:
+    """More occurrences than suggestions are made of at once."""
+    return InvalidParams(
+        f"Found {count} occurrences of {words.old} in {shown}, and replace_all suggests at most "
+        f"{limits.REPLACED_OCCURRENCES} changes at once; nothing was changed. Include more "
+        "surrounding context, so that fewer match, and edit the note part by part."
+    )
+
+
 def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepError:
     """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
     for mark in note.reading.marks:

@@ -23,9 +23,10 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
+from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, NotFound
 from flashgrep.kb import critic, deciding, records
 from flashgrep.kb.deciding import Action, Cut
+from flashgrep.kb.decision_jobs import DecisionJobs
 from flashgrep.kb.decision_step import Outcome as Outcome
 from flashgrep.kb.decision_step import Status as Status
 from flashgrep.kb.decision_step import Step, path_of
@@ -72,6 +73,8 @@ class Review:
     ) -> None:
         self._kb = kb
         self._now = now
+        self.jobs = DecisionJobs(self.decide_each_note)
+        """For more decisions than anybody waits for."""
         self._listeners: list[Callable[[Decided], None]] = []
         self._telling = threading.Lock()
 
@@ -125,22 +128,34 @@ class Review:
         self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
     ) -> list[Outcome]:
         """Accept or reject suggestions; an outcome for each id, in their order. `by` is logged."""
-        if len(set(ids)) > limits.DECISIONS_AT_ONCE:
-            raise InvalidParams(f"decide at most {limits.DECISIONS_AT_ONCE} suggestions at once")
+        if (count := len(set(ids))) > limits.DECISIONS_AT_ONCE:
+            raise InvalidParams(
+                f"{count} ids; decide at most {limits.DECISIONS_AT_ONCE} suggestions at once"
+            )
         outcomes: dict[str, Outcome] = {}
         for decided in self.decide_each_note(ids, action, who, by):
             outcomes |= decided
         return [outcomes[name] for name in dict.fromkeys(ids)]
 
     def decide_each_note(
-        self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
+        self,
+        ids: Sequence[str],
+        action: Action,
+        who: Principal,
+        by: str = "",
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[dict[str, Outcome]]:
-        """The same note by note, each of them one transaction; others get their turns between."""
+        """The same note by note, each of them one transaction; others get their turns between.
+
+        Cancelled, it stops between two notes; what was decided stays so.
+        """
         wanted = list(dict.fromkeys(ids))
-        catch_up(self._kb)
+        catch_up(self._kb, is_cancelled)
         notes = self._kb.ask(lambda _: self._kb.tables.pending.notes_of(wanted))
         wanted.sort(key=lambda name: notes.get(name, ""))
         for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):
+            if is_cancelled():
+                raise Cancelled("stopped between two notes; what was decided stays so")
             step = Step(self._kb, note, action, who, by or who.name, self._now())
             outcomes = self._kb.ask(partial(step.run, names=list(names)))
             self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from flashgrep import limits
 from flashgrep.kb import refusals
 from flashgrep.kb.critic import Span
 from flashgrep.kb.refusals import WORDS, Words
@@ -104,6 +105,8 @@ def _matches(note: Pending, edit: Edit, author: str, shown: str) -> list[Match]:
     if count > 1 and not edit.replace_all:
         starts = [start for start, _ in left]
         raise refusals.not_unique(view.text, starts, count, shown, edit.words)
+    if count > limits.REPLACED_OCCURRENCES:
+        raise refusals.too_many(count, shown, edit.words)
     matches = []
     for start, end in left:
         new = edit.new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.kb.roles import Role
 from flashgrep.tools import places
@@ -23,11 +24,30 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     ids: list[str] = arguments.get("ids")
     if not ids:
         raise InvalidParams("ids must name at least one suggestion; list_suggestions lists them")
-    caller = call.caller
+    wanted = list(dict.fromkeys(ids))
+    if len(wanted) > limits.DECISIONS_A_JOB:
+        raise InvalidParams(f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} at once")
+    review, caller = places.mounted(call).review, call.caller
     action = Action(arguments.text("action"))
-    outcomes = places.mounted(call).review.decide(ids, action, caller.principal, caller.author)
+    outcomes: dict[str, Outcome] = {}
+    for decided in review.decide_each_note(
+        wanted, action, caller.principal, caller.author, lambda: bool(call.cancelled)
+    ):
+        outcomes |= decided
+        call.report(len(outcomes), len(wanted), "deciding")
+    return _answer([outcomes[name] for name in wanted])
+
+
+def _answer(outcomes: list[Outcome]) -> Answer:
+    """A result for each id; of very many only those that are worth a look."""
     done = [one for one in outcomes if one.status == "done"]
-    return json_answer({"decided": len(done), "results": [_described(one) for one in outcomes]})
+    shown = outcomes
+    told: dict[str, Any] = {"decided": len(done)}
+    if len(outcomes) > limits.DECISIONS_AT_ONCE:
+        failed = [one for one in outcomes if one.status != "done"]
+        shown = failed[: limits.DECISIONS_AT_ONCE]
+        told |= {"failed": len(failed), "results_are": "of those that were not decided"}
+    return json_answer({**told, "results": [_described(one) for one in shown]})
 
 
 def _described(outcome: Outcome) -> dict[str, Any]:
@@ -50,7 +70,8 @@ SPEC = ToolSpec(
         "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
         "were), results (id, status, message, and the decision that stands). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
-        "not_found or forbidden. Accepting leaves the new text, rejecting the old one."
+        "not_found or forbidden. Accepting leaves the new text, rejecting the old one. Above "
+        f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."
     ),
     parameters=(
         Parameter("ids", "strings", "Ids of suggestions", required=True),

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -42,9 +42,29 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._actions: list[Callable[[], None]] = []
+        self._guard = threading.Lock()
 
     def set(self) -> None:
-        self._event.set()
+        with self._guard:
+            self._event.set()
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def then(self, action: Callable[[], None]) -> Callable[[], None]:
+        """Have something done when it is set, for work that cannot look; gives the way out."""
+        with self._guard:
+            if not self._event.is_set():
+                self._actions.append(action)
+                return partial(self._forget, action)
+        action()
+        return lambda: None
+
+    def _forget(self, action: Callable[[], None]) -> None:
+        with self._guard:
+            if action in self._actions:
+                self._actions.remove(action)
 
     def __bool__(self) -> bool:
         return self._event.is_set()
@@ -233,13 +253,44 @@ async def _in_thread(
     values: Arguments,
     threads: anyio.CapacityLimiter,
 ) -> Answer:
+    run = partial(
+        anyio.to_thread.run_sync,
+        handler,
+        call,
+        values,
+        abandon_on_cancel=spec.read_only,
+        limiter=threads,
+    )
+    if not spec.read_only:
+        return await _flagged(run, call.cancelled)
     try:
-        return await anyio.to_thread.run_sync(
-            handler, call, values, abandon_on_cancel=spec.read_only, limiter=threads
-        )
+        return await run()
     except anyio.get_cancelled_exc_class():
         call.cancelled.set()
         raise
+
+
+async def _flagged(run: Callable[[], Awaitable[Answer]], cancelled: Cancellation) -> Answer:
+    """Wait for work that must not be left half done, but tell it at once that it is cancelled."""
+
+    async def watch() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    answers: list[Answer] = []
+    failures: list[Exception] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            answers.append(await run())
+        except Exception as error:  # raised outside of the group, as what it is
+            failures.append(error)
+        tasks.cancel_scope.cancel()
+    if failures:
+        raise failures[0]
+    return answers[0]
 
 
 def _structured(answer: Answer) -> Answer:

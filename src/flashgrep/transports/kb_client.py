@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,11 @@ class OwnerClient:
         """Hang up."""
         self._lines.close()
         self._socket.close()
+
+    def hang_up(self) -> None:
+        """End the connection while another thread waits for an answer, which then fails."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def is_alive(self) -> bool:
         """Whether the owner has not hung up; asked while no answer is awaited."""

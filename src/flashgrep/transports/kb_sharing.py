@@ -226,6 +226,7 @@ class SharedNotes:
             "progress": True,
         }
         client = self._client()
+        stop_watching = call.cancelled.then(client.hang_up)
         try:
             told = client.call(CALL, params, lambda told: call.report(*told["progress"]))
         except Refused:
@@ -234,6 +235,8 @@ class SharedNotes:
         except BaseException:  # an answer may still come, and would be taken for the next one's
             client.close()
             raise
+        finally:
+            stop_watching()
         self._give_back(client)
         note_reads.learn(call.caller, told["seen"])
         return Answer(told["text"], None, told["code"], told["structured"], told["data"])

@@ -1,12 +1,16 @@
-"""SIGTERM and SIGINT end the server in order, with exit status 0."""
+"""SIGTERM and SIGINT end the server in order, with exit status 0, and in a few seconds at most."""
 
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import threading
 from collections.abc import Awaitable, Callable
 
 import anyio
+
+from flashgrep import limits
 
 log = logging.getLogger(__name__)
 
@@ -19,9 +23,24 @@ async def serve_until_signal(serve: Callable[[], Awaitable[None]]) -> None:
             async def watch() -> None:
                 async for number in signals:
                     log.info("stopping on %s", signal.Signals(number).name)
+                    _end_later(limits.STOP_SECONDS)
                     tasks.cancel_scope.cancel()
                     return
 
             tasks.start_soon(watch)
             await serve()
             tasks.cancel_scope.cancel()
+
+
+def _end_later(seconds: float) -> None:
+    """End the process whatever still runs then: a call in a thread that looks at no flag, or a
+    change of notes. Nothing is lost that was acknowledged: what is on disk survives a kill."""
+
+    def end() -> None:
+        log.warning("ended %g seconds after the signal, with work that did not stop", seconds)
+        logging.shutdown()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()

@@ -2,6 +2,8 @@
 
     changed   {"note", "sequence", "author"}       a text; several changes at once are one
     note      {"note", "was": "created" | "moved" | "deleted" | "begun", "from"}
+    job       {"job", "done", "total", "counts", "state", "message"}    to whoever began it; `state`
+              is running, done, stopped or failed, `counts` how many ids have which status
     decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
     reload    {}    the page has missed something, or comes from before a restart: load all again
 
@@ -31,6 +33,7 @@ from starlette.types import Receive, Scope, Send
 from flashgrep import limits
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Change
+from flashgrep.kb.decision_jobs import Job
 from flashgrep.kb.decisions import Decided
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.roles import Principal, Role
@@ -53,6 +56,8 @@ class Event:
     kind: str
     paths: tuple[str, ...]
     told: Mapping[str, Any]
+    whose: str = ""
+    """The token that alone is told; empty for all."""
 
     def told_to(self, principal: Principal) -> Mapping[str, Any] | None:
         """What somebody is told of it; None: nothing."""
@@ -124,6 +129,7 @@ class Events:
             entries = kb.ask(lambda library: library.entries())
             self._paths = {entry.id: (entry.path, entry.epoch) for entry in entries}
             ends.callback(review.listen(heard))
+            ends.callback(review.jobs.listen(lambda job: on_loop(lambda: self._job(job))))
             yield
 
     def _hear(self, change: Change) -> None:
@@ -159,12 +165,25 @@ class Events:
         if path := self._path(decided.note):
             self._put("decided", (path,), {"note": path, **described(decided)})
 
+    def _job(self, job: Job) -> None:
+        told = {
+            "job": job.id,
+            "done": job.done,
+            "total": job.total,
+            "counts": job.counts,
+            "state": job.state,
+            "message": job.message,
+        }
+        self._put("job", (), told, job.whose)
+
     def _path(self, note: str) -> str | None:
         return self._paths.get(note, (None, ""))[0]
 
-    def _put(self, kind: str, paths: tuple[str, ...], told: Mapping[str, Any]) -> None:
+    def _put(
+        self, kind: str, paths: tuple[str, ...], told: Mapping[str, Any], whose: str = ""
+    ) -> None:
         self._number += 1
-        event = Event(self._number, kind, paths, told)
+        event = Event(self._number, kind, paths, told, whose)
         self._kept.append(event)
         for page in self._pages:
             page.put(event)
@@ -226,7 +245,7 @@ class Events:
         due = now() + limits.EVENT_SECONDS
         while (admission := entrance.admit(secret)) is not None:
             page.principal = admission.on_notes
-            for said in self._said(page):
+            for said in self._said(page, admission.shown):
                 yield said
                 due = now() + limits.EVENT_SECONDS
             page.is_there.clear()
@@ -243,13 +262,15 @@ class Events:
         last = page.unsent[0].number - 1 if page.unsent else self._number
         return f"id: {self._ids.made(last)}"
 
-    def _said(self, page: _Page) -> Iterator[bytes]:
+    def _said(self, page: _Page, name: str) -> Iterator[bytes]:
+        """What is new for a page whose token has this name."""
         if page.has_missed:
             page.has_missed = False
             yield b"event: reload\ndata: {}\n\n"
         while page.unsent:
             event = page.unsent.popleft()
-            if (told := event.told_to(page.principal)) is not None:
+            told = event.told_to(page.principal) if event.whose in ("", name) else None
+            if told is not None:
                 yield self._shown(event, told)
 
     def _shown(self, event: Event, told: Mapping[str, Any]) -> bytes:

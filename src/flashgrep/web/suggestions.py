@@ -1,7 +1,8 @@
 """Routes for those who decide: what is suggested, accept or reject it, take that back.
 
 GET  /kb/suggestions           ?note= &author= &older_than= &newer_than= &limit= &cursor=
-POST /kb/suggestions/decide    {"ids": […], "action": "accept" | "reject"}
+POST /kb/suggestions/decide    {"ids": […], "action": "accept" | "reject"}; 202 and a job for more
+                               than 500 ids, whose progress is told on /kb/events
 POST /kb/suggestions/undo      {"decision": number}
 GET  /kb/decisions             ?limit= &before=    the newest first
 """
@@ -60,6 +61,9 @@ class _Routes:
             raise InvalidParams(
                 f"action is {body['action'][:40]!r}; it must be accept or reject"
             ) from None
+        if len(set(ids)) > limits.DECISIONS_AT_ONCE:
+            job = self._review.jobs.start(ids, action, who.on_notes, who.shown)
+            return 202, {"job": job.id, "total": job.total}
         outcomes = self._review.decide(ids, action, who.on_notes, who.shown)
         status, failure = _verdict(outcomes)
         return status, {**failure, "results": [_told(one) for one in outcomes]}
