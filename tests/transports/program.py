@@ -81,6 +81,13 @@ def _wait(call: Call, arguments: Arguments) -> Answer:
     return Answer("waited")
 
 
+def _stubborn(call: Call, arguments: Arguments) -> Answer:
+    """Write STARTED to the file named by `text`, then look at nothing for ten minutes."""
+    _witness(Path(arguments.get("text")), "STARTED")
+    threading.Event().wait(600)
+    return Answer("too late")
+
+
 def _slow(call: Call, arguments: Arguments) -> Answer:
     threading.Event().wait(float(arguments.get("text")))
     return Answer("slow answer")
@@ -112,6 +119,12 @@ TOOLS = (
     ToolSpec("crash", "Crash", "Has a defect.", (), _crash, direct=True),
     ToolSpec("large", "Large", "A long answer.", _TEXT, _large, direct=True),
     ToolSpec("wait", "Wait", "Runs until cancelled.", _TEXT, _wait, direct=True),
+    ToolSpec(
+        "hold", "Hold", "A write until cancelled.", _TEXT, _wait, read_only=False, direct=True
+    ),
+    ToolSpec(
+        "stubborn", "Stubborn", "A write for ever.", _TEXT, _stubborn, read_only=False, direct=True
+    ),
     ToolSpec("slow", "Slow", "Answers after a while.", _TEXT, _slow),
     ToolSpec("count", "Count", "Reports progress.", (), _count),
 )

@@ -1,0 +1,57 @@
+"""Many decisions by one request: answered at once with a job, whose progress is news."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flashgrep.kb.roles import Role
+from tests.transports.clients import with_limits
+from tests.web.served import served
+from tests.web.test_events import events
+
+WORDS = [f"w{number}." for number in range(4)]
+NOTES = {f"N{number}.md": " ".join(WORDS) for number in range(3)}
+EDITS = [(note, word, word.upper(), "agent") for note in NOTES for word in WORDS]
+
+
+def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_it(
+    tmp_path: Path,
+) -> None:
+    tools = with_limits(DECISIONS_AT_ONCE=5)
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
+        other = server.token("other", Role.ADMIN)
+        with events(server) as own, events(server, token=other) as others:
+            few = {"ids": ids[:5], "action": "reject"}
+            assert server.post("/kb/suggestions/decide", few).status_code == 200
+            many = {"ids": ids[5:], "action": "accept"}
+            answer = server.post("/kb/suggestions/decide", many)
+            assert answer.status_code == 202
+            job = answer.json()["job"]
+            assert answer.json()["total"] == 7
+            last = own.until("job", job=job, state="done")
+            assert (last["done"], last["counts"]) == (7, {"done": 7})
+            server.post("/kb/notes", {"path": "Last.md", "text": ""})
+            kinds = []
+            while not kinds or kinds[-1] != ("note", "Last.md"):
+                kind, told = others.next()
+                kinds.append((kind, told.get("note", "")))
+            assert "job" not in [kind for kind, _ in kinds]
+            assert [kind for kind, _ in kinds].count("decided") == 12
+        texts = [server.text(note) for note in NOTES]
+        assert "".join(texts).count("W") == 7
+        again = server.post("/kb/suggestions/decide", many)
+        assert again.status_code == 202
+
+
+def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
+    tools = with_limits(DECISIONS_AT_ONCE=5)
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        reader = server.token("reader", Role.READ)
+        found = server.get("/kb/suggestions", token=reader).json()["suggestions"]
+        body = {"ids": [one["id"] for one in found], "action": "accept"}
+        with events(server, token=reader) as own:
+            job = server.post("/kb/suggestions/decide", body, token=reader).json()["job"]
+            last = own.until("job", job=job, state="done")
+        assert last["counts"] == {"forbidden": 12}
+        assert len(server.get("/kb/suggestions").json()["suggestions"]) == 12
