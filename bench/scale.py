@@ -1,7 +1,8 @@
 """A large knowledge base: first answers after a start, and many decisions, in CPU seconds.
 
     python -m bench.scale [--notes 50000] [--home DIR]        first list, first links
-    python -m bench.scale --decide [--of-one 500] [--over 200x25]
+    python -m bench.scale --decide                            decisions, in this process
+    python -m bench.scale --served                            5,000 by one request, others read
 
 CPU and not wall: it says the same on a busy machine. A directory given with --home is filled once
 and used again.
@@ -10,19 +11,25 @@ and used again.
 from __future__ import annotations
 
 import argparse
+import http.client
+import json
+import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.home import Home
 from flashgrep.kb.importing import Arrival, take
 from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
 from flashgrep.kb.reviewing import Query
 from flashgrep.kb.roles import Role, everywhere
 
@@ -70,10 +77,7 @@ def filled(home: Path, notes: int) -> None:
             for number in range(start, min(start + _BATCH, notes))
         ]
 
-        def job(library: Library, files: list[Arrival] = files) -> None:
-            take(library, files, "bench")
-
-        kb.ask(job)
+        kb.ask(partial(take, arrivals=files, author="bench"))
     cpu.look(f"import of {notes:,} notes of {NOTE_BYTES / 1000:.0f} KB")
     kb.close()
 
@@ -118,7 +122,7 @@ def decide(scratch: Path, notes: int, each: int, word: str) -> None:
     kb = KnowledgeBase(home)
     files = [Arrival(f"N{number}.md", marked(each, word), "bench") for number in range(notes)]
     for file in files:
-        kb.ask(lambda library, one=file: take(library, [one], "bench"))
+        kb.ask(partial(take, arrivals=[file], author="bench"))
     ids = listed(kb)
     cpu, slowest, done = Cpu(), 0.0, 0
     began = time.process_time()
@@ -134,18 +138,120 @@ def decide(scratch: Path, notes: int, each: int, word: str) -> None:
     kb.close()
 
 
+# ── through the server ──────────────────────────────────────────────────────────────────────────
+
+
+def cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Reader(threading.Thread):
+    """Reads notes one after the other, and keeps how long each took."""
+
+    def __init__(self, port: int, notes: int) -> None:
+        super().__init__(daemon=True)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._notes = notes
+        self.is_over = threading.Event()
+        self.spent: list[float] = []
+
+    def run(self) -> None:
+        number = 0
+        while not self.is_over.is_set():
+            number = (number + 7) % self._notes
+            began = time.perf_counter()
+            ask(self._connection, "GET", f"/kb/notes/N{number}.md")
+            self.spent.append(time.perf_counter() - began)
+
+    def told(self, what: str) -> None:
+        self.is_over.set()
+        self.join()
+        worst = sorted(self.spent)
+        p99 = worst[int(len(worst) * 0.99)]
+        print(
+            f"{what:<40} {len(worst):6} reads, p50 {worst[len(worst) // 2] * 1000:.1f} ms, "
+            f"p99 {p99 * 1000:.1f} ms, worst {worst[-1] * 1000:.1f} ms (wall)",
+            flush=True,
+        )
+
+
+def ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body)
+    connection.request(method, path, data, {"authorization": "Bearer bench"})
+    answer = connection.getresponse()
+    told = json.loads(answer.read())
+    assert answer.status < 300, told
+    return told
+
+
+def served(scratch: Path, notes: int, each: int) -> None:
+    home = Home.create(scratch / "served").path
+    kb = KnowledgeBase(home)
+    for number in range(notes):
+        file = Arrival(f"N{number}.md", marked(each, "a"), "bench")
+        kb.ask(partial(take, arrivals=[file], author="bench"))
+    ids = listed(kb)
+    kb.close()
+    flags = ["--kb", str(home), "--no-workspace", "--token", "bench", "--http-port", "auto"]
+    command = [sys.executable, "-m", "flashgrep", "serve", *flags, "--tcp-port", "none"]
+    server = subprocess.Popen([*command, "--socket", "none"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        port = 0
+        for line in server.stdout:
+            if found := re.search(r"http://[^ ]*:(\d+)/", line):
+                port = int(found[1])
+            if line.startswith("Ctrl-C"):
+                break
+        _decide_while_reading(server.pid, port, notes, ids)
+    finally:
+        server.terminate()
+        began = time.perf_counter()
+        server.wait(30)
+        print(f"ended {time.perf_counter() - began:.2f} s after SIGTERM (wall)")
+
+
+def _decide_while_reading(pid: int, port: int, notes: int, ids: list[str]) -> None:
+    time.sleep(2)  # texts are read ahead after a start
+    idle = Reader(port, notes)
+    idle.start()
+    time.sleep(2)
+    idle.told("reads while nothing is decided")
+    stream = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    stream.request("GET", "/kb/events", None, {"authorization": "Bearer bench"})
+    events = stream.getresponse()
+    reader, before = Reader(port, notes), cpu_of(pid)
+    reader.start()
+    body = {"ids": ids, "action": "accept"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    print(ask(connection, "POST", "/kb/suggestions/decide", body))
+    while True:
+        line = events.readline().decode()
+        if line.startswith("data: ") and '"state":"done"' in line:
+            print(line.strip())
+            break
+    spent = cpu_of(pid) - before
+    reader.told("reads while they are decided")
+    print(f"server: {spent:.2f} CPU-s for the job, the reads and the events")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--notes", type=int, default=50_000)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--first", type=Path)
     parser.add_argument("--decide", action="store_true")
+    parser.add_argument("--served", action="store_true")
     given = parser.parse_args()
     if given.first:
         first(given.first)
         return
     scratch = Path(tempfile.mkdtemp(prefix="bench-scale-"))
     try:
+        if given.served:
+            served(scratch, 200, 25)
+            return
         if given.decide:
             for notes, each, word in (
                 (1, 50, "a"), (1, 500, "a"), (1, 500, "ä"), (1, 5_000, "a"), (200, 25, "a"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -16,6 +17,7 @@ from flashgrep.kb.decision_jobs import DecisionJobs, Job, State
 from flashgrep.kb.decision_step import Outcome, Status
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
 from flashgrep.kb.proposing import propose
 from flashgrep.kb.reviewing import Query
 from flashgrep.kb.roles import Principal, Role, everywhere
@@ -36,7 +38,7 @@ def suggestions(kb: KnowledgeBase, notes: int, each: int) -> list[str]:
     text = " ".join(f"w{number}." for number in range(each))
     ids: list[str] = []
     for number in range(notes):
-        kb.ask(lambda library, at=f"N{number}.md": library.create(at, text))
+        kb.ask(partial(Library.create, path=f"N{number}.md", text=text))
         for word in range(each):
             ids += propose(kb, f"N{number}.md", Edit(f"w{word}.", f"W{word}."), "agent").ids
     return ids

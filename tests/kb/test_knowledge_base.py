@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pycrdt import Doc, Text
 
-from flashgrep.errors import Conflict, IOFailure, NotFound, Unavailable
+from flashgrep.errors import Cancelled, Conflict, IOFailure, NotFound, Unavailable
 from flashgrep.kb import knowledge_base
 from flashgrep.kb.changes import Published
 from flashgrep.kb.home import Home, Owned
@@ -257,3 +257,21 @@ def test_many_notes_are_read_and_a_damaged_one_is_told(path: Path, notes: Knowle
     assert texts == [f"text {number}" for number in range(120) if number != 7]
     assert again.read_all(ids[:7]) == {note: again.read(note) for note in ids[:7]}
     again.close()
+
+
+def test_a_job_that_is_cancelled_before_its_turn_is_not_done(notes: KnowledgeBase) -> None:
+    """An edit waits while somebody else's long work has the notes."""
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def long(_: Library) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    first = notes.submit(long)
+    begun.wait(30)
+    with pytest.raises(Cancelled, match="nothing was changed"):
+        notes.ask(lambda _: done.append(1), is_cancelled=lambda: True)
+    go_on.set()
+    first.result(30)
+    assert notes.ask(lambda _: 7, is_cancelled=lambda: False) == 7
+    assert done == []

@@ -8,6 +8,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import (
+    Cancelled,
     Conflict,
     FlashgrepError,
     InvalidParams,
@@ -284,3 +285,11 @@ def test_whoever_asks_is_shown_the_text_as_it_is_and_may_refuse(desk: Desk) -> N
         propose_in(desk.library, PATH, Edit("world", "x"), "ann", check=check)
     assert shown == [(edit.note, "hello world\n")]
     assert edit.text == "hello world\n"
+
+
+def test_an_edit_that_is_cancelled_while_it_is_planned_changes_nothing(desk: Desk) -> None:
+    edit = Editor(desk, "hello world\n")
+    with pytest.raises(Cancelled, match="nothing was changed"):
+        propose_in(desk.library, PATH, Edit("world", "x"), "ann", is_cancelled=lambda: True)
+    assert edit.text == "hello world\n"
+    assert edit.ids == []

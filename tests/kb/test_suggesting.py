@@ -6,6 +6,7 @@ In the tables `⟦…⟧` are the marks of a record of Ann's, `⟪…⟫` of one
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from flashgrep.errors import (
     StringNotFound,
 )
 from flashgrep.kb import critic
+from flashgrep.kb.regions import Regions
 from flashgrep.kb.splices import Splice
 from flashgrep.kb.suggesting import Edit, Plan, suggest
 from flashgrep.kb.suggestion import digest
@@ -382,3 +384,47 @@ def test_escaping_criticmarkup_delimiters_in_content() -> None:
 def test_applying_edit_to_criticmarkup_wrapped_text() -> None:
     """Only what the accepted view shows is searched: `old` in a deletion is not found."""
     assert isinstance(refused("⟪{--old--}⟫⟪{++new++}⟫", "old", "x"), StringNotFound)
+
+
+# ── very many occurrences ───────────────────────────────────────────────────────────────────────
+
+
+def test_more_occurrences_than_a_limit_are_refused_with_their_number() -> None:
+    text = "word and more\n" * (limits.REPLACED_OCCURRENCES + 1)
+    told = refused(text, "word", "term", replace_all=True)
+    assert isinstance(told, InvalidParams)
+    assert told.message.startswith(
+        f"Found {limits.REPLACED_OCCURRENCES + 1} occurrences of old_string in N.md, and "
+        f"replace_all suggests at most {limits.REPLACED_OCCURRENCES} changes at once"
+    )
+
+
+def test_very_many_occurrences_are_refused_before_any_of_them_is_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def planned_one(*_: object) -> None:
+        raise AssertionError("an occurrence was planned")
+
+    monkeypatch.setattr(Regions, "around", planned_one)
+    text = "word x\n" * 54_000
+    assert "Found 54000 occurrences" in refused(text, "word", "term", replace_all=True).message
+
+
+def test_a_replacement_of_many_occurrences_reads_the_note_as_often_as_one_of_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads: list[int] = []
+    read = critic.read
+
+    def counted(*arguments: Any) -> critic.Reading:
+        reads.append(1)
+        return read(*arguments)
+
+    monkeypatch.setattr(critic, "read", counted)
+    counts = []
+    for count in (10, limits.REPLACED_OCCURRENCES):
+        reads.clear()
+        plan = planned("word and more\n" * count, "word", "term", replace_all=True)
+        assert (len(plan.made), len(plan.splices)) == (count, 2 * count)
+        counts.append(len(reads))
+    assert counts[0] == counts[1]

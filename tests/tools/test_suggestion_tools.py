@@ -10,6 +10,7 @@ import pytest
 from tests.tools.notes_desk import NotesDesk, notes_desk
 from tests.tools.workshop import workshop
 
+from flashgrep import limits
 from flashgrep.kb.roles import Role
 
 BOTH = {"list_suggestions", "decide_suggestions"}
@@ -181,3 +182,18 @@ def test_bad_arguments_are_refused(
 def test_an_id_that_is_none_is_told_so(desk: NotesDesk) -> None:
     (row,) = desk.json("decide_suggestions", ids=["s_x"], action="accept")["results"]
     assert row["status"] == "not_found"
+
+
+def test_of_very_many_ids_only_those_that_were_not_decided_are_listed(
+    desk: NotesDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DECISIONS_AT_ONCE", 2)
+    names = list(ids(desk).values())
+    told = desk.json("decide_suggestions", ids=[*names, "s_x"], action="accept")
+    assert (told["decided"], told["failed"]) == (3, 1)
+    assert [row["id"] for row in told["results"]] == ["s_x"]
+    monkeypatch.setattr(limits, "DECISIONS_A_JOB", 3)
+    message = desk.error(
+        "decide_suggestions", "invalid_params", ids=[*names, "s_x"], action="accept"
+    )
+    assert "4 ids; decide at most 3 at once" in message["message"]

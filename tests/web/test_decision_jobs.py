@@ -32,7 +32,7 @@ def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_
             last = own.until("job", job=job, state="done")
             assert (last["done"], last["counts"]) == (7, {"done": 7})
             server.post("/kb/notes", {"path": "Last.md", "text": ""})
-            kinds = []
+            kinds: list[tuple[str, str]] = []
             while not kinds or kinds[-1] != ("note", "Last.md"):
                 kind, told = others.next()
                 kinds.append((kind, told.get("note", "")))
