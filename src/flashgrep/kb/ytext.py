@@ -11,7 +11,8 @@ The unit may become characters in a later release; `check_offsets` refuses what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from pycrdt import Doc, Text
@@ -65,21 +66,45 @@ class SharedText:
     def splice(self, splices: Iterable[Splice]) -> str:
         """Make all changes or none, in one transaction; gives the new text.
 
-        From right to left, so that each offset is one of the text as it was.
+        The middle one first, then those before it, then those behind it, and so on in each half.
+        The engine cuts a block in two at each place, and copies both; from one end to the other a
+        long text would be copied for each change.
         """
         text = self.checked()
         changes = ordered(text, splices)
         expected = spliced(text, changes)
         places = _byte_places(text, changes)
         with panics_told(), self._text.doc.transaction():
-            for change, (start, end) in zip(reversed(changes), reversed(places), strict=True):
+            for number, shift in _middle_first(changes, places):
+                start, end = places[number]
                 if end > start:
-                    del self._text[start:end]
-                for piece in _pieces(change.text):
-                    self._text.insert(start, piece)
+                    del self._text[start + shift : end + shift]
+                for piece in _pieces(changes[number].text):
+                    self._text.insert(start + shift, piece)
         if self.read() != expected:
             raise Panicked("the note's engine made another change than the one asked for")
         return expected
+
+
+def _middle_first(
+    changes: Sequence[Splice], places: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """The numbers of the changes in the order they are made, and by how much each has moved.
+
+    When a stretch of them is begun, all before it are made, and none of its own.
+    """
+    growths = (
+        len(change.text.encode()) - (end - start)
+        for change, (start, end) in zip(changes, places, strict=True)
+    )
+    shifts = list(accumulate(growths, initial=0))
+    left = [(0, len(changes))]
+    while left:
+        first, end = left.pop()
+        if first < end:
+            middle = (first + end) // 2
+            yield middle, shifts[first]
+            left += [(middle + 1, end), (first, middle)]
 
 
 def _pieces(text: str) -> list[str]:
