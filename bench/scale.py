@@ -2,6 +2,7 @@
 
     python -m bench.scale [--notes 50000] [--home DIR]        first list, first links
     python -m bench.scale --decide                            decisions, in this process
+    python -m bench.scale --replace                           replace_all in long notes
     python -m bench.scale --served                            5,000 by one request, others read
 
 CPU and not wall: it says the same on a busy machine. A directory given with --home is filled once
@@ -26,12 +27,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from flashgrep.errors import FlashgrepError
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.home import Home
 from flashgrep.kb.importing import Arrival, take
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
+from flashgrep.kb.proposing import propose
 from flashgrep.kb.reviewing import Query
 from flashgrep.kb.roles import Role, everywhere
+from flashgrep.kb.suggesting import Edit
 
 NOTE_BYTES = 2_000
 _BATCH = 200
@@ -135,6 +140,28 @@ def decide(scratch: Path, notes: int, each: int, word: str) -> None:
     for _, row in rows:
         kb.review.undo(row.id, ADMIN)
     cpu.look(f"{len(rows)} of them undone")
+    kb.close()
+
+
+def replace_all(scratch: Path) -> None:
+    """Occurrences of a word, spread over notes of 0.34 and of 3.4 MB."""
+    kb = KnowledgeBase(Home.create(scratch / "replacing").path)
+    cpu = Cpu()
+    for lines in (5_400, 54_000):
+        for count in (100, 1_000, 54_000):
+            wanted = {number * lines // count for number in range(count)}
+            text = "".join(
+                f"line {n} {'term' if n in wanted else 'word'} and more, größer, so it is long\n"
+                for n in range(lines)
+            )
+            path = f"{lines}x{count}.md"
+            kb.ask(partial(Library.create, path=path, text=text))
+            cpu.look(f"a note of {len(text):,} characters")
+            try:
+                made = len(propose(kb, path, Edit("term", "TERM", True), "agent").ids)
+                cpu.look(f"{made:,} occurrences replaced")
+            except FlashgrepError as error:
+                cpu.look(error.message[:50])
     kb.close()
 
 
@@ -243,12 +270,16 @@ def main() -> None:
     parser.add_argument("--first", type=Path)
     parser.add_argument("--decide", action="store_true")
     parser.add_argument("--served", action="store_true")
+    parser.add_argument("--replace", action="store_true")
     given = parser.parse_args()
     if given.first:
         first(given.first)
         return
     scratch = Path(tempfile.mkdtemp(prefix="bench-scale-"))
     try:
+        if given.replace:
+            replace_all(scratch)
+            return
         if given.served:
             served(scratch, 200, 25)
             return

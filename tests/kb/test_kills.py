@@ -17,6 +17,7 @@ import pytest
 
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from tests.kb.test_tables import rebuilt, stored
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
@@ -99,6 +100,8 @@ def check(home: Path, told: Told) -> None:
         ids = {entry.id for entry in notes.ask(lambda library: library.entries())}
         assert told.notes <= ids
         lines = {note: Counter(notes.read(note).text.splitlines()) for note in ids}
+        rows, expected = stored(notes), rebuilt(notes)
+        assert rows == {note: expected[note] for note in rows}
     finally:
         notes.close()
     missing = [one for one in told.there if lines[one[0]][one[1]] != 1]

@@ -21,7 +21,8 @@ from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 from flashgrep.kb.links import links_of
-from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.note import Amendment, Beside, Note
+from flashgrep.kb.panics import Panicked
 from flashgrep.kb.pendinglist import standing
 from flashgrep.kb.proposing import propose_in
 from flashgrep.kb.reviewing import Query
@@ -259,6 +260,25 @@ def test_a_defect_in_reading_links_never_keeps_words_from_being_stored(
         assert kb.review.suggestions(Query(), ADMIN).suggestions == ()
     kb.ask(lambda library: library.look_again())
     type_in(kb, note, "[[C]] ")
+    assert stored(kb) == rebuilt(kb)
+
+
+def test_records_that_the_engine_cannot_read_keep_no_words_from_being_stored(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = create(kb, "A.md", "{++x++}")
+    type_in(kb, note, "word ")  # a snapshot is taken before, which looks at all records
+
+    def fails(_: object) -> None:
+        raise Panicked("the note's engine failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Note, "_read_records", fails)
+        peer = kb.ask(lambda library: Peer(library, note))
+        update = peer.type(" typed")
+        kb.ask(lambda library: library.receive(note, [update], "bob"))
+    assert kb.read(note).text == "word {++x++} typed"
+    assert kb.review.suggestions(Query(), ADMIN).suggestions == ()
     assert stored(kb) == rebuilt(kb)
 
 

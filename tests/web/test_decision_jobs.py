@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
-from flashgrep.kb.roles import Role
+from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.reviewing import Query
+from flashgrep.kb.roles import Role, everywhere
 from tests.transports.clients import with_limits
 from tests.web.served import served
 from tests.web.test_events import events
 
+ADMIN = everywhere("ann", Role.ADMIN)
 WORDS = [f"w{number}." for number in range(4)]
 NOTES = {f"N{number}.md": " ".join(WORDS) for number in range(3)}
 EDITS = [(note, word, word.upper(), "agent") for note in NOTES for word in WORDS]
@@ -55,3 +59,26 @@ def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
             last = own.until("job", job=job, state="done")
         assert last["counts"] == {"forbidden": 12}
         assert len(server.get("/kb/suggestions").json()["suggestions"]) == 12
+
+
+def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:
+    notes = {f"M{number}.md": " ".join(WORDS) for number in range(12)}
+    edits = [(note, word, word.upper(), "agent") for note in notes for word in WORDS]
+    tools = with_limits(DECISIONS_AT_ONCE=5)
+    with served(tmp_path, notes, edits, tools=tools) as server:
+        ids = [one["id"] for one in server.get("/kb/suggestions?limit=1000").json()["suggestions"]]
+        with events(server) as own:
+            body = {"ids": ids, "action": "accept"}
+            assert server.post("/kb/suggestions/decide", body).status_code == 202
+            own.until("job")
+            assert server.server.stop() == 0
+    kb = KnowledgeBase(tmp_path / "kb")
+    try:
+        decided = Counter(path for path, _ in kb.review.decisions(ADMIN, 1_000))
+        page = kb.review.suggestions(Query(limit=1_000), ADMIN)
+        left = Counter(one.path for one in page.suggestions)
+        assert set(decided.values()) | set(left.values()) == {len(WORDS)}
+        assert decided.keys().isdisjoint(left)
+        assert decided.keys() | left.keys() == notes.keys()
+    finally:
+        kb.close()

@@ -28,6 +28,7 @@ from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
 from flashgrep.kb.journal import Damaged, Head, Journal, Record, StorageFull
 from flashgrep.kb.note import NOTHING, Amendment, Beside, Note
+from flashgrep.kb.panics import Panicked
 from flashgrep.kb.shelf import Quarantined, Shelf
 from flashgrep.kb.splices import Splice, between, check_characters, check_size
 from flashgrep.kb.tables import Tables
@@ -290,15 +291,20 @@ class Library:
                 self._follow(note, self._tables, most_chars)
 
     def _follow(self, note: str, tables: Tables, most_chars: int) -> None:
-        with self._shelf.trusted(note):
-            live = self._loaded(note)
-            text = live.text.read()
-            if len(text) > most_chars:
-                tables.leave(note)
-            else:
-                besides = live.records() if critic.token(text) else {}
-                tables.follow(note, live.sequence, text, besides)
         self._passed_over.pop(note, None)
+        try:
+            with self._shelf.trusted(note):
+                live = self._loaded(note)
+                text = live.text.read()
+                is_long = len(text) > most_chars
+                besides = live.records() if not is_long and critic.token(text) else {}
+        except Panicked as error:  # by what a peer wrote beside the text; the text itself is sound
+            log.warning("the tables are behind note %s: %s", note, error.message)
+            is_long = True
+        if is_long:
+            tables.leave(note)
+        else:
+            tables.follow(note, live.sequence, text, besides)
 
     def catch_up(self, most: int) -> bool:
         """Look at some notes that the tables are behind; whether there are no more of them."""

@@ -85,14 +85,16 @@ class Review:
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
-    def suggestions(self, query: Query, who: Principal) -> Page:
+    def suggestions(
+        self, query: Query, who: Principal, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> Page:
         """The suggestions that somebody may see."""
         if not 1 <= query.limit <= limits.LISTED_SUGGESTIONS_MOST:
             raise InvalidParams(
                 f"limit is {query.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
             )
         after = _cursor(query.cursor) if query.cursor is not None else None
-        catch_up(self._kb)
+        catch_up(self._kb, is_cancelled)
 
         def job(library: Library) -> list[Found]:
             note = _note_at(library, query.note)

@@ -23,7 +23,7 @@ def list_suggestions(call: Call, arguments: Arguments) -> Answer:
     """Answer a page of suggestions, the oldest first."""
     review = places.mounted(call).review
     query = _query(call, arguments)
-    page = review.suggestions(query, call.caller.principal)
+    page = review.suggestions(query, call.caller.principal, lambda: bool(call.cancelled))
     shown = [_described(call, found) for found in page.suggestions]
     few = _fitting(shown, call.output_chars)
     if len(few) < len(shown):
