@@ -340,7 +340,14 @@ LIST_INLINE_SECONDS: Final = 0.05
 """A tree that is listed this fast needs no processes to list it."""
 
 UNRANKED_FILES: Final = 2_000
-"""Changed files that a question reads from disk; where there are more, it scans."""
+"""Changed files that are counted for a question, once each; where there are more, it scans."""
+
+UNRANKED_BYTES: Final = 64 * MIB
+"""Text that is counted for a question, 25 MB a second; where there is more, it scans."""
+
+COUNT_SETTLED_NS: Final = 100_000_000
+"""A changed file that is read sooner after its change than this, in nanoseconds, is counted once
+more: until then it can change again and have the same times, which move in steps of 10 ms."""
 
 FOLD_QUIET_SECONDS: Final = 0.5
 """Changes are folded into the index when there was none for this long…"""

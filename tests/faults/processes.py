@@ -30,6 +30,11 @@ def is_alive(pid: int) -> bool:
     return bool(fields) and fields[0] not in ("Z", "X")
 
 
+def command_line(pid: int) -> str:
+    """The words a process was started with; empty where it is gone."""
+    return _text(f"/proc/{pid}/cmdline").replace("\0", " ")
+
+
 def wait_until(condition: Callable[[], Value], what: str) -> Value:
     """The first truth a condition gives."""
     deadline = time.monotonic() + _PATIENCE_SECONDS

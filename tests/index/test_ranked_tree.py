@@ -6,7 +6,6 @@ import os
 import random
 import stat
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from flashgrep.index.rank_writer import PIECE_BYTES, write_ranked
 from flashgrep.index.ranked import DamagedRanking
 from flashgrep.index.ranked_tree import RankedTree
 from flashgrep.index.ranking import Ranking
-from flashgrep.index.scoring import RankedFile
 from flashgrep.index.writer import write_segment
 from flashgrep.workspace.scope import Scope
 
@@ -70,7 +68,7 @@ class Grove:
             name = self.names[key][file]
             return None if name in now else name
 
-        found = self.tree.search(text, alive, _changed(now))
+        found = self.tree.search(text, alive, OverlayRanking().count(_changed(now)))
         return None if found is None else [file.path for file in found]
 
 
@@ -173,31 +171,12 @@ def test_a_changed_file_scores_as_if_it_were_indexed(grove: Grove) -> None:
     grove.segment("a", FILES | filler)
     assert grove.tree.update(grove.paths)
     indexed = dict(grove.tree.search("retry upload again", grove.name_of) or [])
-    overlay = OverlayRanking()
+    overlay = OverlayRanking().count(_changed(FILES | filler))
     question = RankedQuestion("retry upload again")
-    texts = FILES | filler
-    size = sum(len(text) for text in texts.values())
-    counted = overlay.search(question, _changed(texts), 0, 0, lambda field, word: 0)
-    assert size
+    counted = overlay.search(question, 0, 0, lambda field, word: 0)
     assert [file.path for file in counted[:2]] == list(indexed)[:2]
     for path, score in counted[:3]:
         assert score == pytest.approx(indexed[path], rel=0.25)
-
-
-def test_an_overlay_counts_a_file_once_per_version() -> None:
-    reads: list[str] = []
-
-    def read(text: str) -> bytes:
-        reads.append(text)
-        return text.encode()
-
-    overlay = OverlayRanking()
-    question = RankedQuestion("zebra")
-    for version in ("zebra one", "zebra one", "two"):
-        changed = [Changed("f.py", version, partial(read, version))]
-        found = overlay.search(question, changed, 10, 100, lambda field, word: 1)
-        assert [type(file) for file in found] == [RankedFile] * ("zebra" in version)
-    assert reads == ["zebra one", "two"]
 
 
 def test_a_large_file_is_found_by_what_stands_at_its_end(grove: Grove) -> None:
@@ -293,20 +272,19 @@ def test_a_question_at_the_moment_of_an_update_does_not_close_the_new_one(grove:
     assert grove.tree.update(grove.paths)
     keys = grove.tree.keys
 
-    def changed() -> Iterator[Changed]:
-        del grove.names["a"]
-        grove.segment("a2", first)
-        grove.segment("b", second)
-        assert grove.tree.update(grove.paths)
-        yield from _changed({"new.py": "def upload(): pass\n"})
-
     def name_of(key: str, file: int) -> str | None:
+        if "a" in grove.names:
+            del grove.names["a"]
+            grove.segment("a2", first)
+            grove.segment("b", second)
+            assert grove.tree.update(grove.paths)
         return grove.names[key][file] if key in grove.names else None
 
-    grove.tree.search("upload header", name_of, changed(), keys)
+    overlay = OverlayRanking().count(_changed({"new.py": "def upload(): pass\n"}))
+    grove.tree.search("upload header", name_of, overlay, keys)
     assert grove.tree.is_ready
     assert "net/retry.py" in (grove.search("upload") or [])
-    assert grove.tree.search("upload", name_of, [], keys) is None  # of what it knows no more
+    assert grove.tree.search("upload", name_of, overlay, keys) is None  # of what it knows no more
 
 
 def test_an_update_can_be_stopped(grove: Grove) -> None:

@@ -12,13 +12,17 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.index.overlay_ranking import Changed
-from flashgrep.index.ranked_tree import RankedTree
+from flashgrep.index.listing import Identity
+from flashgrep.index.overlay_ranking import Changed, Overlay, OverlayRanking
+from flashgrep.index.ranked_tree import Keeps, RankedTree
+from flashgrep.index.resting import Rest
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Segment
 from flashgrep.index.survey import survey_changes
@@ -37,11 +41,33 @@ def key_of(segment: Segment) -> str:
     return os.path.basename(segment.path)
 
 
+class _Unranked(NamedTuple):
+    """A file that the ranked index does not have as it is."""
+
+    path: str
+    identity: Identity
+    read: Callable[[], bytes]
+
+    def changed(self) -> Changed:
+        return Changed(self.path, self.identity, self.read, self.identity[2])
+
+
+class _Counted(NamedTuple):
+    """What was counted last, and what for: not the view itself, which holds old segments open."""
+
+    view: weakref.ref[View]
+    keys: frozenset[str]
+    overlay: Overlay
+
+
 class RankKeeper:
     """The ranked index of a keeper's segments."""
 
     def __init__(self, directory: str, done: Callable[[], None]) -> None:
         self._tree = RankedTree(directory)
+        self._overlay = OverlayRanking()
+        self._counted: _Counted | None = None
+        self._rest_overlay = Rest(self._let_go, limits.RANKING_IDLE_SECONDS)
         self._done = done
         self._followed: Mapping[str, str] = {}
         self._writes = False
@@ -83,6 +109,7 @@ class RankKeeper:
             self._changed.notify()
         if self._thread is not None:
             self._thread.join()
+        self._rest_overlay.close()
         self._tree.close()
 
     def _work(self) -> None:
@@ -114,15 +141,15 @@ class RankKeeper:
     # ── answering ───────────────────────────────────────────────────────────────────────────────
 
     def ranked(
-        self, text: str, keeps: Callable[[str], bool], view: View, tracker: Tracker
+        self, text: str, keeps: Keeps, view: View, tracker: Tracker
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         if not self.is_ready:
             self._hurry()
             return None
         ranked = self._tree.keys
-        changed = list(self._unranked(view, tracker, keeps, ranked))
-        if len(changed) > limits.UNRANKED_FILES:
+        overlay = self._overlaid(view, tracker, keeps, ranked)
+        if overlay is None:
             return None
         places = {
             key_of(segment): (segment, alive)
@@ -135,7 +162,7 @@ class RankKeeper:
             name = places[key][0].name(file)
             return name if keeps(name) else None
 
-        found = self._tree.search(text, name_of, changed, ranked)
+        found = self._tree.search(text, name_of, overlay, ranked, keeps)
         if found is None and self._writes and not self.is_ready:  # damaged
             self._rank(self._followed)
             self._done()
@@ -153,28 +180,61 @@ class RankKeeper:
         if is_reader and is_time and self._tree.open(self._followed):
             self._done()  # whoever writes has come to an end meanwhile
 
+    # ── what is not ranked yet ──────────────────────────────────────────────────────────────────
+
+    def _overlaid(
+        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+    ) -> Overlay | None:
+        """The counts of all files that are not ranked; None where they are too many.
+
+        Where nothing happened since the last question, they are as they were: the kernel tells of
+        every change in a directory that is watched.
+        """
+        known = self._counted
+        is_told = tracker.fd is not None and not view.subtrees
+        if known is not None and is_told and known.view() is view and known.keys == ranked:
+            overlay = known.overlay
+        else:
+            self._counted = None
+            unranked = list(self._unranked(view, tracker, ranked))
+            is_whole = _are_few(unranked)
+            if not is_whole:
+                unranked = [file for file in unranked if keeps(file.path)]
+                if not _are_few(unranked):
+                    return None
+            overlay = self._overlay.count(map(_Unranked.changed, unranked))
+            if is_whole:
+                self._counted = _Counted(weakref.ref(view), ranked, overlay)
+        if overlay.files:
+            self._rest_overlay.used()
+        return overlay
+
+    def _let_go(self) -> None:
+        self._counted = None
+        self._overlay.clear()
+
     def _unranked(
-        self,
-        view: View,
-        tracker: Tracker,
-        keeps: Callable[[str], bool],
-        ranked: frozenset[str],
-    ) -> Iterator[Changed]:
+        self, view: View, tracker: Tracker, ranked: frozenset[str]
+    ) -> Iterator[_Unranked]:
         """Files that changed, and files of segments that are not ranked yet."""
         changes = Changes(set(view.entries), set(view.subtrees))
         if changes:
             unwatched = Tracker(tracker.scope, tracker.root)
             found = survey_changes(unwatched, view, changes, lambda: self._stopping)
             for name, identity in found.files.items():
-                if keeps(name):
-                    read = partial(_text, tracker.scope, tracker.real(name))
-                    yield Changed(name, identity, read)
+                yield _Unranked(name, identity, partial(_text, tracker.scope, tracker.real(name)))
         for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
             if key_of(segment) not in ranked:
                 for file in alive.nonzero()[0].tolist():
-                    name = segment.name(file)
-                    if keeps(name):
-                        yield Changed(name, (segment.path, file), partial(segment.text, file))
+                    # The identity on disk: what was counted there is not counted again here.
+                    read = partial(segment.text, file)
+                    yield _Unranked(segment.name(file), segment.identity(file), read)
+
+
+def _are_few(files: list[_Unranked]) -> bool:
+    """Whether a question may wait until they are counted."""
+    size = sum(min(file.identity[0], limits.RANKED_OVERLAY_BYTES) for file in files)
+    return len(files) <= limits.UNRANKED_FILES and size <= limits.UNRANKED_BYTES
 
 
 def _text(scope: Scope, real: bytes) -> bytes:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.index.overlay_ranking import Changed, OverlayRanking
+from flashgrep.index.overlay_ranking import NOTHING, Overlay
 from flashgrep.index.question import RankedQuestion
 from flashgrep.index.ranked import VIEW_PREFIX, DamagedRanking, read_manifest, verify
 from flashgrep.index.ranking import NameOf, Ranking
@@ -32,6 +32,7 @@ _MOST: Final = 2
 
 Stopped = Callable[[], bool]
 Report = Callable[[int, int], None]
+Keeps = Callable[[str], bool]
 
 
 class RankedTree:
@@ -40,7 +41,6 @@ class RankedTree:
     def __init__(self, root: str) -> None:
         self._root = root
         self._ranking: Ranking | None = None
-        self._overlay = OverlayRanking()
         self._is_tidy = False
         """What an earlier process left half made is gone; what is there now is being opened."""
         self._lock = threading.Lock()
@@ -142,37 +142,39 @@ class RankedTree:
         self,
         text: str,
         name_of: NameOf,
-        changed: Iterable[Changed] = (),
+        overlay: Overlay = NOTHING,
         keys: frozenset[str] | None = None,
+        keeps: Keeps = lambda path: True,
     ) -> list[RankedFile] | None:
         """The files that answer, best first; None where nothing can be said: scan then.
 
-        `keys` are the segments that whoever asks takes for ranked; others may be by now.
+        `overlay` has the files that changed, and `keeps` chooses among them; `name_of` chooses
+        among the others. `keys` are the segments that whoever asks takes for ranked; others may be
+        by now.
         """
         ranking = self._ranking
         if ranking is None or (keys is not None and keys != ranking.keys):
             return None
         try:
-            return self._answer(ranking, RankedQuestion(text), name_of, list(changed))
+            return _answer(ranking, RankedQuestion(text), name_of, overlay, keeps)
         except DamagedRanking as error:
             if self._close(ranking):
                 log.warning("the ranked index is damaged and is written again: %s", error)
             # Else another has taken its place, and its files are gone.
             return None
 
-    def _answer(
-        self, ranking: Ranking, question: RankedQuestion, name_of: NameOf, dirty: list[Changed]
-    ) -> list[RankedFile]:
-        found = ranking.search(question, name_of, limits.QUERY_FILES)
-        if not dirty:
-            return found
-        newer = self._overlay.search(
-            question, dirty, ranking.documents, ranking.text_bytes, ranking.count
-        )
-        paths = {file.path for file in dirty}
-        kept = [file for file in found if file.path not in paths]
-        ordered = sorted((*kept, *newer), key=lambda file: (-file.score, file.path))
-        return ordered[: limits.QUERY_FILES]
+
+def _answer(
+    ranking: Ranking, question: RankedQuestion, name_of: NameOf, overlay: Overlay, keeps: Keeps
+) -> list[RankedFile]:
+    found = ranking.search(question, name_of, limits.QUERY_FILES)
+    if not overlay.files:
+        return found
+    newer = overlay.search(question, ranking.documents, ranking.text_bytes, ranking.count)
+    kept = [file for file in found if not overlay.holds(file.path)]
+    kept += [file for file in newer if keeps(file.path)]
+    ordered = sorted(kept, key=lambda file: (-file.score, file.path))
+    return ordered[: limits.QUERY_FILES]
 
 
 def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Report) -> bool:

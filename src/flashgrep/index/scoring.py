@@ -10,7 +10,7 @@ that by one at most.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 WEIGHTS: Final = {"body": 1.0, "name": 1.0, "path": 0.5, "defs": 0.5}
 WHOLE_WEIGHT: Final = 1.0
@@ -36,4 +36,9 @@ def rarity(documents: int, count: int) -> float:
 
 def frequency(count: int, length: float) -> float:
     """What `count` times a word are worth in a text of `length` times the average length."""
-    return (_SATURATION + 1) * count / (count + _SATURATION * (1 - _LENGTH + _LENGTH * length))
+    return float(frequencies(count, length))
+
+
+def frequencies(counts: Any, lengths: Any) -> Any:
+    """The same for arrays of counts and lengths."""
+    return (_SATURATION + 1) * counts / (counts + _SATURATION * (1 - _LENGTH + _LENGTH * lengths))

@@ -53,11 +53,17 @@ def compounds(text: bytes) -> list[str]:
 
 def tokens(text: bytes) -> list[str]:
     """The parts in a text where nothing else is a letter or digit, as `spaced` gives it."""
+    found = lowered(text)
+    if found.isascii():
+        return [part for part in found.decode("ascii").split() if len(part) <= LONGEST_PART]
+    return [part.decode() for part in found.split(b" ") if len(part) <= LONGEST_PART]
+
+
+def lowered(text: bytes) -> bytes:
+    """The parts of a text that `spaced` gives, long ones too: in lower case, between spaces."""
     if text.isascii():
-        found = text.translate(_LOWERED).decode("ascii").split()
-        return [part for part in found if len(part) <= LONGEST_PART]
-    found = _LETTERS.findall(text.decode("utf-8", "replace").lower())
-    return [part for part in found if len(part.encode()) <= LONGEST_PART]
+        return text.translate(_LOWERED)
+    return " ".join(_LETTERS.findall(text.decode("utf-8", "replace").lower())).encode()
 
 
 def spaced(text: bytes) -> bytes:
