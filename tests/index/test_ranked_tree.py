@@ -13,7 +13,7 @@ import pytest
 from flashgrep.index.overlay_ranking import Changed, OverlayRanking
 from flashgrep.index.question import RankedQuestion
 from flashgrep.index.rank_writer import PIECE_BYTES, write_ranked
-from flashgrep.index.ranked import DamagedRanking
+from flashgrep.index.ranked import DamagedRanking, Manifest, verify
 from flashgrep.index.ranked_tree import RankedTree
 from flashgrep.index.ranking import Ranking
 from flashgrep.index.writer import write_segment
@@ -149,6 +149,27 @@ def test_nothing_is_written_twice(grove: Grove) -> None:
     assert reports == []
 
 
+def test_what_did_not_change_is_not_read_again(
+    grove: Grove, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small change must not cost what the whole tree does."""
+    read: list[str] = []
+
+    def verifying(directory: str, manifest: Manifest) -> None:
+        read.append(os.path.basename(directory))
+        verify(directory, manifest)
+
+    monkeypatch.setattr("flashgrep.index.ranked.verify", verifying)
+    for key in "abcd":
+        grove.segment(key, {f"{key}.py": "def upload(): pass\n"})
+        assert grove.tree.update(grove.paths)
+    assert read == ["a", "b", "c", "d"]
+    assert len(grove.search("upload") or []) == 4
+    os.utime(next((grove.ranked / "b").glob("*.term")))
+    assert grove.tree.update(grove.paths)
+    assert read[4:] == ["b"]
+
+
 def test_files_that_the_snapshot_lost_are_not_found(grove: Grove) -> None:
     grove.segment("a", FILES)
     assert grove.tree.update(grove.paths)
@@ -193,11 +214,27 @@ def test_a_filter_looks_further_down(grove: Grove) -> None:
     assert grove.tree.update(grove.paths)
     ranking = Ranking(str(grove.ranked), ["a"])
 
-    def name_of(key: str, file: int) -> str | None:
-        name = grove.names[key][file]
-        return name if name.endswith(".c") else None
+    found = ranking.search(
+        RankedQuestion("upload"), grove.name_of, 20, lambda path: path.endswith(".c")
+    )
+    assert [file.path for file in found] == ["only.c"]
+    ranking.close()
 
-    assert [f.path for f in ranking.search(RankedQuestion("upload"), name_of, 20)] == ["only.c"]
+
+def test_files_that_changed_since_leave_their_places_to_others(grove: Grove) -> None:
+    """After a checkout most of the best documents may be of files as they were."""
+    many = {f"f{n:03}.py": "upload\n" * (200 - n) for n in range(120)}
+    grove.segment("a", many)
+    assert grove.tree.update(grove.paths)
+    ranking = Ranking(str(grove.ranked), ["a"])
+
+    def name_of(key: str, file: int) -> str | None:
+        return grove.names[key][file] if file >= 75 else None
+
+    found = ranking.search(RankedQuestion("upload"), name_of, 30)
+    everything = ranking.search(RankedQuestion("upload"), name_of, 1_000)
+    assert len(found) == 30
+    assert found == everything[:30]
     ranking.close()
 
 

@@ -21,7 +21,8 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.index.listing import Identity
 from flashgrep.index.overlay_ranking import Changed, Overlay, OverlayRanking
-from flashgrep.index.ranked_tree import Keeps, RankedTree
+from flashgrep.index.ranked_tree import RankedTree
+from flashgrep.index.ranking import Keeps
 from flashgrep.index.resting import Rest
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Segment
@@ -159,8 +160,7 @@ class RankKeeper:
         def name_of(key: str, file: int) -> str | None:
             if key not in places or not places[key][1][file]:
                 return None
-            name = places[key][0].name(file)
-            return name if keeps(name) else None
+            return places[key][0].name(file)
 
         found = self._tree.search(text, name_of, overlay, ranked, keeps)
         if found is None and self._writes and not self.is_ready:  # damaged

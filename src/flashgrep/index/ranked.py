@@ -32,8 +32,9 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -189,6 +190,55 @@ def verify(directory: str, manifest: Manifest) -> None:
                 raise DamagedRanking(f"{path} is damaged")
         except OSError as error:
             raise DamagedRanking(f"{path}: {error}") from None
+
+
+class Checked:
+    """The manifests of the indexes below a directory, each checked whole when it is first used.
+
+    An index is read again only if the status of a file in it says that somebody wrote there:
+    under constant edits, what did not change would be read at every change.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known: dict[str, tuple[Manifest, list[os.stat_result]]] = {}
+        self._lock = threading.Lock()
+
+    def manifest(self, key: str) -> Manifest:
+        """The manifest of a segment's index; `DamagedRanking` where it or a file is off."""
+        directory = os.path.join(self._root, key)
+        with self._lock:
+            known = self._known.pop(key, None)
+        if known is None or not _is_same(known[1], _statuses(directory, known[0])):
+            manifest = read_manifest(directory)
+            before = _statuses(directory, manifest)
+            verify(directory, manifest)
+            known = manifest, before
+        with self._lock:
+            self._known[key] = known
+        return known[0]
+
+    def keep(self, keys: Collection[str]) -> None:
+        """Forget the others."""
+        with self._lock:
+            self._known = {key: known for key, known in self._known.items() if key in keys}
+
+
+def _statuses(directory: str, manifest: Manifest) -> list[os.stat_result]:
+    names = ("", MANIFEST, *manifest.files)
+    try:
+        return [os.lstat(os.path.join(directory, name)) for name in names]
+    except OSError as error:
+        raise DamagedRanking(f"{directory}: {error}") from None
+
+
+def _is_same(before: list[os.stat_result], now: list[os.stat_result]) -> bool:
+    """Whether nobody has written meanwhile: a link made to a file changes its ctime too."""
+    return all(
+        (a.st_ino, a.st_size, a.st_mtime_ns, a.st_uid, a.st_mode)
+        == (b.st_ino, b.st_size, b.st_mtime_ns, b.st_uid, b.st_mode)
+        for a, b in zip(before, now, strict=True)
+    )
 
 
 def _require_ours(path: str) -> None:

@@ -18,8 +18,8 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.index.overlay_ranking import NOTHING, Overlay
 from flashgrep.index.question import RankedQuestion
-from flashgrep.index.ranked import VIEW_PREFIX, DamagedRanking, read_manifest, verify
-from flashgrep.index.ranking import NameOf, Ranking
+from flashgrep.index.ranked import VIEW_PREFIX, Checked, DamagedRanking
+from flashgrep.index.ranking import Keeps, NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
 from flashgrep.search.pool import Worker, WorkerDied
 
@@ -32,7 +32,6 @@ _MOST: Final = 2
 
 Stopped = Callable[[], bool]
 Report = Callable[[int, int], None]
-Keeps = Callable[[str], bool]
 
 
 class RankedTree:
@@ -41,6 +40,7 @@ class RankedTree:
     def __init__(self, root: str) -> None:
         self._root = root
         self._ranking: Ranking | None = None
+        self._checked = Checked(root)
         self._is_tidy = False
         """What an earlier process left half made is gone; what is there now is being opened."""
         self._lock = threading.Lock()
@@ -69,10 +69,11 @@ class RankedTree:
         """Search these segments from now on; False, and no change, where one is not ranked yet."""
         wanted = list(keys)
         try:
-            ranking = Ranking(self._root, wanted)
+            ranking = Ranking(self._root, wanted, self._checked)
         except DamagedRanking as error:
             log.info("the ranked index is not complete: %s", error)
             return False
+        self._checked.keep(wanted)
         with self._lock:
             before, self._ranking = self._ranking, ranking
         if before is not None:
@@ -123,9 +124,8 @@ class RankedTree:
         )
 
     def _is_sound(self, key: str) -> bool:
-        directory = os.path.join(self._root, key)
         try:
-            verify(directory, read_manifest(directory))
+            self._checked.manifest(key)
         except DamagedRanking:
             return False
         return True
@@ -148,9 +148,8 @@ class RankedTree:
     ) -> list[RankedFile] | None:
         """The files that answer, best first; None where nothing can be said: scan then.
 
-        `overlay` has the files that changed, and `keeps` chooses among them; `name_of` chooses
-        among the others. `keys` are the segments that whoever asks takes for ranked; others may be
-        by now.
+        `overlay` has the files that changed; `keeps` chooses among all. `keys` are the segments
+        that whoever asks takes for ranked; others may be by now.
         """
         ranking = self._ranking
         if ranking is None or (keys is not None and keys != ranking.keys):
@@ -160,6 +159,7 @@ class RankedTree:
         except DamagedRanking as error:
             if self._close(ranking):
                 log.warning("the ranked index is damaged and is written again: %s", error)
+                self._checked.keep(())  # its files look as they did, and are not
             # Else another has taken its place, and its files are gone.
             return None
 
@@ -167,7 +167,7 @@ class RankedTree:
 def _answer(
     ranking: Ranking, question: RankedQuestion, name_of: NameOf, overlay: Overlay, keeps: Keeps
 ) -> list[RankedFile]:
-    found = ranking.search(question, name_of, limits.QUERY_FILES)
+    found = ranking.search(question, name_of, limits.QUERY_FILES, keeps)
     if not overlay.files:
         return found
     newer = overlay.search(question, ranking.documents, ranking.text_bytes, ranking.count)

@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep import limits
 from flashgrep.index.path_weights import path_weight
 from flashgrep.index.question import RankedQuestion, forms, prefixes
-from flashgrep.index.ranked import (
-    DamagedRanking,
-    Manifest,
-    key_number,
-    open_as_one,
-    read_manifest,
-    schema,
-    verify,
-)
+from flashgrep.index.ranked import Checked, DamagedRanking, key_number, open_as_one, schema
 from flashgrep.index.resting import Rest
 from flashgrep.index.scoring import (
     FORM_WEIGHT,
@@ -44,6 +36,8 @@ log = logging.getLogger(__name__)
 _ENOUGH: Final = 10
 _FURTHER: Final = 8
 
+Keeps = Callable[[str], bool]
+"""Whether a question asks for a path."""
 NameOf = Callable[[str, int], str | None]
 """The path of a segment's file, or None where the snapshot holds it no more."""
 
@@ -55,10 +49,11 @@ class Ranking:
     opened by the first search (8 ms) and let go when none came for a while.
     """
 
-    def __init__(self, root: str, keys: Sequence[str]) -> None:
+    def __init__(self, root: str, keys: Sequence[str], checked: Checked | None = None) -> None:
         """Open and check the indexes of the segments `keys`; `DamagedRanking` where one is off."""
+        checked = checked or Checked(root)
         self._root = root
-        self._parts = [(os.path.join(root, key), _checked(root, key)) for key in keys]
+        self._parts = [(os.path.join(root, key), checked.manifest(key)) for key in keys]
         self._keys = {key_number(key): key for key in keys}
         self.keys = frozenset(keys)
         self._schema = schema()
@@ -68,8 +63,18 @@ class Ranking:
         self.documents = sum(manifest.documents for _, manifest in self._parts)
         self.text_bytes = sum(manifest.text_bytes for _, manifest in self._parts)
 
-    def search(self, question: RankedQuestion, name_of: NameOf, limit: int) -> list[RankedFile]:
-        """The files that answer best, best first: about `limit`, or all there are."""
+    def search(
+        self,
+        question: RankedQuestion,
+        name_of: NameOf,
+        limit: int,
+        keeps: Keeps = lambda path: True,
+    ) -> list[RankedFile]:
+        """The files that answer best, best first: about `limit`, or all there are.
+
+        Documents of files that the snapshot lost do not count; where a filter leaves out most of
+        the others, a tenth of `limit` will do.
+        """
         if not self.documents or not question.words:
             return []
         searcher = self._open()
@@ -77,20 +82,17 @@ class Ranking:
         wanted = limit
         while True:
             hits = _hits(searcher, query, wanted)
-            found = self._files(hits, name_of)
-            # Where most are filtered out, further down there are more.
-            if len(hits) < wanted or len(found) >= limit // _ENOUGH:
+            alive = [(score, name_of(self._keys[segment], file)) for score, segment, file in hits]
+            named = [(score, name) for score, name in alive if name is not None]
+            found = _files(named, keeps)
+            if len(hits) < wanted or len(found) >= limit:
                 return found[:limit]
-            wanted *= _FURTHER
-
-    def _files(self, hits: list[tuple[float, int, int]], name_of: NameOf) -> list[RankedFile]:
-        best: dict[str, float] = {}
-        for score, segment, file in hits:
-            name = name_of(self._keys[segment], file)
-            if name is not None:
-                best[name] = max(best.get(name, 0.0), score * path_weight(name))
-        ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-        return [RankedFile(*item) for item in ordered]
+            if len(named) < limit:
+                wanted += max(wanted - len(named), limit)
+            elif len(found) >= limit // _ENOUGH:
+                return found
+            else:
+                wanted *= _FURTHER
 
     def count(self, field: str, word: str) -> int:
         """In how many documents a word stands in a field."""
@@ -167,6 +169,16 @@ class Ranking:
             self._searcher = None
 
 
+def _files(named: list[tuple[float, str]], keeps: Keeps) -> list[RankedFile]:
+    """The files of some documents, best first: a file scores as the best of its documents."""
+    best: dict[str, float] = {}
+    for score, name in named:
+        if name in best or keeps(name):
+            best[name] = max(best.get(name, 0.0), score * path_weight(name))
+    ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+    return [RankedFile(*item) for item in ordered]
+
+
 def _hits(
     searcher: tantivy.Searcher, query: tantivy.Query, limit: int
 ) -> list[tuple[float, int, int]]:
@@ -190,10 +202,3 @@ def _best(queries: list[Any]) -> Any:
     if len(queries) <= 1:
         return queries[0] if queries else None
     return tantivy.Query.disjunction_max_query(queries)
-
-
-def _checked(root: str, key: str) -> Manifest:
-    directory = os.path.join(root, key)
-    manifest = read_manifest(directory)
-    verify(directory, manifest)
-    return manifest
