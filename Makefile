@@ -6,6 +6,7 @@
 # make mutants defects put into the sources, and which of them no test notices
 # make fuzz   differential tests at full size
 # make claude the real Claude Code, fetched from npm, on a scripted model; no key, nothing leaves loopback
+# make flaky  hunts tests that fail now and then: hours; FLAKY="--suite-runs 0 --repeat 3" for a part
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +15,7 @@ READY := .venv/.ready
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz mutants conformance claude clean
+.PHONY: run test lint bench faults fuzz flaky mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -42,6 +43,9 @@ fuzz: $(READY)
 mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
 
+flaky: $(READY)
+	$(BIN)/python -m tests.flaky $(FLAKY)
+
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance
 
@@ -59,4 +63,4 @@ $(READY): pyproject.toml tests/kb/peers/package-lock.json
 	touch $(READY)
 
 clean:
-	rm -rf .venv .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .bench .flaky .mypy_cache .ruff_cache .pytest_cache .hypothesis
