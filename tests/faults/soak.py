@@ -11,6 +11,8 @@ from tests.faults.processes import children, command_line, private_bytes
 from tests.faults.soak_tree import BRANCHES, SoakTree
 from tests.transports.clients import RawLines
 
+from flashgrep import limits
+
 MIB = 1024 * 1024
 _LINES = 130
 _TURN_SECONDS = 0.2
@@ -18,9 +20,8 @@ _FLIP_TURNS = 150
 """A checkout every half a minute, on a machine that has nothing else to do."""
 _TRANSIENT = ("flashgrep.index.rank_writer", "flashgrep.index.builder", "flashgrep.index.lister")
 """Processes that live for one piece of work."""
-_CALM_LOOKS = 10
 _LOOK_SECONDS = 0.1
-_LONGEST_SECONDS = 60.0
+_LONGEST_SECONDS = 120.0
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Soak:
     tree: SoakTree
     client: RawLines
     pid: int
+    calm_seconds: float = limits.RELEASE_SECONDS + 2.0
     samples: list[Sample] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
 
@@ -67,17 +69,23 @@ class Soak:
         return self.samples[-1]
 
     def _wait_for_rest(self) -> None:
-        """Until no process that folds or ranks was seen for a moment."""
+        """Until nothing was folded or ranked for longer than mapped pages are kept.
+
+        All of them are in use before, so that each time the same is given back; and a question
+        afterwards lets go what was counted for the last ones.
+        """
+        self._ask("grep", pattern="before", output_mode="count")
         deadline = time.monotonic() + _LONGEST_SECONDS
-        calm = 0
-        while calm < _CALM_LOOKS and time.monotonic() < deadline:
-            is_busy = any(
-                module in command_line(child)
-                for child in children(self.pid)
-                for module in _TRANSIENT
-            )
-            calm = 0 if is_busy else calm + 1
+        worked = time.monotonic()
+        while time.monotonic() < min(worked + self.calm_seconds, deadline):
+            if self._is_at_work():
+                worked = time.monotonic()
             time.sleep(_LOOK_SECONDS)
+        self._ask("query", text=self.tree.word())
+
+    def _is_at_work(self) -> bool:
+        lines = map(command_line, children(self.pid))
+        return any(module in line for line in lines for module in _TRANSIENT)
 
     def flip(self) -> None:
         """Check the other branch out, and ask at once."""

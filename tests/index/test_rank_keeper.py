@@ -154,6 +154,28 @@ def test_a_new_directory_that_is_not_watched_yet_is_looked_at_each_time(
     assert ask(pair, "zebra") == ["new/b.py"]
 
 
+def test_a_question_during_which_the_ranking_changes_is_answered_from_the_new_one(
+    tmp_path: Path, pair: Twins, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting may take longer than ranking, on a busy machine: it was not in vain."""
+    gate.clear()
+    write(tmp_path, "zebra", range(5))
+    pair.folded()
+    counts: list[str] = []
+
+    def slowly(path: str, text: bytes) -> Any:
+        if not counts:
+            gate.set()
+            ranked(pair)
+        counts.append(path)
+        return counted(path, text)
+
+    monkeypatch.setattr("flashgrep.index.overlay_ranking.counted", slowly)
+    found = pair.keeper.ranked("zebra", lambda path: True, lambda: False)
+    assert found is not None
+    assert len(found) == len(counts) == 5
+
+
 def test_counts_are_let_go_when_nobody_asks(
     tmp_path: Path, pair: Twins, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,8 +170,14 @@ class Keeper:
         self, text: str, keeps: Callable[[str], bool], stopped: Asked
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
-        view = None if stopped() else self._current("", None)
-        return None if view is None else self._ranks.ranked(text, keeps, view, self._tracker)
+        found, keys = None, None
+        while found is None and keys != self._ranks.keys and not stopped():
+            keys = self._ranks.keys  # others may be ranked by the time the changes are counted
+            view = self._current("", None)
+            if view is None:
+                return None
+            found = self._ranks.ranked(text, keeps, view, self._tracker)
+        return found
 
     def _shown(self, root: bytes) -> str | None:
         if not is_within(root, self._tracker.root):

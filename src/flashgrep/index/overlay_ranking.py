@@ -80,6 +80,11 @@ class Overlay:
     def files(self) -> int:
         return int(np.count_nonzero(self.alive))
 
+    @property
+    def words(self) -> int:
+        """Counts that are held; each takes 14 bytes."""
+        return sum(map(len, self.lots))
+
     def search(
         self, question: RankedQuestion, documents: int, text_bytes: int, count_of: CountOf
     ) -> list[RankedFile]:

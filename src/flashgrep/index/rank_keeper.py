@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -23,7 +23,7 @@ from flashgrep.index.listing import Identity
 from flashgrep.index.overlay_ranking import Changed, Overlay, OverlayRanking
 from flashgrep.index.ranked_tree import RankedTree
 from flashgrep.index.ranking import Keeps
-from flashgrep.index.resting import Rest
+from flashgrep.index.resting import Rest, trim
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Segment
 from flashgrep.index.survey import survey_changes
@@ -35,6 +35,10 @@ from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.sniffing import is_text
 
 log = logging.getLogger(__name__)
+
+
+_MANY_WORDS: Final = 100_000
+"""Counts that take some megabytes, after a checkout for one: when they go, so does the memory."""
 
 
 def key_of(segment: Segment) -> str:
@@ -83,6 +87,11 @@ class RankKeeper:
     def is_ready(self) -> bool:
         """Whether questions can be answered from it."""
         return self._tree.is_ready
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The segments that are ranked."""
+        return self._tree.keys
 
     def follow(self, segments: tuple[Segment, ...], writes: bool) -> None:
         """Rank these segments: write what is missing, or take what another process writes."""
@@ -203,6 +212,10 @@ class RankKeeper:
                 if not _are_few(unranked):
                     return None
             overlay = self._overlay.count(map(_Unranked.changed, unranked))
+            was_large = known is not None and known.overlay.words > _MANY_WORDS
+            known = None
+            if was_large and not overlay.files:
+                trim()
             if is_whole:
                 self._counted = _Counted(weakref.ref(view), ranked, overlay)
         if overlay.files:
