@@ -27,12 +27,14 @@ class Gate:
     caller: Caller
     token: str | None = None
     locked: bool = False
+    reason: str = ""
+    """Why it is locked, where that needs saying."""
 
     def check(self, method: str) -> None:
         """Refuse a method this connection may not use yet."""
         if self.locked and method != AUTH:
             raise AccessDenied(
-                f"{method} needs the token first. "
+                f"{method} needs the token first{self.reason}. "
                 'Send {"jsonrpc":"2.0","id":1,"method":"auth","params":{"token":…}}.'
             )
 

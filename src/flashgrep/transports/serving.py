@@ -27,6 +27,7 @@ from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.lines import Joined
 from flashgrep.transports.offers import Offers
+from flashgrep.transports.peeruid import PeerUsers
 from flashgrep.transports.plaincalls import plain_calls
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
@@ -41,6 +42,11 @@ log = logging.getLogger(__name__)
 
 STOP_HINT = "Ctrl-C stops."
 """The last line of what is told: everything listens by then."""
+
+_STRANGER = (
+    ": this connection is not known to come from the user who runs the server "
+    "(the token is kept for that user, and printed when the server starts)"
+)
 
 
 _SEND = "Send the server's token in the header Authorization, as Bearer TOKEN"
@@ -137,6 +143,7 @@ class Serving:
             lines.append(f"  http   {self._url(self.http)}")
         if self.tcp is not None:
             lines.append(f"  tcp    {shown(self.tcp)}")
+            lines.append(f"         {self._told_of_tcp}")
         if self.unix is not None:
             lines.append(f"  unix   {self.unix.path}")
         if not self.settings.no_workspace:
@@ -168,6 +175,14 @@ class Serving:
         if self.http is None or self.secret.token is None:
             return None
         return "notes" if self.settings.no_workspace else workspace_id(os.fsencode(workdir))
+
+    @property
+    def _told_of_tcp(self) -> str:
+        if self.secret.token is None:
+            return "everything is open to every user of this machine (--no-auth)"
+        if self.settings.token:
+            return "nothing but auth is answered until the token was shown"
+        return "your own programs may read; writing, and other users, need auth with the token"
 
     def _url(self, listener: socket.socket) -> str:
         """Where clients reach us: a wildcard address is no name the guard would accept."""
@@ -214,7 +229,10 @@ class Serving:
         direct = direct_methods(self.toolbox)
         plain = plain_calls(self.toolbox, structured=self.settings.structured)
         if self.tcp is not None:
-            yield LineListener(self.tcp, server, self._tcp_gate, tcp_manners(direct, plain))
+            # With --token nobody is let in by who they are.
+            recognise = None if self.settings.token else PeerUsers.of(self.tcp).is_us
+            manners = tcp_manners(direct, plain)
+            yield LineListener(self.tcp, server, self._tcp_gate, manners, recognise)
         if self.unix is not None:
             manners = unix_manners(direct, plain, self._join())
             yield LineListener(self.unix.listener, server, self._unix_gate, manners)
@@ -256,7 +274,8 @@ class Serving:
         open_to_all = self.secret.token is None
         token = "" if open_to_all else SERVER
         caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all, token=token)
-        return Gate(caller, self.secret.token, locked=bool(self.settings.token))
+        reason = "" if self.settings.token else _STRANGER
+        return Gate(caller, self.secret.token, locked=not open_to_all, reason=reason)
 
     def _unix_gate(self, connection: socket.socket) -> Gate | None:
         if not peer_is_us(connection):

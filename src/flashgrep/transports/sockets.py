@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ _ACCEPT_PAUSE_SECONDS = 0.1
 @dataclass(eq=False)
 class _Connection:
     connection: socket.socket
+    gate: Gate
     session: LineSession
     scope: anyio.CancelScope
 
@@ -47,12 +48,18 @@ class LineListener:
         server: Server[Peers],
         gate: Callable[[socket.socket], Gate | None],
         manners: Manners,
+        recognise: Callable[[socket.socket], Awaitable[bool]] | None = None,
     ) -> None:
-        """`gate` gives a connection its standing, or None to refuse it."""
+        """`gate` gives a connection its standing, or None to refuse it.
+
+        `recognise` says whether a locked connection may be opened without a token; it is asked
+        before anything is read.
+        """
         self._listener = listener
         self._server = server
         self._gate = gate
         self._manners = manners
+        self._recognise = recognise
         self._open: list[_Connection] = []
 
     async def run(self) -> None:
@@ -89,7 +96,7 @@ class LineListener:
             return None
         _tune(connection)
         session = LineSession(self._server, SocketWire(connection), gate, self._manners)
-        entry = _Connection(connection, session, anyio.CancelScope())
+        entry = _Connection(connection, gate, session, anyio.CancelScope())
         self._open.append(entry)
         return entry
 
@@ -107,12 +114,17 @@ class LineListener:
     async def _serve(self, entry: _Connection) -> None:
         with entry.connection, entry.scope:
             try:
+                await self._unlock(entry)
                 await entry.session.run()
             except Exception:
                 # One connection's failure is its own: the others and the listener go on.
                 log.exception("a connection failed")
         if entry in self._open:
             self._open.remove(entry)
+
+    async def _unlock(self, entry: _Connection) -> None:
+        if self._recognise is not None and entry.gate.locked:
+            entry.gate.locked = not await self._recognise(entry.connection)
 
 
 def _tune(connection: socket.socket) -> None:
