@@ -21,6 +21,7 @@ from flashgrep.index.inotify import Inotify, WatchLimit
 from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.request import Reach
 from flashgrep.workspace.ignoring import IgnoreChain
+from flashgrep.workspace.kernelfs import is_made_up
 from flashgrep.workspace.opening import DIRECTORY
 from flashgrep.workspace.rulechain import RuleChains, Ruled
 from flashgrep.workspace.scope import Scope
@@ -121,6 +122,9 @@ class Lister:
             _cannot_read(tree, place, error)
             return None
         try:
+            if is_made_up(directory, real):
+                tree.unreadable.add(place.shown)
+                return None
             if self.inotify is not None:
                 tree.watched[self.inotify.watch(directory)] = place.shown
             listing = list_directory(directory, real, chain, self.scope)

@@ -21,6 +21,7 @@ from flashgrep.search.haystack import TooSparse
 from flashgrep.search.request import ROOT, Found, Item, Outcome, ScanRequest
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignoring import IgnoreChain
+from flashgrep.workspace.kernelfs import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.opening import DIRECTORY, REGULAR
 from flashgrep.workspace.rulechain import RuleChains
 from flashgrep.workspace.scope import Place, Scope, is_within
@@ -59,6 +60,7 @@ class Scanner:
         ]
         self._chains = RuleChains(scope, chain_above(request.rules, request.root))
         self._batches: dict[int, Batch] = {}
+        self.root_is_made_up = is_made_up_place(scope, request.root)
 
     def batch(self, room: int) -> Batch:
         """An empty batch; kept from slice to slice, because fresh memory is dear."""
@@ -124,6 +126,9 @@ class _Slice:
             self._skip(item.shown or ROOT, error)
             return
         self.directories.append(directory)
+        if not self.scanner.root_is_made_up and is_made_up(directory, item.real):
+            self.outcome.skipped.append((item.shown, REASON))
+            return
         self.opened = (item.real, directory)
         if item.names is not None:
             self._files(item, directory, list(item.names))
@@ -168,6 +173,8 @@ class _Slice:
     def _link(self, item: Item, shown: str, name: str, directory: int) -> None:
         """A link to a file is that file; one to a directory outside is entered later, in order."""
         place, mode = self._target(item, name)
+        if self._leads_to_kernel(shown, place.path, mode):
+            return
         if stat.S_ISREG(mode) and self.scanner.keeps(shown):
             self._linked_file(place.path, item, shown, name, directory)
         elif stat.S_ISDIR(mode) and name not in NOISE and not self._is_below_root(place.path):
@@ -182,6 +189,17 @@ class _Slice:
         except FlashgrepError:
             return Place("", real), 0  # denied, or leading nowhere: silent, as documented
         return place, 0 if status is None else status.st_mode
+
+    def _leads_to_kernel(self, shown: str, path: bytes, mode: int) -> bool:
+        """Whether a link leads where no walk goes by itself; told where it is missed."""
+        is_directory = stat.S_ISDIR(mode)
+        if self.scanner.root_is_made_up:
+            return is_directory
+        if not (is_directory or stat.S_ISREG(mode)) or not is_made_up_place(self.scope, path):
+            return False
+        if is_directory or self.scanner.keeps(shown):
+            self.outcome.skipped.append((shown, REASON))
+        return True
 
     def _is_below_root(self, path: bytes) -> bool:
         return is_within(path, self.scanner.request.root)
@@ -230,7 +248,10 @@ class _Slice:
             elif self.batch.is_full:
                 self._flush(keep_directories=True)
         except OSError as error:
-            self._skip(prefix + name, error)
+            if error.errno == errno.EISDIR and is_made_up(fd, item.real):
+                self.outcome.skipped.append((prefix + name, REASON))
+            else:
+                self._skip(prefix + name, error)
         finally:
             os.close(fd)
 

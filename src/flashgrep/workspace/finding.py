@@ -16,6 +16,7 @@ from typing import NamedTuple
 from flashgrep.errors import Cancelled, FlashgrepError
 from flashgrep.workspace.globs import Glob, NameFilter
 from flashgrep.workspace.ignoring import IgnoreChain
+from flashgrep.workspace.kernelfs import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.opening import DIRECTORY
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.walking import NOISE, Listing, chain_above, list_directory, parent_rules
@@ -78,6 +79,7 @@ class Finder:
         self.prefix = wanted.pattern.fixed_prefix if wanted.pattern else ()
         self.deepest = _deepest(wanted)
         self._reached: dict[str, bool] = {}
+        self._root_is_made_up = is_made_up_place(scope, root)
 
     def run(self) -> Finding:
         """Walk the tree below the root."""
@@ -137,8 +139,11 @@ class Finder:
         except OSError as error:
             self._skip(at.shown, error)
             return
-        self.finding.opened += 1
         try:
+            if not self._root_is_made_up and is_made_up(directory, at.real):
+                self.finding.skipped.append((at.shown, REASON))
+                return
+            self.finding.opened += 1
             listing = list_directory(directory, at.real, at.chain, self.scope)
             self._entries(at, listing, directory)
         except OSError as error:
@@ -189,6 +194,8 @@ class Finder:
         if of_kind and self._is_wanted(shown, name):
             self._found(shown, status)
         if listing is None or not is_directory or not self.wanted.follow_symlinks:
+            return
+        if self._root_is_made_up:
             return
         if self._enters(shown, name, at.depth + 1):
             child = self._child(at, listing, shown, name)
