@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from flashgrep.errors import Cancelled, from_os_error
+from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, from_os_error
 from flashgrep.tools.budget import Budget
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
@@ -98,8 +98,12 @@ def _list_entry(
 
 def _list_link(listing: Listing, fd: int, path: bytes, row: bytes) -> None:
     """A link with its target, unless it leads where nothing may be seen."""
-    if not listing.scope.permits(os.path.realpath(path)):
+    try:
+        listing.scope.follow(path)
+    except AccessDenied:
         return
+    except FlashgrepError:
+        pass  # it leads nowhere, and is shown with that
     try:
         target = os.readlink(os.path.basename(path), dir_fd=fd)
     except OSError:

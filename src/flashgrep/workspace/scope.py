@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from flashgrep import limits
@@ -27,7 +27,7 @@ from flashgrep.errors import (
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import DenyRules
 from flashgrep.workspace.opening import DIRECTORY, MOVED, O_PATH, REGULAR, STEP, open_beneath
-from flashgrep.workspace.resolving import resolve
+from flashgrep.workspace.resolving import Beyond, Denied, resolve, rises_outside
 
 OWN_DIRECTORY = b".flashgrep"
 """Denied wherever it stands: it holds sockets and tokens."""
@@ -62,6 +62,7 @@ class Scope:
             self._deny = DenyRules(deny, self.workdir)
         except InvalidParams as error:
             raise SettingsError(f"--deny-dir: {error.message}") from None
+        self._spelled = _spelled(zip((workdir, *allow), (self.workdir, *self.allowed), strict=True))
         self._roots = [(path, os.open(path, STEP)) for path in self.allowed or (b"/",)]
 
     def close(self) -> None:
@@ -91,13 +92,31 @@ class Scope:
     def _place(self, shown: str, raw: bytes) -> Place:
         asked = raw if raw.startswith(b"/") else self.workdir + b"/" + raw
         try:
-            real = resolve(self._slash, asked)
+            real = self._resolved(asked)
+        except Beyond:
+            raise self._outside(shown) from None
+        except Denied:
+            raise _denied(shown) from None
         except OSError as error:
             raise self._unresolved(error, shown) from None
         self._judge(real, shown)
         if raw.endswith((b"/", b"/.")) and self._is_not_directory(real):
             raise NotFound(f"Path not found: {shown} (it ends in / and names no directory)")
         return Place(shown, real, asked)
+
+    def _resolved(self, asked: bytes) -> bytes:
+        if self.allowed and b".." in asked.split(b"/"):
+            asked = self._by_real_name(asked)
+            if rises_outside(self, asked):
+                raise Beyond
+        return resolve(self._slash, asked, self)
+
+    def _by_real_name(self, asked: bytes) -> bytes:
+        """A path that begins with a directory as it was given to us, with its real name instead."""
+        for spelled, real in self._spelled:
+            if is_within(asked, spelled):
+                return real + asked[len(spelled) :]
+        return asked
 
     def _unresolved(self, error: OSError, shown: str) -> Exception:
         # Inside a scope a broken path tells nothing of what lies outside it.
@@ -109,16 +128,27 @@ class Scope:
 
     def _judge(self, real: bytes, shown: str) -> None:
         if not self._is_allowed(real):
-            allowed = ", ".join(names.shown(path) for path in self.allowed)
-            raise AccessDenied(
-                f"Access denied: {shown} is outside the allowed directories. Allowed: {allowed}"
-            )
+            raise self._outside(shown)
         if self._is_denied(real):
-            raise AccessDenied(f"Access denied: {shown} matches a denied pattern")
+            raise _denied(shown)
+
+    def _outside(self, shown: str) -> AccessDenied:
+        allowed = ", ".join(names.shown(path) for path in self.allowed)
+        return AccessDenied(
+            f"Access denied: {shown} is outside the allowed directories. Allowed: {allowed}"
+        )
 
     def permits(self, path: bytes) -> bool:
         """Whether a real path is allowed and not denied."""
         return self._is_allowed(path) and not self._is_denied(path)
+
+    def contains(self, path: bytes) -> bool:
+        """Whether a real path is allowed, whatever is denied."""
+        return self._is_allowed(path)
+
+    def knows(self, path: bytes) -> bool:
+        """Whether a real path is allowed, or a directory above what is: that one exists."""
+        return self._is_allowed(path) or any(is_within(root, path) for root in self.allowed)
 
     def _is_allowed(self, path: bytes) -> bool:
         return not self.allowed or any(is_within(path, root) for root in self.allowed)
@@ -255,6 +285,17 @@ class Scope:
 
     def _is_not_directory(self, real: bytes) -> bool:
         return self.kind(Place("", real)) not in ("directory", None)
+
+
+def _denied(shown: str) -> AccessDenied:
+    return AccessDenied(f"Access denied: {shown} matches a denied pattern")
+
+
+def _spelled(given: Iterable[tuple[str, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Directories as they were given, where that is not their real name; the longest first."""
+    absolute = {os.path.abspath(os.fsencode(text)): real for text, real in given}
+    unlike = [(text, real) for text, real in absolute.items() if text != real]
+    return sorted(unlike, key=lambda pair: -len(pair[0]))
 
 
 def _made(directory: int, name: bytes) -> int:
