@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.workshop import Workshop, workshop
 
+from flashgrep.workspace.kernelfs import REASON
+
 NOTHING = "No matches found"
 NEXT = re.compile(r"\(output cut: ([\d,]+) more ([a-z ]+); next: offset (\d+)\)")
 
@@ -639,10 +641,9 @@ def test_pipes_sockets_and_devices_are_no_files(shop: Workshop) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_told_in_one_last_line(shop: Workshop) -> None:
-    """Reading /proc/self/mem from its beginning fails for everyone, root included."""
     shop.files("a.txt")
     shop.link("memory", "/proc/self/mem")
-    told = "(1 not searched: memory: input/output error)"
+    told = f"(1 not searched: memory: {REASON})"
     assert shop.lines("grep", pattern="x") == ["a.txt", told]
     assert content(shop, "x") == ["a.txt:1:x", told]
     assert shop.lines("grep", pattern="x", output_mode="count") == ["a.txt:1", told]
@@ -652,6 +653,12 @@ def test_a_file_that_cannot_be_read_is_told_in_one_last_line(shop: Workshop) -> 
     last = shop.lines("grep", pattern="x")[-1]
     assert last.startswith("(5 not searched: memory: ")
     assert last.endswith("; and 2 more)")
+
+
+def test_a_file_that_fails_while_it_is_read_is_told_with_the_reason(shop: Workshop) -> None:
+    """Reading /proc/self/mem from its beginning fails for everyone, root included."""
+    last = shop.lines("grep", pattern="x", path=f"/proc/{os.getpid()}", include="mem")[-1]
+    assert ": mem: input/output error" in last
 
 
 # ── the budget ──────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,7 @@ from flashgrep.workspace.replacing import Moved, Target
 from flashgrep.workspace.scope import Place
 
 Status = Literal["applied", "failed", "conflict", "skipped"]
+_NOTHING = "Nothing was changed."
 _CONFLICTS = frozenset({"conflict", "precondition_failed"})
 
 
@@ -67,6 +68,10 @@ class Group:
 
     place: Place
     operations: list[Operation]
+
+
+class Overtaken(Conflict):
+    """A file changed before it was written; the batch stands as if it had not begun."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,10 @@ def plan_all(call: Call, groups: Sequence[Group]) -> list[Planned]:
 
 
 def write_all(call: Call, files: Sequence[Planned]) -> None:
-    """Write every file, or, where one cannot be, put back those already written."""
+    """Write every file, or, where one cannot be, put back those already written.
+
+    Raises `Overtaken` where that is because a file changed, and it can be planned again.
+    """
     changes = [Change(file.place.path, file.current.data, file.data) for file in files]
     recovery_dir = call.services.recovery_dir
     # One file is all or none by itself.
@@ -217,12 +225,13 @@ def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:
                 f"{file.place.shown} could not be put back ({error}); its old bytes are safe and "
                 "are put back when the server starts again."
             )
-    return " ".join(notes) or "Nothing was changed."
+    return " ".join(notes) or _NOTHING
 
 
 def _refused(place: Place, error: Exception, note: str) -> FlashgrepError:
     if isinstance(error, Moved):
-        return Conflict(f"{place.shown} changed while the batch was written. {note}")
+        kind = Overtaken if note == _NOTHING else Conflict
+        return kind(f"{place.shown} changed while the batch was written. {note}")
     if isinstance(error, FlashgrepError):
         return Conflict(f"{place.shown}: {error.message.rstrip('.')}. {note}")
     return IOFailure(f"{place.shown}: {error}. {note}")

@@ -11,6 +11,8 @@ from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.batch import (
     Group,
     Operation,
+    Overtaken,
+    Planned,
     grouped,
     plan,
     plan_all,
@@ -47,13 +49,27 @@ def _atomic(
     call: Call, operations: Sequence[Operation], groups: Sequence[Group], dry_run: bool
 ) -> None:
     with holding(group.place for group in groups):
-        files = plan_all(call, groups)
-        if any(operation.code is not None for operation in operations):
-            raise _refusal(operations)
-        if call.cancelled:
-            raise Cancelled("The batch was cancelled; nothing was changed")
-        if not dry_run:
-            write_all(call, files)
+        for left in reversed(range(limits.EDIT_ATTEMPTS)):
+            files = _planned(call, operations, groups)
+            if dry_run:
+                break
+            try:
+                write_all(call, files)
+                break
+            except Overtaken:  # somebody else was quicker: the lines may still be there
+                if not left:
+                    raise
+
+
+def _planned(
+    call: Call, operations: Sequence[Operation], groups: Sequence[Group]
+) -> Sequence[Planned]:
+    files = plan_all(call, groups)
+    if any(operation.code is not None for operation in operations):
+        raise _refusal(operations)
+    if call.cancelled:
+        raise Cancelled("The batch was cancelled; nothing was changed")
+    return files
 
 
 def _refusal(operations: Sequence[Operation]) -> FlashgrepError:

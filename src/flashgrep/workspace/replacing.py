@@ -17,7 +17,14 @@ all the same, and one way is simpler than two.
 
 Two servers may edit one file. The last look at the target and the rename happen under a lock on
 the directory (on the file itself, in place): whoever comes second sees other bytes and is told
-`Moved`. Programs that know nothing of the lock have the microseconds between the two calls.
+`Moved`. Programs that know nothing of the lock are noticed by the file's status (inode, size and
+times), taken before its bytes are compared and again as the last call before the rename or the
+first byte in place. What is left to them:
+
+    the microseconds between that call and the rename
+    in place, the time of the write itself: what is appended meanwhile is cut off
+    a file that was opened before the rename and is written after it: that is the old file
+    bytes changed without a change of size, within one tick of the file system's clock
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure, from_os_error
@@ -143,7 +150,8 @@ def _rename_over(
                 _keep_attributes(target, fd, original)
             os.fsync(fd)
             with locked(target.parent_fd):
-                _look(check)
+                seen = _look(target, check)
+                _require_unmoved(target, seen)
                 _rename(target, temporary)
         except BaseException:
             _remove(target.parent_fd, temporary)
@@ -222,14 +230,16 @@ def _overwrite(
             status = os.fstat(fd)
             if status.st_ino != original.st_ino or not stat.S_ISREG(status.st_mode):
                 raise Moved
-            _look(check)
-            _overwrite_kept(target, fd, data, status)
+            seen = _look(target, check)
+            _overwrite_kept(target, fd, data, status, seen)
     finally:
         os.close(fd)
     return Outcome(len(data), in_place=True)
 
 
-def _overwrite_kept(target: Target, fd: int, data: bytes, status: os.stat_result) -> None:
+def _overwrite_kept(
+    target: Target, fd: int, data: bytes, status: os.stat_result, seen: Sight | None
+) -> None:
     """Overwrite with the old bytes in an intent; when even putting them back fails, it stays."""
     note = Note(
         _text(os.path.dirname(target.path)),
@@ -246,6 +256,7 @@ def _overwrite_kept(target: Target, fd: int, data: bytes, status: os.stat_result
         os.lseek(intent.fd, old_at + status.st_size, os.SEEK_SET)
         write_all(intent.fd, data)
         intent.publish(durable=True)
+        _require_unmoved(target, seen)
         try:
             write_in_place(fd, data, status)
         except BaseException:
@@ -344,9 +355,40 @@ def locked(fd: int) -> Iterator[None]:
             fcntl.flock(fd, fcntl.LOCK_UN)
 
 
-def _look(check: Callable[[], bool] | None) -> None:
-    if check is not None and not check():
+class Sight(NamedTuple):
+    """What stands under a name: enough to notice that it changed. All 0 where nothing does."""
+
+    device: int = 0
+    inode: int = 0
+    size: int = 0
+    modified: int = 0
+    changed: int = 0
+
+
+def _look(target: Target, check: Callable[[], bool] | None) -> Sight | None:
+    """The last look at the bytes, with what stood there when it began; None if nobody looks."""
+    if check is None:
+        return None
+    seen = _sight(target)
+    if not check():
         raise Moved
+    return seen
+
+
+def _require_unmoved(target: Target, seen: Sight | None) -> None:
+    """The very last look: cheap, so that as little as possible happens behind it."""
+    if seen is not None and _sight(target) != seen:
+        raise Moved
+
+
+def _sight(target: Target) -> Sight:
+    try:
+        status = os.stat(target.name, dir_fd=target.parent_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return Sight()
+    return Sight(
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )
 
 
 def _text(name: bytes) -> str:
