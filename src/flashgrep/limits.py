@@ -222,6 +222,9 @@ GLOB_CHARS: Final = 4_096
 GLOB_PATTERNS: Final = 1_000
 """Most globs in one list; braces join as many as anyone needs."""
 
+GLOB_LIST_CHARS: Final = 20_000
+"""Characters of all globs in one list: these take 0.2 s to compile, 4 MB of braces took 19."""
+
 GLOB_NESTING: Final = 32
 """Deepest braces in a glob: far above any real one, far below Python's own recursion."""
 

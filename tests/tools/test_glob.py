@@ -539,3 +539,18 @@ def test_pruning_changes_no_answer(
             directories=directories,
         )
     assert shown_paths == sorted(expected)
+
+
+def test_many_globs_are_refused_by_every_tool_that_takes_them(shop: Workshop) -> None:
+    many = ["{a,b}" * 800] * 1_000
+    for tool, arguments in (
+        ("grep", {"pattern": "x", "include": many}),
+        ("glob", {"pattern": "*", "exclude": many}),
+    ):
+        assert "limit is 20,000" in shop.refused(tool, "invalid_params", **arguments)
+
+
+def test_any_number_of_extensions_is_looked_up_by_the_name(shop: Workshop) -> None:
+    shop.files("a.py", "b.tar.gz", "c", "d.")
+    extensions = [f"e{number}" for number in range(50_000)]
+    assert found(shop, extensions=[*extensions, "tar.gz"]) == ["b.tar.gz"]

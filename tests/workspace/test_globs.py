@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
+from flashgrep.workspace import globs
 from flashgrep.workspace.globs import DenyRules, compile_glob, name_filter
 
 HEAVY = bool(os.environ.get("FLASHGREP_HEAVY"))
@@ -371,3 +372,23 @@ def test_a_glob_equals_its_expansions(pattern: str) -> None:
     for path in PATHS:
         wanted = any(components_match(way.split("/"), path.split("/")) for way in ways)
         assert glob.matches(path) is wanted, path
+
+
+# ── what a list may cost ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mark", ["", "!"])
+def test_a_list_that_is_too_long_is_refused_before_anything_is_compiled(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(globs, "compile_glob", compiled.append)
+    with pytest.raises(InvalidParams, match=r"4,000,000 characters .* limit is 20,000"):
+        name_filter([mark + "{a,b}" * 800] * 1_000)
+    assert compiled == []
+
+
+def test_the_longest_glob_and_the_longest_list_are_accepted() -> None:
+    assert name_filter("{a,b}" * 800).keeps("a" * 800)
+    assert name_filter(["{a,b}" * 800] * 5).keeps("b" * 800)
+    assert name_filter(["*.py"] * 1_000).keeps("d/x.py")

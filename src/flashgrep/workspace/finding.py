@@ -222,8 +222,14 @@ class Finder:
     def _has_extension(self, name: str) -> bool:
         if not self.wanted.case_sensitive:
             name = name.lower()
-        # "tar.gz" is an extension too, so every dot may begin it.
-        return any(name.endswith("." + extension) for extension in self.wanted.extensions)
+        # "tar.gz" is an extension too, so every dot may begin it. A name has few dots, a caller may
+        # have named any number of extensions.
+        at = name.find(".")
+        while at >= 0:
+            if name[at + 1 :] in self.wanted.extensions:
+                return True
+            at = name.find(".", at + 1)
+        return False
 
     def _is_excluded(self, shown: str) -> bool:
         return self.wanted.exclude is not None and self.wanted.exclude.keeps(shown)

@@ -148,6 +148,12 @@ class NameFilter:
                 f"A list of {len(patterns):,} globs is too long, the limit is"
                 f" {limits.GLOB_PATTERNS:,}: join some with braces, as in *.{{ts,tsx}}"
             )
+        size = sum(map(len, patterns))
+        if len(patterns) > 1 and size > limits.GLOB_LIST_CHARS:
+            raise InvalidParams(
+                f"A list of globs with {size:,} characters together is too long, the limit is"
+                f" {limits.GLOB_LIST_CHARS:,}: use fewer or shorter ones"
+            )
         globs = [compile_glob(pattern) for pattern in patterns]
         sources = [g.source if g.has_slash else f"(?:{CROSSING}/)?(?:{g.source})" for g in globs]
         return _compiled(sources, f"list of {len(sources):,} patterns") if sources else None
