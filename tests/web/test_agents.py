@@ -80,6 +80,13 @@ def test_an_agent_has_its_tools_and_cannot_decide_by_any_way(
         assert server.post("/kb/suggestions/undo", undo, agent).status_code == 403
 
 
+def test_who_comes_without_a_token_is_told_where_the_agents_one_is(tmp_path: Path) -> None:
+    with served(tmp_path, {"N.md": "text"}) as server:
+        told = server.post("/mcp", {}, "wrong").json()["error"]["message"]
+        path = Path(told.rpartition("it is kept in ")[2])
+        assert path.read_text(encoding="ascii").strip() == pasted(server)
+
+
 def test_the_token_outlives_restarts_and_a_revoked_one_is_dead_for_good(tmp_path: Path) -> None:
     def listed() -> list[str]:
         return flashgrep("kb", "token", "list", "--kb", str(tmp_path / "kb")).lines

@@ -50,6 +50,7 @@ _STRANGER = (
 
 
 _SEND = "Send the server's token in the header Authorization, as Bearer TOKEN"
+_SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TOKEN"
 """Not as `Authorization: Bearer …`: clients that hide secrets in their logs hide all after it."""
 
 
@@ -170,6 +171,14 @@ class Serving:
         elif self.http is not None:
             yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
 
+    @property
+    def _remedy(self) -> str:
+        """For somebody who came without a token: with notes, the one that decides nothing."""
+        if self.mounted is None or self.mounted.agent is None:
+            return self.secret.remedy
+        path = names.shown(os.fsencode(self.mounted.agent.path))
+        return f"{_SEND_AGENTS}; it is kept in {path}"
+
     def agents_of(self, workdir: str) -> str | None:
         """What a token for agents is made for; None where they need none, or cannot come."""
         if self.http is None or self.secret.token is None:
@@ -260,7 +269,7 @@ class Serving:
             self.settings.structured,
             self.mounted,
             Places(self.settings.live_connections, self.settings.live_share),
-            self.secret.remedy,
+            self._remedy,
         )
         await serve_http(app, listener)
 
