@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
+import anyio
 import pytest
 from tests.tools.notes_desk import NotesDesk, notes_desk
 from tests.tools.workshop import workshop
@@ -315,3 +317,29 @@ def test_the_note_is_looked_at_again_where_it_is_changed(desk: NotesDesk) -> Non
     told = desk.text("edit", path=A, old_string="world", new_string="earth")
     assert "review. Line 4." in told
     assert "hello {--world--}{++earth++}\n" in desk.raw("Folder/A.md")
+
+
+def test_an_edit_that_is_cancelled_while_others_have_the_notes_is_not_made(desk: NotesDesk) -> None:
+    desk.call("read", path=A)
+    before = desk.raw("Folder/A.md")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(_: object) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    busy = desk.notes.submit(long)
+    begun.wait(30)
+    arguments = {"path": A, "old_string": before.split()[0], "new_string": "x"}
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(desk.application.toolbox.call, "edit", arguments, desk.caller)
+            await anyio.sleep(0.1)  # a moment to begin to wait; cancelled sooner, it holds too
+            tasks.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    assert not busy.done()  # whoever cancelled does not wait for the others
+    go_on.set()
+    busy.result(30)
+    assert desk.raw("Folder/A.md") == before

@@ -19,6 +19,7 @@ from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.library import Library
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
 from flashgrep.transports.kb_client import NoOwner, OwnerClient, Refused
@@ -321,3 +322,36 @@ def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:
         for broken in ({}, {**asked, "arguments": {}, "caller": {}}, {**asked, "settings": 3}):
             with pytest.raises(Refused, match="kb/call"):
                 client.call("kb/call", broken)
+
+
+# ── cancelled calls ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_cancelled_edit_does_not_wait_for_an_owner_that_is_busy(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    owner, other = application(), application()
+    notes = owner.services.notes
+    assert notes is not None
+    assert other.services.notes is None
+    assert answered(other, "read", file_path="kb://Note.md").code is None
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(_: Library) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    busy = notes.submit(long)
+    begun.wait(30)
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(other.toolbox.call, "edit", edit, other.callers.get("test"))
+            await anyio.sleep(0.2)  # a moment to reach the owner; cancelled sooner, it holds too
+            tasks.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    assert not busy.done()
+    go_on.set()
+    busy.result(30)

@@ -6,7 +6,7 @@ In walk order, as a directory is searched: depth first, names by their bytes.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -74,8 +74,15 @@ class NoteTree:
     It is the results that are left out: to whoever may not see a note, it is not there.
     """
 
-    def __init__(self, notes: KnowledgeBase, principal: Principal, prefix: str = "") -> None:
+    def __init__(
+        self,
+        notes: KnowledgeBase,
+        principal: Principal,
+        prefix: str = "",
+        is_cancelled: Callable[[], bool] | None = None,
+    ) -> None:
         """`prefix` stands before every path that is told."""
+        self._is_cancelled = is_cancelled
         self._notes = notes
         self._principal = principal
         self.prefix = prefix
@@ -83,7 +90,7 @@ class NoteTree:
     def find(self, path: str) -> Leaf:
         """The note at a path; one that is not there is refused with a near one that is."""
         try:
-            entry: Entry = self._notes.ask(lambda library: library.find(path))
+            entry: Entry = self._notes.ask(lambda library: library.find(path), self._is_cancelled)
         except NotFound:
             raise self.missing(path) from None
         if entry.path is None or not self._principal.may(Role.READ, entry.path):

@@ -89,7 +89,7 @@ def tree(call: Call) -> NoteTree:
     from flashgrep.kb.notetree import NoteTree
 
     prefix = "" if call.settings.no_workspace else SCHEME
-    return NoteTree(mounted(call), call.caller.principal, prefix)
+    return NoteTree(mounted(call), call.caller.principal, prefix, lambda: bool(call.cancelled))
 
 
 def mounted(call: Call) -> KnowledgeBase:
