@@ -20,6 +20,7 @@ from flashgrep.kb.deciding import Action
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
+from flashgrep.kb.linkindex import LinkIndex
 from flashgrep.kb.links import links_of
 from flashgrep.kb.note import Amendment, Beside, Note
 from flashgrep.kb.panics import Panicked
@@ -72,7 +73,7 @@ def stored(kb: KnowledgeBase) -> dict[str, tuple[Any, ...]]:
 
 # ── any history ─────────────────────────────────────────────────────────────────────────────────
 
-WORDS = ["alpha", "beta", "[[A]]", "[[B|b]]", "{++typed++}", "```\n", "\n", "größe", "😀", "x "]
+WORDS = ["alpha", "beta", "[[N1]]", "[[N2|b]]", "{++typed++}", "```\n", "\n", "größe", "😀", "x "]
 
 
 class History:
@@ -114,7 +115,7 @@ class History:
 
     def suggest(self, library: Library) -> None:
         entry = library.entry(self.note(library))
-        old, new = self.chance.choice(["alpha", "beta", "[[A]]", "größe"]), self.text(2)
+        old, new = self.chance.choice(["alpha", "beta", "[[N1]]", "größe"]), self.text(2)
         edit = Edit(old, new, replace_all=self.chance.random() < 0.5)
         propose_in(library, entry.path or "", edit, self.chance.choice(["agent", "other"]))
 
@@ -182,6 +183,12 @@ def test_after_any_history_the_tables_are_what_a_slow_look_gives(
     again = KnowledgeBase(tmp_path / "kb")
     assert not again.tables.is_behind
     assert stored(again) == expected
+    index = LinkIndex()
+    paths = {one.id: one.path for one in again.ask(lambda library: library.entries()) if one.path}
+    for note, path in paths.items():
+        index.put(path, expected[note][2])
+    for path in paths.values():
+        assert again.links.links_of(path).links == index.links_of(path)
     again.close()
 
 

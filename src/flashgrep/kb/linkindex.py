@@ -1,4 +1,7 @@
-"""The links of all notes, kept up note by note.
+"""What is told of a note's links; and the definition of it, over links that are held in memory.
+
+An open knowledge base answers from a table instead (`linking`, `link_table`), which tests compare
+with `LinkIndex`.
 
 Nothing resolved is stored: a new note can change what a link elsewhere means, and a stored answer
 would have to be found and mended. What is stored is which notes hold a link to each *name*, so a
