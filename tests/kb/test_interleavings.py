@@ -34,7 +34,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.kb import critic, deciding, records
+from flashgrep.kb import deciding, records
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.note import Amendment
 from flashgrep.kb.proposing import Markup, propose_in
@@ -167,7 +167,8 @@ class Table:
         self.library.amend(self.note, plan, "reviewer")
         reading = self.read.reading
         self.owed -= before - _letters(reading.text)
-        if any(critic.token(part) for part in read.change(record)):  # a mark came to light
+        known = {one.id for one in read.records}
+        if any(one.id not in known for one in self.read.records):  # a mark came to light
             self.base, self.accepted = _letters(reading.base.text), _letters(reading.accepted.text)
         elif action is Action.ACCEPT:
             self.base = (self.base - old) | new

@@ -249,7 +249,7 @@ class Library:
         """Take updates of a peer; on return they are durable, but for those that wait."""
         with self._changing(note) as live, self._shelf.undone(note):
             taken = live.receive(updates, author)
-            made = typedmarks.recorded(live, taken.stretches, author, self._now())
+            made = typedmarks.recorded(live, taken, author, self._now())
             if made:
                 live.amend(made, author)
             told = None if taken.is_answered or made else origin

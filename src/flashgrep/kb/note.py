@@ -66,8 +66,10 @@ class Amendment:
 class Taken:
     """What became of a peer's updates."""
 
+    text: str
+    """The text as it is now."""
     stretches: Sequence[Span]
-    """What changed in the text as it is now, in UTF-8 bytes, from left to right."""
+    """What changed in it, in UTF-8 bytes, from left to right."""
     is_answered: bool
     """We changed something too, so that the peer must be told."""
 
@@ -251,10 +253,8 @@ class Note:
         """Take what a peer sent, in an author's name, and mend what a note cannot hold."""
         if sum(map(len, updates)) > limits.UPDATE_BYTES:
             raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
-        before = clocks(self.state())
         with panics_told(), watched(self._text, (self._records, self._authors)) as changes:
-            self._take_ready([*self._waiting, *map(parse, updates)])
-        after = clocks(self.state())
+            before, after = self._take_ready([*self._waiting, *map(parse, updates)])
         try:
             text = self.text.checked()
         except NotText as error:
@@ -268,7 +268,7 @@ class Note:
             text = self.text.splice(repaired)
             stretches = [(0, len(text.encode()))]
         check_size(text)
-        return Taken(stretches, is_answered or bool(repaired))
+        return Taken(text, stretches, is_answered or bool(repaired))
 
     def _attribute(self, author: str, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
         """Record the author of what came between; False if that is known already."""
@@ -279,9 +279,12 @@ class Note:
         }
         return self._authorship.add(author, grown, self._own_clock())
 
-    def _take_ready(self, updates: list[Update]) -> None:
-        """Apply all that has all before it; what has not is kept beside the document."""
-        have = clocks(self.state())
+    def _take_ready(self, updates: list[Update]) -> tuple[dict[int, int], dict[int, int]]:
+        """Apply all that has all before it; what has not is kept beside the document.
+
+        Gives the clocks before and after it.
+        """
+        before = have = clocks(self.state())
         is_doubtful = False
         if self._seconds is None:
             self._seconds = set(halves(parse(self.whole())))
@@ -306,6 +309,7 @@ class Note:
         if is_doubtful and not self._is_what_others_load():
             raise InvalidParams("the update contradicts what its client has sent before")
         self._waiting = [update for update in updates if not is_empty(update)]
+        return before, have
 
     def _is_what_others_load(self) -> bool:
         loaded = Note(self.id)

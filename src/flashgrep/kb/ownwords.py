@@ -2,8 +2,8 @@
 
 An author may rewrite a pending suggestion as often as it takes. People read it meanwhile, and type
 in it: their words are not the author's to delete. The edit is refused where one of the characters
-that it deletes was written by anybody else. Delimiters and metadata do not count: they go and come
-with the marks, and somebody who undoes a decision puts them back.
+that it deletes was written by anybody else. Delimiters do not count: they hold nobody's words, and
+somebody who undoes a decision puts them back.
 
 The authors of characters in notes of an older flashgrep are not known. There, a character in a mark
 is taken for the author's if it was sent by the client that sent the mark's opener: our own, which
@@ -40,7 +40,7 @@ def check_own(
 
 
 def _texts(note: Pending, start: int, end: int) -> Iterator[Span]:
-    """A stretch of the text without the delimiters and the metadata of its marks."""
+    """A stretch of the text without the delimiters of its marks."""
     at = start
     for mark in note.touching(start, end) if end > start else ():
         for first, last in _delimiters(mark):
@@ -52,7 +52,7 @@ def _texts(note: Pending, start: int, end: int) -> Iterator[Span]:
 
 
 def _delimiters(mark: Mark) -> Iterator[Span]:
-    yield mark.start, mark.body
+    yield mark.start, mark.start + WIDTH
     if mark.kind is Kind.SUBSTITUTION:
         yield mark.arrow, mark.arrow + len(ARROW)
     yield mark.end - WIDTH, mark.end

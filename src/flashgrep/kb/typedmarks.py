@@ -12,8 +12,8 @@ An opener alone is no reason: what it would end at, somewhere below, nobody has 
 Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
 own author makes code, in the same line, is no suggestion any more.
 
-A mark that is typed inside another suggestion is that one's text. When the other one is decided and
-the mark comes to light, it is a suggestion of whoever wrote its closer.
+A mark that is typed inside another suggestion is that one's text. When the other one is decided,
+and the mark comes to light, it is a suggestion of whoever wrote its closer.
 
 Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
 the server's.
@@ -31,7 +31,7 @@ from flashgrep import limits
 from flashgrep.kb import critic
 from flashgrep.kb.anchors import Anchor
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Span
-from flashgrep.kb.note import Amendment, Beside
+from flashgrep.kb.note import Amendment, Beside, Taken
 from flashgrep.kb.records import beside, new_id
 from flashgrep.kb.records import recorded as recorded_in
 from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
@@ -64,11 +64,11 @@ class Live(Protocol):
     def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]: ...
 
 
-def recorded(note: Live, stretches: Sequence[Span], author: str, now: int) -> Amendment | None:
-    """Records for the marks that a change completed; `stretches` are in UTF-8 bytes."""
+def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | None:
+    """Records for the marks that a peer's change completed."""
+    text, stretches = taken.text, taken.stretches
     if not stretches:
         return None
-    text = note.text.read()
     data = text.encode()
     if not any(_may_complete(data, stretch) for stretch in stretches):
         return _made_literal(note, text, data, stretches, author)
@@ -81,11 +81,14 @@ def recorded(note: Live, stretches: Sequence[Span], author: str, now: int) -> Am
 
 
 def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> bool:
-    """Whether a change takes records away whose marks have other marks in them."""
-    gone = [besides[name] for name, one in change.records.items() if not one and name in besides]
-    return any(
-        critic.token(text[start + WIDTH : end - WIDTH]) for one in gone for start, end in one.spans
-    )
+    """Whether a change takes records away, and there are more openers than records hold marks.
+
+    Then one of them may begin a mark as soon as the other marks are gone.
+    """
+    if not any(one is None and name in besides for name, one in change.records.items()):
+        return False
+    held = sum(len(one.spans) for one in besides.values())
+    return sum(text.count(DELIMITERS[kind].opener) for kind in SUGGESTIONS) > held
 
 
 def exposed(note: Live, now: int) -> Amendment | None:
