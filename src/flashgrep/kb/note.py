@@ -28,7 +28,7 @@ from flashgrep.kb.authorship import AUTHORS, Authorship
 from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_again, split
 from flashgrep.kb.journal import Damaged, Record, Snapshot
 from flashgrep.kb.panics import Panicked, panics_told
-from flashgrep.kb.peerchanges import watched
+from flashgrep.kb.peerchanges import PeerWatch
 from flashgrep.kb.splices import Push, Splice, check_size, ordered, repairs
 from flashgrep.kb.updates import Name, Update, clocks, encode, parse
 from flashgrep.kb.ytext import NotText, SharedText
@@ -66,10 +66,9 @@ class Amendment:
 class Taken:
     """What became of a peer's updates."""
 
-    text: str
-    """The text as it is now."""
     stretches: Sequence[Span]
-    """What changed in it, in UTF-8 bytes, from left to right."""
+    """What changed in the text as it is now, in UTF-8 bytes, from left to right; none where nothing
+    did that can be part of a mark."""
     is_answered: bool
     """We changed something too, so that the peer must be told."""
 
@@ -85,6 +84,7 @@ class Note:
         self._records: Map[Any] = self._doc.get(RECORDS, type=Map)
         self._authors: Map[Any] = self._doc.get(AUTHORS, type=Map)
         self._authorship = Authorship(self._authors)
+        self._peer_watch: PeerWatch | None = None
         self.text = SharedText(self._text)
         self._waiting: list[Update] = []
         self._clocks: dict[int, int] = {}
@@ -253,7 +253,10 @@ class Note:
         """Take what a peer sent, in an author's name, and mend what a note cannot hold."""
         if sum(map(len, updates)) > limits.UPDATE_BYTES:
             raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
-        with panics_told(), watched(self._text, (self._records, self._authors)) as changes:
+        if self._peer_watch is None:
+            self._peer_watch = PeerWatch(self._text, (self._records, self._authors))
+            weakref.finalize(self, self._peer_watch.end).atexit = False
+        with panics_told(), self._peer_watch.watching() as changes:
             before, after = self._take_ready([*self._waiting, *map(parse, updates)])
         try:
             text = self.text.checked()
@@ -262,13 +265,13 @@ class Note:
         with panics_told(), self._doc.transaction():
             is_answered = changes.put_back()
             is_answered = self._attribute(author, before, after) or is_answered
-        stretches: Sequence[Span] = changes.stretches
+        stretches: Sequence[Span] = () if changes.is_plain else changes.stretches
         if repaired := repairs(text):
             self._sign(author)
             text = self.text.splice(repaired)
             stretches = [(0, len(text.encode()))]
         check_size(text)
-        return Taken(text, stretches, is_answered or bool(repaired))
+        return Taken(stretches, is_answered or bool(repaired))
 
     def _attribute(self, author: str, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
         """Record the author of what came between; False if that is known already."""

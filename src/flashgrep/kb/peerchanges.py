@@ -10,14 +10,16 @@ inside one `receive` both are one change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pycrdt import Map, Text
 
 Span = tuple[int, int]
+_IN_MARKS: Final = frozenset("{}+-~>`$")
+"""What delimiters of suggestions are made of, and what makes them code."""
 
 
 @dataclass
@@ -27,6 +29,8 @@ class PeerChanges:
     stretches: list[Span] = field(default_factory=list)
     """Changed stretches of the text as it is afterwards, in UTF-8 bytes, from left to right; where
     something was deleted only, the stretch is empty."""
+    is_plain: bool = True
+    """Nothing was deleted, and nothing came that could be part of a mark."""
     entries: list[tuple[Map[Any], str, Any]] = field(default_factory=list)
     """Changed entries of our maps, and what they were; None for what was not there."""
 
@@ -40,28 +44,59 @@ class PeerChanges:
         return bool(self.entries)
 
 
-@contextmanager
-def watched(text: Text, maps: Sequence[Map[Any]]) -> Iterator[PeerChanges]:
-    """Watch one transaction; what it changed is known after the block."""
-    found = PeerChanges()
-    with ExitStack() as ends:
-        _watch_text(text, found, ends)
+class PeerWatch:
+    """Watches a document while a peer's updates are applied.
+
+    It stays subscribed: pycrdt looks into a callback's signature, which takes longer than a key.
+    """
+
+    def __init__(self, text: Text, maps: Sequence[Map[Any]]) -> None:
+        self._watching: list[PeerChanges] = []
+        watching = self._watching
+        self._ends: list[Callable[[], None]] = []
+        watch = text.observe(lambda event: _text_changed(watching, event))
+        self._ends.append(lambda: text.unobserve(watch))
         for one in maps:
-            _watch_map(one, found, ends)
-        yield found
+            self._watch_map(one)
+
+    def _watch_map(self, of: Map[Any]) -> None:
+        watching = self._watching
+        watch = of.observe_deep(lambda events: _map_changed(watching, of, events))
+        self._ends.append(lambda: of.unobserve(watch))
+
+    def end(self) -> None:
+        """Watch no more; until then the document is kept in memory."""
+        for end in self._ends:
+            end()
+        self._ends.clear()
+
+    @contextmanager
+    def watching(self) -> Iterator[PeerChanges]:
+        """Watch one transaction; what it changed is known after the block."""
+        found = PeerChanges()
+        self._watching.append(found)
+        try:
+            yield found
+        finally:
+            self._watching.remove(found)
 
 
-def _watch_text(text: Text, found: PeerChanges, ends: ExitStack) -> None:
-    def changed(event: Any) -> None:
-        found.stretches.extend(_stretches(event.delta))
+def _text_changed(watching: Sequence[PeerChanges], event: Any) -> None:
+    for found in watching:
+        at = 0
+        for step in event.delta:
+            if "retain" in step:
+                at += step["retain"]
+                continue
+            inserted = step.get("insert", "")
+            size = len(inserted.encode()) if isinstance(inserted, str) else 1
+            found.stretches.append((at, at + size))
+            found.is_plain = found.is_plain and bool(size) and _IN_MARKS.isdisjoint(inserted)
+            at += size
 
-    ends.callback(text.unobserve, text.observe(changed))
 
-
-def _watch_map(of: Map[Any], found: PeerChanges, ends: ExitStack) -> None:
-    """Note which entries of a map are changed, and what they were."""
-
-    def changed(events: Sequence[Any]) -> None:
+def _map_changed(watching: Sequence[PeerChanges], of: Map[Any], events: Sequence[Any]) -> None:
+    for found in watching:
         for event in events:
             if event.path:  # inside an entry: ours are plain values, so it is a peer's
                 found.entries.append((of, str(event.path[0]), None))
@@ -70,17 +105,3 @@ def _watch_map(of: Map[Any], found: PeerChanges, ends: ExitStack) -> None:
                 before = change.get("oldValue")
                 is_ours = isinstance(before, dict | list)
                 found.entries.append((of, key, before if is_ours else None))
-
-    ends.callback(of.unobserve, of.observe_deep(changed))
-
-
-def _stretches(delta: Sequence[dict[str, Any]]) -> Iterator[Span]:
-    at = 0
-    for step in delta:
-        if "retain" in step:
-            at += step["retain"]
-            continue
-        inserted = step.get("insert", "")
-        size = len(inserted.encode()) if isinstance(inserted, str) else 1
-        yield at, at + size
-        at += size

@@ -66,9 +66,10 @@ class Live(Protocol):
 
 def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | None:
     """Records for the marks that a peer's change completed."""
-    text, stretches = taken.text, taken.stretches
+    stretches = taken.stretches
     if not stretches:
         return None
+    text = note.text.read()
     data = text.encode()
     if not any(_may_complete(data, stretch) for stretch in stretches):
         return _made_literal(note, text, data, stretches, author)
