@@ -17,6 +17,7 @@ import pytest
 from tests.tools.workshop import Workshop, workshop
 
 from flashgrep.tools import batch, changing
+from flashgrep.workspace import replacing as replacing_module
 from flashgrep.workspace.replacing import Moved, Target, replace_bytes
 
 _CODE = """
@@ -27,18 +28,32 @@ for word in sys.stdin:
     print(flush=True)
 """
 
+_HOLDING = """
+import sys
+with open(sys.argv[1], "a") as file:
+    print(flush=True)
+    for word in sys.stdin:
+        file.write(word)
+        file.flush()
+        print(flush=True)
+"""
+
 
 class Appender:
     """A process that appends a line to a file when it is told to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, holds: bool = False) -> None:
+        """One that `holds` has the file open all the time."""
         self._process = subprocess.Popen(
-            [sys.executable, "-S", "-c", _CODE, str(path)],
+            [sys.executable, "-S", "-c", _HOLDING if holds else _CODE, str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         self._words = iter(["appended\n"])
+        if holds:
+            assert self._process.stdout is not None
+            self._process.stdout.readline()
 
     def append(self) -> None:
         """Append once, and wait until it is done; later calls do nothing."""
@@ -104,6 +119,27 @@ def test_what_is_appended_during_an_edit_is_kept(
     assert (shop.root / "b").read_text() == ("one\n" if edit == "batch of two files" else "1\n")
 
 
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_appended_to_the_old_file_after_the_rename_is_carried_over(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, edit: str
+) -> None:
+    file = shop.file("a", TEXT)
+    shop.file("b", "1\n")
+    shop.call("read", file_path="a")
+    with Appender(file, holds=True) as appender:
+        sync = replacing_module.sync_directory
+
+        def sync_and_append(directory: int) -> None:
+            sync(directory)
+            if file.read_text(encoding="utf-8") != TEXT:
+                appender.append()
+
+        monkeypatch.setattr(replacing_module, "sync_directory", sync_and_append)
+        tool, arguments = EDITS[edit]
+        shop.text(tool, **arguments)
+    assert file.read_text(encoding="utf-8") == WANTED
+
+
 def replacing(tmp_path: Path, between: Callable[[], None]) -> None:
     directory = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     path = tmp_path / "a"
@@ -140,5 +176,5 @@ def test_a_file_that_is_replaced_after_the_last_look_is_left_as_it_is(tmp_path: 
     other.write_text(TEXT, encoding="utf-8")
     os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
     with pytest.raises(Moved):
-        replacing(tmp_path, lambda: other.rename(path) and None)
+        replacing(tmp_path, lambda: os.rename(other, path))
     assert path.read_text(encoding="utf-8") == TEXT

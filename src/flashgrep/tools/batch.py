@@ -206,7 +206,7 @@ def _write(call: Call, place: Place, current: Current, data: bytes) -> None:
     def is_same(target: Target) -> bool:
         return target.path == place.path and is_still(target, current)
 
-    replace(call, place, data, current.status, is_same)
+    replace(call, place, data, current.status, is_same, current.data)
 
 
 def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:

@@ -43,7 +43,8 @@ def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) ->
         current = current_of(call, place)
         data = make(current)
         status = None if current is None else current.status
-        now = replace(call, place, data, status, lambda target: is_still(target, current))
+        old = None if current is None else current.data
+        now = replace(call, place, data, status, lambda target: is_still(target, current), old)
         reads.wrote(call.caller, now, data)
 
     _until_settled(place, attempt)
@@ -90,14 +91,15 @@ def replace(
     data: bytes,
     status: os.stat_result | None,
     check: Callable[[Target], bool] | None,
+    old: bytes | None = None,
 ) -> Place:
-    """Replace one file's bytes, `check` being the last look; where it stands now."""
+    """Replace one file's `old` bytes, `check` being the last look; where it stands now."""
     require_size(call, place, data)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
         name = os.path.basename(place.path)
         target = Target(parent, name, place.path, call.services.recovery_dir)
-        replace_bytes(target, data, status, check and (lambda: check(target)))
+        replace_bytes(target, data, status, check and (lambda: check(target)), old)
     finally:
         os.close(parent)
     return place

@@ -21,10 +21,13 @@ the directory (on the file itself, in place): whoever comes second sees other by
 times), taken before its bytes are compared and again as the last call before the rename or the
 first byte in place. What is left to them:
 
-    the microseconds between that call and the rename
     in place, the time of the write itself: what is appended meanwhile is cut off
-    a file that was opened before the rename and is written after it: that is the old file
     bytes changed without a change of size, within one tick of the file system's clock
+    a file that was opened before the rename and is written after it: that is the old file
+
+The last is the commonest, since a program that appends opens first and writes a moment later. So
+the old file is held open, and what has been appended to it when the directory is synced is
+appended to the new one. Whoever writes to it later than that, writes to nothing.
 """
 
 from __future__ import annotations
@@ -88,14 +91,16 @@ def replace_bytes(
     data: bytes,
     original: os.stat_result | None,
     check: Callable[[], bool] | None = None,
+    old: bytes | None = None,
 ) -> Outcome:
     """Give `target` the bytes `data`; on any failure its old bytes stand, and the error is ours.
 
     `original` is what stands there, None for a new file. `check` is the last look, under the
-    lock: when it says no, nothing is changed and `Moved` is raised.
+    lock: when it says no, nothing is changed and `Moved` is raised. With the `old` bytes, what is
+    appended to them in the last moment is carried over.
     """
     try:
-        return _replace(target, data, original, check)
+        return _replace(target, data, original, check, old)
     except OSError as error:
         raise _told(error, target) from error
 
@@ -105,13 +110,17 @@ def _replace(
     data: bytes,
     original: os.stat_result | None,
     check: Callable[[], bool] | None,
+    old: bytes | None,
 ) -> Outcome:
     if original is not None and not _is_writable(target):
         raise AccessDenied(f"{names.shown(target.path)} is read-only for this server")
     if original is not None and original.st_nlink > 1:
         return _overwrite(target, data, original, check)
     try:
-        return _rename_over(target, data, original, check)
+        if original is None or old is None:
+            return _rename_over(target, data, original, check)
+        with _carrying_over(target, old):
+            return _rename_over(target, data, original, check)
     except _RenameImpossible as reason:
         if original is None:
             raise reason.__cause__ or reason from None
@@ -213,6 +222,45 @@ def _sorted_out(error: OSError) -> Exception:
 def _remove(parent_fd: int, name: bytes) -> None:
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent_fd)
+
+
+@contextmanager
+def _carrying_over(target: Target, old: bytes) -> Iterator[None]:
+    """Hold the old file while it is replaced, and save what was appended to it meanwhile."""
+    held = os.open(target.name, os.O_RDONLY | _EXISTING, dir_fd=target.parent_fd)
+    try:
+        yield
+        if os.fstat(held).st_size > len(old):
+            now = b"".join(_pieces(held))
+            if now.startswith(old) and not _is_same(held, target):
+                _append(target, now[len(old) :])
+    finally:
+        os.close(held)
+
+
+def _pieces(fd: int) -> Iterator[bytes]:
+    while piece := os.read(fd, limits.CHUNK_BYTES):
+        yield piece
+
+
+def _is_same(fd: int, target: Target) -> bool:
+    """Whether a name still holds an open file: then it was not replaced."""
+    status, sight = os.fstat(fd), _sight(target)
+    return (status.st_dev, status.st_ino) == (sight.device, sight.inode)
+
+
+def _append(target: Target, late: bytes) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | _EXISTING
+    try:
+        fd = os.open(target.name, flags, dir_fd=target.parent_fd)
+        try:
+            write_all(fd, late)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        path = names.shown(target.path)
+        log.warning("%d bytes that were appended to %s are lost: %s", len(late), path, error)
 
 
 # ── in place ────────────────────────────────────────────────────────────────────────────────────
