@@ -37,6 +37,9 @@ WORDS = [
     "naïve".encode(),
     "日本語".encode(),
     b"\xff\xfe\xc3",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    "한".encode(),
     b"\x00",
 ]
 Disguise = Callable[[str], str]

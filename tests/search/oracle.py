@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flashgrep.search.haystack import decoded, text_of
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
-from flashgrep.search.pattern import PatternSpec, matching_lines
+from flashgrep.search.pattern import PatternSpec, characters_alone, matching_lines
 from flashgrep.workspace.ignoring import Rules, decide_line_by_line, parse_rules
 from flashgrep.workspace.sniffing import is_text
 
@@ -106,6 +106,6 @@ def counts(root: Path, spec: PatternSpec) -> list[tuple[str, int]]:
 def _count(spec: PatternSpec, data: bytes) -> int:
     if not spec.multiline:
         return len(matching_lines(spec, decoded(data)))
-    text = text_of(data)
+    text = characters_alone(text_of(data))
     spans = TextMatcher(spec).spans(text, len(text))
     return len(spanned_lines(spans, line_starts(text)))

@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidPattern
+from flashgrep.search.characters import searchable_text
 from flashgrep.search.haystack import lines_of
 from flashgrep.search.line_start import LineStart, line_start
 from flashgrep.search.matcher import LineMatcher
@@ -89,7 +90,7 @@ def test_the_lines_found_are_those_of_the_definition(
     """At the begin of a buffer, or behind other lines."""
     start_finder = finder(spec)
     assert start_finder is not None
-    lines = lines_of(text)
+    lines = searchable_text(lines_of(text))
     expected = matching_lines(spec, text)
     buffer, start, end = before + lines + b"ab\n", len(before), len(before) + len(lines)
     assert start_finder.count(buffer, start, end) == len(expected)
@@ -109,6 +110,6 @@ def test_the_lines_found_are_those_of_the_definition(
 def test_a_common_literal_at_the_begin_of_rare_lines_is_counted(source: str, gap: int) -> None:
     text = (b"a needle, needle\n" * gap + b"needle\n  needle\n" * 3) * 3 + b"needle"
     spec = PatternSpec(source)
-    buffer = lines_of(text)
+    buffer = searchable_text(lines_of(text))
     count = LineMatcher(spec).count(buffer, 0, len(buffer))
     assert count == len(matching_lines(spec, text))

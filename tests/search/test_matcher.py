@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.search.characters import searchable_text
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import lines_of
 from flashgrep.search.literals import literal_alternatives, needs_newline, required_literals
@@ -22,7 +23,7 @@ CASES = 50_000 if os.environ.get("FLASHGREP_HEAVY") else 250
 
 def fast_lines(spec: PatternSpec, text: bytes) -> list[int]:
     """Line numbers as the matcher finds them in the prepared buffer."""
-    buffer = lines_of(text)
+    buffer = searchable_text(lines_of(text))
     found = LineMatcher(spec).lines(buffer, 0, len(buffer))
     return [buffer.count(b"\n", 0, start) for start, _ in found]
 
@@ -58,7 +59,7 @@ def test_every_matching_line_holds_a_required_literal(spec: PatternSpec, text: b
 @settings(max_examples=CASES // 4, deadline=None)
 @given(patterns(), texts())
 def test_counts_agree_with_the_lines_found(spec: PatternSpec, text: bytes) -> None:
-    buffer = lines_of(text)
+    buffer = searchable_text(lines_of(text))
     count = Counter(spec, "lines").in_lines(buffer, 0, len(buffer))
     exists = Counter(spec, "files").in_lines(buffer, 0, len(buffer))
     assert count == len(defined_lines(spec, text))
@@ -71,7 +72,7 @@ def test_matches_that_stand_close_or_far_are_all_counted(pattern: str, gap: int)
     hay = b"hay\n" * gap
     text = (b"x needle\n" * 5 + hay + b"xneedles\n") * 3 + hay + b"x needle\n" * 2 + b"needle"
     spec = PatternSpec(pattern)
-    buffer = lines_of(text)
+    buffer = searchable_text(lines_of(text))
     count = Counter(spec, "lines").in_lines(buffer, 0, len(buffer))
     assert count == len(defined_lines(spec, text))
 
@@ -94,7 +95,7 @@ def test_what_a_matcher_learned_of_one_text_changes_nothing_in_the_next(
     spec: PatternSpec, made: list[tuple[bytes, int]]
 ) -> None:
     matcher = LineMatcher(spec)
-    parts = [lines_of(text.replace(b"\r", b"")) * times for text, times in made]
+    parts = [searchable_text(lines_of(text.replace(b"\r", b""))) * times for text, times in made]
     buffer, start = b"".join(parts), 0
     for part in parts:
         end = start + len(part)
@@ -152,7 +153,7 @@ def test_where_only_some_alternatives_can_stand_the_others_are_not_missed(
 ) -> None:
     literals, text = made
     chosen = [literal for at, literal in enumerate(literals) if alternatives >> at & 1]
-    lines = lines_of(text)
+    lines = searchable_text(lines_of(text))
     matcher = LineMatcher(alternation(literals)).among(alternatives)
     expected = defined_lines(alternation(chosen or literals), text)
     spans = list(matcher.lines(lines, 0, len(lines)))
@@ -176,7 +177,7 @@ def test_literals_are_found_in_the_lines_of_the_definition(
     assert literal_alternatives(spec.source) == literals
     # More lines around, which hold every literal: they are none of the region's.
     around = "".join(literal + "\n" for literal in literals).encode()
-    lines = lines_of(text)
+    lines = searchable_text(lines_of(text))
     buffer, start, end = around + lines + around, len(around), len(around) + len(lines)
     spans = list(matcher.lines(buffer, start, end))
     expected = defined_lines(spec, text)

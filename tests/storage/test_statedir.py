@@ -88,7 +88,7 @@ def test_servers_that_start_together_agree_on_one_token(tmp_path: Path) -> None:
 def test_a_directory_others_can_write_is_refused_with_the_remedy(tmp_path: Path, bits: int) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s").chmod(bits)
-    with pytest.raises(SettingsError, match="chmod go-w"):
+    with pytest.raises(SettingsError, match="chmod 700"):
         StateDirectory(tmp_path / "s")
 
 
@@ -96,7 +96,7 @@ def test_a_token_others_can_write_is_refused(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "s")
     state.token()
     state.token_path.chmod(0o606)
-    with pytest.raises(SettingsError, match="chmod go-w"):
+    with pytest.raises(SettingsError, match="chmod 600"):
         state.token()
 
 

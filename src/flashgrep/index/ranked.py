@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART
+from flashgrep.storage.wholefile import private_opener
 
 if TYPE_CHECKING:
     import tantivy
@@ -138,7 +139,7 @@ def write_manifest(directory: str, documents: int, text_bytes: int) -> None:
             "index": meta,
         }
     ).encode()
-    with open(os.path.join(directory, MANIFEST), "wb") as manifest:
+    with open(os.path.join(directory, MANIFEST), "wb", opener=private_opener) as manifest:
         manifest.write(body + b"\n" + str(zlib.crc32(body)).encode() + b"\n")
         manifest.flush()
         os.fsync(manifest.fileno())
@@ -257,7 +258,8 @@ def open_as_one(root: str, parts: Sequence[tuple[str, Manifest]]) -> tantivy.Sea
             for name in manifest.files:
                 os.link(os.path.join(directory, name), os.path.join(view, name))
         segments = [entry for _, manifest in parts for entry in manifest.segments]
-        with open(os.path.join(view, META), "w", encoding="utf-8") as file:
+        meta = os.path.join(view, META)
+        with open(meta, "w", encoding="utf-8", opener=private_opener) as file:
             json.dump({**parts[0][1].index, "segments": segments}, file)
         index = tantivy.Index.open(view)
         index.config_reader("manual")  # the default watches the directory in a thread

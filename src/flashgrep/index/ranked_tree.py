@@ -13,6 +13,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from flashgrep import limits
@@ -22,6 +23,7 @@ from flashgrep.index.ranked import VIEW_PREFIX, Checked, DamagedRanking
 from flashgrep.index.ranking import Keeps, NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
 from flashgrep.search.pool import Worker, WorkerDied
+from flashgrep.storage.wholefile import make_private
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ class RankedTree:
 
         Only the one process that may write the index calls this.
         """
-        os.makedirs(self._root, mode=0o700, exist_ok=True)
+        make_private(Path(self._root))
         missing = [key for key in segments if not self._is_sound(key)]
         done = _write(self._root, {key: segments[key] for key in missing}, stopped, report)
         if done:

@@ -30,11 +30,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.index.segment import Damaged, Segment
-from flashgrep.storage.wholefile import sync_directory
+from flashgrep.storage.wholefile import make_private, sync_directory
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""2: sequences that RE2 would take for characters are hidden in the packs (`search.characters`)."""
 MANIFEST: Final = "manifest"
 _LARGE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")
@@ -62,7 +63,7 @@ class Store:
         self._make()
 
     def _make(self) -> None:
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.directory)
         status = os.lstat(self.directory)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise Damaged(str(self.directory), "not a directory of ours")

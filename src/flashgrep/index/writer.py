@@ -22,6 +22,7 @@ from flashgrep.index.grams import block_keys
 from flashgrep.index.listing import Identity, identity
 from flashgrep.index.postings import inverted
 from flashgrep.index.segment import BINARY, BLOCK_BYTES, LENGTH, MAGIC, RACY, TYPES, UNENDED
+from flashgrep.search.characters import searchable_text
 from flashgrep.search.haystack import text_of
 from flashgrep.workspace.opening import REGULAR
 from flashgrep.workspace.scope import Scope
@@ -105,7 +106,7 @@ def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]
     if not is_text(data[: limits.SNIFF_BYTES]):
         tables.flags.append(BINARY | racy)
         return True
-    text = text_of(data)
+    text = searchable_text(text_of(data))
     unended = bool(text) and not text.endswith(b"\n")
     tables.flags.append((UNENDED if unended else 0) | racy)
     _add_pieces(tables, text + b"\n" if unended else text, pack)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashgrep import limits
+from flashgrep.search.characters import hide
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import MARK_BYTES, decoded, wide_encoding
 from flashgrep.search.request import Found
@@ -80,6 +81,8 @@ class Batch:
         """Match what is there, and start anew."""
         found: list[Found] = []
         if self._fill:
+            if self._counter.needs_care:
+                hide(self._buffer, 0, self._fill)
             if self._buffer.find(b"\r", 0, self._fill) < 0:
                 self._match_together(found)
             else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.search.bordered import bordered_literal
+from flashgrep.search.characters import needs_care, searchable
 from flashgrep.search.haystack import text_of, windows
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
@@ -30,6 +31,7 @@ class Counter:
         self.spec = spec
         self.counting = counting
         self.multiline = spec.multiline
+        self.needs_care = needs_care(spec)
         self._lines = line_matcher(spec).among(alternatives)
         self._text = TextMatcher(spec) if spec.multiline else None
         self.find = self._lines.find
@@ -92,6 +94,8 @@ class Counter:
         return total
 
     def _in_window(self, buffer: Any, start: int, end: int) -> int:
+        if self.needs_care:
+            buffer = searchable(buffer, start, end)
         # A larger one is a single line, which may be of any length.
         dense = self.dense() if end - start <= 2 * limits.WINDOW_BYTES else None
         if dense is not None:

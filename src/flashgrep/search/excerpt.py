@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
+from flashgrep.search.characters import searchable
 from flashgrep.search.counting import TooLargeForMultiline, whole_text
 from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
@@ -83,9 +84,9 @@ class FileText:
 
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         number = 0
-        for region in windows(self._fd):
-            yield number, region
-            number += _newlines(*region)
+        for buffer, start, end in windows(self._fd):
+            yield number, (searchable(buffer, start, end), start, end)
+            number += _newlines(buffer, start, end)
 
     def whole(self) -> bytes:
         return whole_text(self._fd)

@@ -1,6 +1,7 @@
 """Finds the matching lines of a buffer without visiting every line.
 
-A buffer here is a run of whole lines, each ended by `\\n` alone (see `haystack`).
+A buffer here is a run of whole lines, each ended by `\\n` alone (see `haystack`), in which what is
+no character is hidden (see `characters`).
 Four ways give the same answer, and tests hold each against `pattern.matching_lines`:
 
 - whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the

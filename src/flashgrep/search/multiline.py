@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+from flashgrep.search.characters import needs_care, searchable
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
 Span = tuple[int, int]
@@ -16,6 +17,7 @@ class TextMatcher:
 
     def __init__(self, spec: PatternSpec) -> None:
         self._regex = compiled(spec.flagged)
+        self._needs_care = needs_care(spec)
 
     def spans(self, text: Any, length: int) -> Iterator[Span]:
         """The matches, left to right, without overlap.
@@ -23,6 +25,8 @@ class TextMatcher:
         An empty match right behind another match is none, as in Go; neither is one behind the
         last newline, for it stands on no line.
         """
+        if self._needs_care:
+            text = searchable(text, 0, length)
         at, previous = 0, -1
         while at <= length:
             first, last = self._regex.Match(UNANCHORED, text, at, length)[0]

@@ -2,7 +2,8 @@
 
 The definition is line by line: split the text at `\\n`, drop one trailing `\\r`, test each line
 alone. So `\\s` never matches a newline, and `^`, `$`, `\\A`, `\\z` are the line's own ends. With
-`multiline` the whole text is one subject, and `.` matches newlines too.
+`multiline` the whole text is one subject, and `.` matches newlines too. A byte that is not valid
+UTF-8 matches no character.
 """
 
 from __future__ import annotations
@@ -110,10 +111,17 @@ def matching_lines(spec: PatternSpec, text: bytes) -> list[int]:
     """The definition: 0-based numbers of the lines that match. Slow, obvious, the oracle."""
     regex = compiled(spec.flagged)
     found = []
-    for number, line in enumerate(split_lines(text)):
+    for number, line in enumerate(split_lines(characters_alone(text))):
         if regex.Match(UNANCHORED, line, 0, len(line))[0][0] != NO_MATCH:
             found.append(number)
     return found
+
+
+def characters_alone(text: bytes) -> bytes:
+    """A text with every byte that is not valid UTF-8 replaced by FF, which RE2 never matches."""
+    decoded = text.decode("utf-8", "surrogateescape")  # one lone surrogate for each such byte
+    invalid = dict.fromkeys(range(0xDC80, 0xDD00), "\udcff")
+    return decoded.translate(invalid).encode("utf-8", "surrogateescape")
 
 
 def split_lines(text: bytes) -> list[bytes]:

@@ -48,6 +48,7 @@ class Worker:
             close_fds=True,
             pass_fds=inherited,
             cwd="/",
+            umask=0o077,  # what they write is ours: tantivy makes its files by the umask alone
         )
         assert self._process.stdin is not None  # noqa: S101
         assert self._process.stdout is not None  # noqa: S101

@@ -202,9 +202,12 @@ class _Parser:
         else:
             digits, self.at = self.pattern[self.at : self.at + 2], self.at + 2
         try:
-            return chr(int(digits, 16))
+            character = chr(int(digits, 16))
         except (ValueError, OverflowError):
             raise NotUnderstood from None
+        if "\ud800" <= character <= "\udfff":
+            raise NotUnderstood  # no text holds it, and it has no bytes in UTF-8
+        return character
 
     def _skip_property(self, character: str) -> None:
         if character in "pP" and self._take() == "{":

@@ -4,7 +4,9 @@
         token                                                            0600
 
 The workspace's own `.flashgrep/` is not used for this: the workspace may be read-only, shared or
-hostile. A directory that others can write is refused, since whoever writes there chooses the token.
+hostile. A directory that others can read or write is refused: it holds copies of the workspace's
+text, and whoever writes there chooses the token. It is not mended: a directory that was named with
+--state-dir may be meant to be as it is.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from flashgrep.errors import SettingsError
+from flashgrep.storage.wholefile import make_private
 
 TOKEN_FILE = "token"  # noqa: S105 - the name of the file, not a token
 _TOKEN_BYTES = 32
@@ -47,7 +50,7 @@ class StateUnavailable(SettingsError):
 
 
 class StateDirectory:
-    """A private directory that exists, is ours, and that nobody else can write."""
+    """A private directory that exists, is ours, and that nobody else can look into."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,9 +106,7 @@ class StateDirectory:
 
 def _make(path: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+        make_private(path)
         if not path.is_dir():
             raise NotADirectoryError(f"{path} is not a directory")
     except OSError as error:
@@ -120,8 +121,11 @@ def _check(path: Path, status: os.stat_result) -> None:
         raise SettingsError(
             f"{path} belongs to another user (uid {status.st_uid}); name another with --state-dir"
         )
-    if stat.S_IMODE(status.st_mode) & 0o022:
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
+        verb = "written" if mode & 0o022 else "read"
+        wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
         raise SettingsError(
-            f"{path} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); "
-            f"run chmod go-w {path}, or name another with --state-dir"
+            f"{path} can be {verb} by others (mode {mode:04o}); "
+            f"run chmod {wanted} {path}, or name another with --state-dir"
         )

@@ -1,4 +1,7 @@
-"""Puts a file of our own in place: the whole new one or the whole old one, after a crash too."""
+"""Puts a file of our own in place: the whole new one or the whole old one, after a crash too.
+
+What we keep is for us alone, whatever the umask: each file and directory is made with its mode.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,20 @@ def put_in_place(target: Path, data: Iterable[bytes], draft: Path) -> None:
             os.unlink(draft)
         raise
     sync_directory(target.parent)
+
+
+def make_private(path: Path) -> None:
+    """Make a directory, and those above it that are missing, for us alone; there may be one."""
+    if not os.path.lexists(path):
+        if path.parent != path:
+            make_private(path.parent)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For `open`: a file that is made is for us alone."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def sync_directory(path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from flashgrep import limits
+from flashgrep.search.characters import searchable
 from flashgrep.search.counting import whole_text
 from flashgrep.search.excerpt import intervals
 from flashgrep.search.haystack import windows
@@ -59,13 +60,14 @@ class Looking:
         """The matches in a line that are not empty."""
         if hit.spans is not None or not hit.is_match:
             return hit.spans or ()
-        return tuple(self._lines.spans_in_line(hit.text, 0, len(hit.text)))
+        text = searchable(hit.text, 0, len(hit.text))
+        return tuple(self._lines.spans_in_line(text, 0, len(text)))
 
     def _matching(self, fd: int) -> Iterator[Hit]:
         number, offset, left = 1, 0, self._most or -1
         for buffer, begin, end in windows(fd, self._scratch):
             counted = begin
-            for start, stop in self._lines.lines(buffer, begin, end):
+            for start, stop in self._lines.lines(searchable(buffer, begin, end), begin, end):
                 number += _newlines(buffer, counted, start)
                 counted = start
                 yield Hit(number, offset + start - begin, bytes(buffer[start:stop]), True)
@@ -78,7 +80,7 @@ class Looking:
     def _every_line(self, fd: int) -> Iterator[Hit]:
         number, offset = 1, 0
         for buffer, begin, end in windows(fd, self._scratch):
-            matching = self._lines.lines(buffer, begin, end)
+            matching = self._lines.lines(searchable(buffer, begin, end), begin, end)
             following = next(matching, None)
             start = begin
             while start < end:

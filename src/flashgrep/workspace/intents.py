@@ -21,7 +21,10 @@ import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
+
+from flashgrep.storage.wholefile import make_private
 
 SUFFIX: Final = b".intent"
 UNFINISHED: Final = b".new"
@@ -47,7 +50,7 @@ class Intent:
     """A note on disk, locked by its writer; leaving the block takes it away."""
 
     def __init__(self, recovery_dir: bytes, note: Note) -> None:
-        os.makedirs(recovery_dir, mode=0o700, exist_ok=True)
+        make_private(Path(os.fsdecode(recovery_dir)))
         self._directory = recovery_dir
         self.fd, self._stem = _made_and_locked(recovery_dir)
         self._path = self._stem + UNFINISHED
