@@ -99,7 +99,7 @@ def build(
             names.shown(scope.workdir),
         )
     state = _state(path)
-    pool = Pool()
+    pool = Pool(module="flashgrep.index.search_worker")
     index = _index(settings, scope, state, pool)
     supplier = index if isinstance(index, StartingIndex) else None
     engine = Engine(scope, pool, supplier, settings.verify_index)

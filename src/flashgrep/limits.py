@@ -191,11 +191,33 @@ SLICE_SECONDS: Final = 0.06
 INLINE_SECONDS: Final = 0.03
 """A search this short is answered in the server's own thread, without worker processes."""
 
+HERE_SECONDS: Final = 0.025
+"""What one call into RE2, which nothing can stop, may take at worst in the server itself; anything
+longer is done by a process that can be killed."""
+
+PORTION_SECONDS: Final = 0.1
+"""How long the matches of one portion may be gone through in the server, where a cancel is looked
+for between portions only; a process goes on with what takes longer."""
+
+BRIEF_SECONDS: Final = 2 * INLINE_SECONDS
+"""How long a pattern that may run long is tried in the server itself, before a process does it."""
+
 INLINE_FILE_BYTES: Final = 1 * MIB
 """A larger file always goes to a worker process, which can be stopped."""
 
+INLINE_TAME_BYTES: Final = 4 * MIB
+"""The same for a pattern that is sure to be matched fast: 10 ms, less than a process takes."""
+
 PATTERN_CHARS: Final = 10_000
-"""Longest pattern; RE2 refuses large programs on its own."""
+"""Longest pattern."""
+
+PATTERN_STEPS: Final = 60_000
+"""Most steps of a compiled pattern: `.{1000}` has 8,000, `\\pL{40}` 48,000. Compiling these takes
+40 ms and 10 MB; RE2 itself would go on to ten times that."""
+
+PATTERN_CHECK_BYTES: Final = 4 * MIB
+"""RE2's budget when it is tried whether a pattern with repetitions is small enough: with that it
+gives up soon above so many steps."""
 
 SWITCH_SECONDS: Final = 5e-4
 """How long a thread that computes keeps the interpreter while another one waits for it: Python's
@@ -228,8 +250,19 @@ GLOB_LIST_CHARS: Final = 20_000
 GLOB_NESTING: Final = 32
 """Deepest braces in a glob: far above any real one, far below Python's own recursion."""
 
-CANCEL_SECONDS: Final = 0.15
+CANCEL_SECONDS: Final = 0.08
 """A worker that has not come back this long after a cancel is killed; a new one takes its place."""
+
+RETURN_SECONDS: Final = 0.15
+"""The same where the search has found enough, and nobody waits for the processor."""
+
+OVERLONG_SECONDS: Final = 0.25
+"""Processor time that a worker may need for one slice: far more than `SLICE_SECONDS`. One that
+needs more is lost in a long match; it goes on apart from the others where there is room for that,
+and is killed, to be done again when there is, where there is none."""
+
+SPARE_WORKERS: Final = 1
+"""Workers beyond one a core, for connections that have searched little of late."""
 
 PROGRESS_SECONDS: Final = 1.0
 """Work that lasts longer reports progress when the caller asked for it."""
@@ -570,7 +603,13 @@ CALLS_AT_ONCE: Final = 8
 """Tool calls of one caller that run together; its next ones wait, and nobody else's do."""
 
 THREADS: Final = 64
-"""Tool calls of all callers that run together."""
+"""Tool calls that run together, beyond the first one of each caller."""
+
+RUNNING_CALLERS: Final = 512
+"""Callers of which one call may run at least: as many as there are connections to two listeners."""
+
+CALL_SECONDS: Final = 60
+"""Default of --call-seconds: clients give up after about a minute, too."""
 
 REMEMBERED_CALLERS: Final = 1_024
 """Callers whose reads are remembered; the one idle longest is forgotten first."""

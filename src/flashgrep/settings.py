@@ -220,6 +220,13 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "N",
         per_connection=True,
     ),
+    Setting(
+        "call_seconds",
+        parse_count,
+        limits.CALL_SECONDS,
+        "longest time one call may take, in seconds; 0 = no limit",
+        "N",
+    ),
     Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
     Setting("no_index", parse_switch, False, "search by scanning the files, without an index"),
     Setting("verify_index", parse_switch, False, "answer with and without the index and compare"),
@@ -299,6 +306,7 @@ class Settings:
     read_only: bool = False
     structured: bool = False
     max_output_chars: int = limits.OUTPUT_CHARS
+    call_seconds: int = limits.CALL_SECONDS
     skill_file: str = ""
     no_index: bool = False
     verify_index: bool = False

@@ -24,7 +24,10 @@ from flashgrep.kb.shelf import Quarantined
 from flashgrep.kb.suggesting import Edit
 from flashgrep.search.excerpt import PageRequest
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pool import Pool
 
+POOL = Pool()
+"""Starts no process unless a pattern may take long."""
 READER = everywhere("ann", Role.READ)
 PATHS = ["a b.md", "a.md", "a/b.md", "a/b/c.md", "Été/x.md", "z.md"]
 WALK_ORDER = ["a/b/c.md", "a/b.md", "a b.md", "a.md", "z.md", "Été/x.md"]
@@ -189,7 +192,7 @@ def test_a_damaged_note_is_an_error_and_the_others_are_read(tmp_path: Path) -> N
         with pytest.raises(FlashgrepError, match="quarantined"):
             notes.texts.reading(bad)
         question = NoteQuestion(PatternSpec("x|^$"), "files")
-        search = NoteSearch(notes, question, NoteTree(notes, READER).all())
+        search = NoteSearch(notes, question, NoteTree(notes, READER).all(), POOL)
         assert [found.shown for found in search.in_walk_order()] == ["good.md"]
         assert [path for path, _ in search.skipped] == ["bad.md"]
         assert notes.listing.quarantined().keys() == {bad}
@@ -203,7 +206,7 @@ def test_a_damaged_note_is_an_error_and_the_others_are_read(tmp_path: Path) -> N
 def test_a_search_shows_what_it_looked_at(notes: KnowledgeBase) -> None:
     note = create(notes, "a.md", "first\nneedle\n")
     question = NoteQuestion(PatternSpec("needle"), "lines")
-    search = NoteSearch(notes, question, NoteTree(notes, READER).all())
+    search = NoteSearch(notes, question, NoteTree(notes, READER).all(), POOL)
     notes.ask(lambda library: library.rebuild(note, "nothing\n"))
     page = search.page(PageRequest([("a.md", 0, 1)], 1, 0, False, 0, 0))
     assert page == [("a.md", [(1, False, "first"), (2, True, "needle")])]
@@ -213,7 +216,7 @@ def test_enough_is_enough(notes: KnowledgeBase) -> None:
     for number in range(40):
         create(notes, f"{number:02}.md", "needle\n" * 10)
     leaves = NoteTree(notes, READER).all()
-    few = NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines", wanted=15), leaves)
+    few = NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines", wanted=15), leaves, POOL)
     assert [found.shown for found in few.in_walk_order()] == ["00.md", "01.md"]
 
 
@@ -235,4 +238,4 @@ def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -
             return self.asked > 2
 
     with pytest.raises(Cancelled):
-        NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines"), leaves, Withdrawn())
+        NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines"), leaves, POOL, Withdrawn())

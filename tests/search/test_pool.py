@@ -59,8 +59,6 @@ class OnlyOne(Pool):
         self.started += 1
         if self.started == 1:
             return super()._started()
-        with self._lock:
-            self._alive -= 1
         raise NoWorker("no more")
 
 

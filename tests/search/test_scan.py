@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search import scan as scanning
 from flashgrep.search.engine import Engine, Question
+from flashgrep.search.matcher import line_matcher
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
 from flashgrep.search.scanner import Patience
@@ -109,8 +110,20 @@ def test_a_scan_finds_what_the_naive_walk_finds(tree: _Tree, spec: PatternSpec, 
         with pytest.MonkeyPatch.context() as patch:  # nothing inline: workers do it all
             patch.setattr(scanning, "INLINE", Patience(seconds=-1))
             assert searched(root, spec, pool) == expected
+        with nothing_long_here():
+            assert searched(root, spec, pool) == expected
     finally:
         shutil.rmtree(base)
+
+
+@contextmanager
+def nothing_long_here() -> Iterator[None]:
+    """Whatever may take long is done by processes, if it is only a byte."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "HERE_SECONDS", 0.0)
+        line_matcher.cache_clear()
+        yield
+    line_matcher.cache_clear()
 
 
 @pytest.fixture

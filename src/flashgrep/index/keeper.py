@@ -27,6 +27,7 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index import inventory, siblings
+from flashgrep.index.away import Gone
 from flashgrep.index.builder import Builders, BuildFailed
 from flashgrep.index.folding import Folder
 from flashgrep.index.inotify import WatchLimit
@@ -47,7 +48,8 @@ from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import ScanRequest
-from flashgrep.search.scan import Flag, Report
+from flashgrep.search.scan import Report
+from flashgrep.search.turns import Flag
 from flashgrep.workspace.finding import Entry
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.walking import parent_rules
@@ -136,12 +138,18 @@ class Keeper:
         except Damaged as error:
             self._set_aside(error)
             return None
+        except Gone:
+            return None
         if self._watches and self._pace.is_time_to_sweep():
             self._wake()  # a write through a memory map tells nobody
         self._touched += scan.matched_bytes
         if self._touched > limits.RELEASE_BYTES:
             self._rest.used()
         return scan
+
+    def is_ready(self) -> bool:
+        """Whether it could answer now, without waiting."""
+        return self._view is not None
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:
         """Learn that files are not what the index has of them."""

@@ -25,9 +25,10 @@ from flashgrep.index.matching import Hits, Work, matched
 from flashgrep.index.matching_worker import packed
 from flashgrep.index.segment import Damaged
 from flashgrep.search.counting import Counter
+from flashgrep.search.effort import portion
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Worker, WorkerDied
-from flashgrep.search.scan import Flag
+from flashgrep.search.turns import HERE, Flag
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +193,9 @@ def matched_here(
     for each in work:
         if cancelled:
             raise Cancelled("The search was cancelled")
-        yield matched(counter, each, is_dense)
+        with HERE.turn(cancelled), portion():
+            hits = matched(counter, each, is_dense)
+        yield hits
 
 
 def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits] | None:

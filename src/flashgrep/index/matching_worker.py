@@ -33,7 +33,9 @@ def packed(work: Work) -> Packed:
     return work.segment.path, "runs", firsts.tobytes(), pasts.tobytes()
 
 
-class _Jobs:
+class Jobs:
+    """The segments this process has mapped, and what it matches in them."""
+
     def __init__(self) -> None:
         self._segments: dict[str, Segment] = {}
 
@@ -73,7 +75,7 @@ class _Jobs:
 
 def main() -> None:
     """Match for the server until it is gone."""
-    serve(_Jobs().handle)
+    serve(Jobs().handle)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
+from flashgrep.index.away import Away
 from flashgrep.index.candidates import Candidates
 from flashgrep.index.linefinder import LineFinder
 from flashgrep.index.listing import Identity, identity, joined
@@ -40,11 +41,13 @@ from flashgrep.index.snapshot import Place
 from flashgrep.index.tracker import Tracker
 from flashgrep.index.view import View
 from flashgrep.search.bordered import bordered_literal
+from flashgrep.search.effort import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpt import Text
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Found, ScanRequest
-from flashgrep.search.scan import Flag, Report, Scan
+from flashgrep.search.scan import Report, Scan
 from flashgrep.search.scanner import Scanner
+from flashgrep.search.turns import Flag
 
 
 class IndexedScan:
@@ -71,15 +74,30 @@ class IndexedScan:
         self._root = root
         self._pool = pool
         self._damaged = damaged
+        self._away: Away | None = None
+        """Set where the pattern may take so long that other processes match all of it."""
         self._table = Table(view.snapshot, root)
         self._candidates = Candidates(request.pattern, view.snapshot.ground)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
     def run(self, wanted: int, matchers: Matchers, cancelled: Flag, report: Report) -> None:
         """Search; with `wanted`, the rest may be left out once so many lines are found."""
-        self._on_disk(cancelled, report)
-        self._in_segments(wanted, matchers, cancelled)
+        on_disk = self._on_disk(cancelled, report)
+        try:
+            with briefly():
+                self._in_segments(wanted, matchers, cancelled)
+        except TooLong:
+            self._begin_away()
+            self._in_segments(wanted, matchers, cancelled)
+        self._table.add_others(on_disk)
         self._table.close()
+
+    def _begin_away(self) -> None:
+        """Forget what was matched here: all of it is matched anew, where it can be stopped."""
+        self._away = Away(self.request, self._pool)
+        self._finder = LineFinder(self.request, self.scanner.counter)
+        self._table = Table(self._view.snapshot, self._root)
+        self.matched_bytes = 0
 
     def in_walk_order(self) -> Rows:
         """What was found, depth first, entries by bytes."""
@@ -91,21 +109,21 @@ class IndexedScan:
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
 
-    def _on_disk(self, cancelled: Flag, report: Report) -> None:
+    def _on_disk(self, cancelled: Flag, report: Report) -> list[Found]:
         items = self._overlay.items()
         if not items:
-            return
+            return []
         scan = Scan(self.request, self.scanner.scope, self._pool, cancelled, report)
         scan.run(items)
         self.skipped.extend(scan.skipped)
-        self._table.add_others(scan.found)
+        return scan.found
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
     def _in_segments(self, wanted: int, matchers: Matchers, cancelled: Flag) -> None:
         snapshot = self._view.snapshot
         others = range(snapshot.base, len(snapshot.segments))
-        if self._is_few:
+        if self._is_few and self._away is None:
             self._one_by_one(wanted, cancelled)
         elif wanted and not self.request.pattern.multiline:
             # As much as a page holds of the base, and of every other segment: the files of those
@@ -115,7 +133,7 @@ class IndexedScan:
             self._until(wanted, range(snapshot.base), matchers, cancelled)
         else:
             self._everywhere([*others, *range(snapshot.base)], matchers, cancelled)
-        self._under_other_names(wanted)
+        self._under_other_names(wanted, cancelled)
 
     @property
     def _is_few(self) -> bool:
@@ -162,7 +180,9 @@ class IndexedScan:
                 _stop(cancelled)
                 step, waiting = waiting[:count], waiting[count:]
                 size, begun = sum(portion.size for portion in step), time.perf_counter()
-                if len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
+                if self._away is not None:
+                    found = self._by_others(number, self._away.match(step, cancelled))
+                elif len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
                     found = self._by_all(number, step, matchers, cancelled)
                 else:
                     found = self._by_one(number, step, left)
@@ -176,8 +196,8 @@ class IndexedScan:
     def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
         """Match here, until `wanted` are found."""
         hits: list[Hits] = []
-        for portion in step:
-            counts = self._finder.counted(number, portion, wanted)
+        for part in step:
+            counts = self._finder.counted(number, part, wanted)
             hits.append(as_hits(counts))
             wanted -= sum(counts.values())
             if wanted <= 0:
@@ -188,7 +208,16 @@ class IndexedScan:
         self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: Flag
     ) -> list[Hits]:
         """Match with the help of others."""
+        self._require_tame()
         hits = matchers.match(self.request.pattern, self.scanner.counter, False, step, cancelled)
+        return self._by_others(number, hits)
+
+    def _require_tame(self) -> None:
+        """What may take long is not worth the helpers' time: they would have to be killed."""
+        if not is_tame(self.request.pattern):
+            raise TooLong
+
+    def _by_others(self, number: int, hits: list[Hits]) -> list[Hits]:
         for files, _ in hits:
             self._finder.found_by_others(number, files.tolist())
         return hits
@@ -199,6 +228,12 @@ class IndexedScan:
         numbers: list[int] = []
         is_text = self.request.pattern.multiline
         candidates: Mapping[int, Work] = self._texts() if is_text else self._runs
+        if self._away is not None:
+            for number in order:
+                if number in candidates:
+                    self.matched_bytes += candidates[number].size
+                    self._add(number, self._away.match([candidates[number]], cancelled))
+            return
         size = _portion_bytes(sum(part.size for part in candidates.values()))
         for number in order:
             if number in candidates:
@@ -223,6 +258,7 @@ class IndexedScan:
         self.matched_bytes += first.size + left
         is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
         if left > limits.INDEX_SHARED_BYTES and is_slow:
+            self._require_tame()
             pattern = self.request.pattern
             rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
         else:
@@ -243,11 +279,14 @@ class IndexedScan:
 
     def _timed(self, work: Work, is_dense: bool) -> tuple[Hits, float]:
         begun = time.perf_counter()
-        hits = matched(self.scanner.counter, work, is_dense)
+        with portion():
+            hits = matched(self.scanner.counter, work, is_dense)
         return hits, time.perf_counter() - begun
 
     def _add(self, number: int, parts: list[Hits]) -> None:
         """Take in what was found in a segment; a large file may be in two portions."""
+        if not parts:
+            return
         files = np.concatenate([files for files, _ in parts])
         counts = np.concatenate([counts for _, counts in parts])
         if len(parts) > 1:
@@ -300,12 +339,18 @@ class IndexedScan:
             if at < past
         }
 
-    def _under_other_names(self, wanted: int) -> None:
+    def _under_other_names(self, wanted: int, cancelled: Flag) -> None:
         """Links to files of the segments: the same text, shown under the link's name."""
         for shown, (number, file) in self._candidate_aliases():
             segment = self._view.snapshot.segments[number]
             found: dict[int, int] = {}
-            if self.request.pattern.multiline:
+            if self._away is not None:
+                work: list[Work] = [*self._runs_of(number, file)]
+                if self.request.pattern.multiline:
+                    work = [Texts(segment, np.array([file]))]
+                total = sum(int(counts.sum()) for _, counts in self._away.match(work, cancelled))
+                found = {file: total} if total else {}
+            elif self.request.pattern.multiline:
                 found = match_texts(self.scanner.counter, segment, [file])
             else:
                 for runs in self._runs_of(number, file):

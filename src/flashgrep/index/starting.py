@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from flashgrep.index.scan import IndexedScan
     from flashgrep.search.pool import Pool
     from flashgrep.search.request import ScanRequest
-    from flashgrep.search.scan import Flag, Report
+    from flashgrep.search.scan import Report
+    from flashgrep.search.turns import Flag
     from flashgrep.workspace.finding import Entry
     from flashgrep.workspace.scope import Scope
 
@@ -72,6 +73,10 @@ class StartingIndex:
         """Search below a directory; None where the disk has to be searched."""
         keeper = self._found()
         return None if keeper is None else keeper.scan(request, wanted, cancelled, report)
+
+    def is_ready(self) -> bool:
+        """Whether it could answer now, without waiting."""
+        return self._keeper is not None and self._keeper.is_ready()
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:
         """Learn that files are not what the index has of them."""

@@ -17,7 +17,7 @@ from flashgrep.errors import Cancelled
 from flashgrep.index.symbol_worker import Definitions
 from flashgrep.index.symbols import Defined
 from flashgrep.search.pool import Worker, WorkerDied
-from flashgrep.search.scan import Flag
+from flashgrep.search.turns import Flag
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ from flashgrep.errors import Cancelled, FlashgrepError
 from flashgrep.kb.notetexts import Shown
 from flashgrep.kb.notetree import Leaf
 from flashgrep.kb.shelf import Quarantined
-from flashgrep.search import texts
-from flashgrep.search.counting import Counter
-from flashgrep.search.excerpt import Excerpts, Line, PageRequest
+from flashgrep.search.excerpt import Line, PageRequest
 from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.pool import Pool
 from flashgrep.search.request import Counting, Found
-from flashgrep.search.scan import Flag, Report
-from flashgrep.search.texts import MemoryText, Named
+from flashgrep.search.scan import Report
+from flashgrep.search.textsearch import Named, TextSearch
+from flashgrep.search.turns import Flag
 
 if TYPE_CHECKING:
     from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -47,10 +47,11 @@ class NoteSearch:
         notes: KnowledgeBase,
         question: NoteQuestion,
         leaves: Sequence[Leaf],
+        pool: Pool,
         cancelled: Flag = False,
         report: Report = lambda done, total, message: None,
     ) -> None:
-        """Search notes, which are in walk order."""
+        """Search notes, which are in walk order; the pool is for what may take long."""
         check(question.pattern)
         self._question = question
         self.skipped: list[tuple[str, str]] = []
@@ -58,8 +59,10 @@ class NoteSearch:
         self.notes: list[str] = []
         self._texts: dict[str, bytes] = {}
         readable = self._readable(notes, leaves, cancelled, report)
-        counter = Counter(question.pattern, question.counting)
-        self.found: list[Found] = list(texts.search(counter, readable, question.wanted, cancelled))
+        self._search = TextSearch(question.pattern, pool, cancelled)
+        self.found: list[Found] = list(
+            self._search.search(readable, question.counting, question.wanted)
+        )
 
     def _readable(
         self, notes: KnowledgeBase, leaves: Sequence[Leaf], cancelled: Flag, report: Report
@@ -90,10 +93,7 @@ class NoteSearch:
 
     def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
         """The lines of a page."""
-        return Excerpts(self._question.pattern, self._text).page(request)
-
-    def _text(self, path: str) -> MemoryText:
-        return MemoryText(self._texts[path])
+        return self._search.page(request, self._texts)
 
 
 def reason(error: FlashgrepError) -> str:

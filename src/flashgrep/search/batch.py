@@ -15,6 +15,7 @@ from typing import Any
 from flashgrep import limits
 from flashgrep.search.characters import hide
 from flashgrep.search.counting import Counter
+from flashgrep.search.effort import bytes_in, seconds_a_byte
 from flashgrep.search.haystack import MARK_BYTES, decoded, wide_encoding
 from flashgrep.search.request import Found
 from flashgrep.workspace.sniffing import is_text
@@ -38,10 +39,13 @@ class Batch:
         self._entries: list[Entry] = []
         self._starts: list[int] = []
         self._fill = 0
+        self._full = min(
+            limits.BATCH_BYTES, bytes_in(limits.HERE_SECONDS, seconds_a_byte(counter.spec))
+        )
 
     @property
     def is_full(self) -> bool:
-        return self._fill >= limits.BATCH_BYTES
+        return self._fill >= self._full
 
     def read(self, fd: int, prefix: str, name: str, directory: int) -> bool:
         """Take an open file in; False where it is too large to be one of many."""

@@ -11,7 +11,7 @@ from flashgrep.search.bordered import bordered_literal
 from flashgrep.search.characters import needs_care, searchable
 from flashgrep.search.haystack import text_of, windows
 from flashgrep.search.matcher import line_matcher
-from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Counting
 
@@ -75,10 +75,9 @@ class Counter:
         assert self._text is not None  # noqa: S101 - asked only in multiline
         if self.counting == "files":
             return int(self._text.matches(text, len(text)))
-        spans = self._text.spans(text, len(text))
         if self.counting == "matches":
-            return sum(1 for _ in spans)
-        return len(spanned_lines(spans, line_starts(text)))
+            return sum(1 for _ in self._text.spans(text, len(text)))
+        return len(self._text.reached(text, line_starts(text)))
 
     def in_file(self, fd: int) -> int:
         """The count in an open file of any size."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
+from flashgrep.errors import InvalidParams, IOFailure, NotFound
+from flashgrep.search.effort import TooLong, briefly, is_tame
+from flashgrep.search.errands import run_one
 from flashgrep.search.excerpt import FileExcerpts, Line, NeedsWorker, PageRequest
 from flashgrep.search.pattern import PatternSpec, check
-from flashgrep.search.pool import Pool, Worker, WorkerDied
+from flashgrep.search.pool import Pool
 from flashgrep.search.request import ROOT, Counting, Item, Reach, ScanRequest
-from flashgrep.search.scan import Flag, Report, Scan, Search
+from flashgrep.search.scan import Report, Scan, Search
+from flashgrep.search.turns import Flag
 from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.walking import parent_rules
 
@@ -34,6 +36,8 @@ class Question:
     filters: Filters = ()
     wanted: int = 0
     """Matching lines after which the rest need not be looked at; 0 = all."""
+    may_be_partial: bool = False
+    """Whether the answer tells the notes of the search: then it may end when its time is over."""
 
 
 class Supplier(Protocol):
@@ -43,6 +47,10 @@ class Supplier(Protocol):
         self, request: ScanRequest, wanted: int, cancelled: Flag, report: Report
     ) -> Search | None:
         """Search below a directory; None where the disk has to be searched."""
+        ...
+
+    def is_ready(self) -> bool:
+        """Whether it could answer now."""
         ...
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:
@@ -65,6 +73,11 @@ class Engine:
         self._index = index
         self._verify = verify
 
+    @property
+    def pool(self) -> Pool:
+        """The processes for what may take long."""
+        return self._pool
+
     def close(self) -> None:
         """End the worker processes."""
         self._pool.close()
@@ -84,14 +97,33 @@ class Engine:
             found = self._index.scan(request, wanted, cancelled, report)
         if found is not None and not self._verify:
             return found
-        scan = Scan(request, self._scope, self._pool, cancelled, report)
+        scan = Scan(request, self._scope, self._pool, cancelled, report, question.may_be_partial)
         scan.wanted = question.wanted
         if item.names is None or scan.scanner.keeps(_name(question.place)):
-            scan.run([item])
+            scan.begin([item])
+            better = None
+            if item.names is None and not self._verify:
+                better = self._overtaken(scan, question, cancelled, report)
+            if better is not None:
+                return better
+            scan.go_on(lambda: False)
         _require_root(scan, question.place)
+        if scan.is_partial:
+            scan.notes.append(_stopped(scan, cancelled))
         if found is not None:
             _compare(found, scan)
         return scan
+
+    def _overtaken(
+        self, scan: Scan, question: Question, cancelled: Flag, report: Report
+    ) -> Search | None:
+        """Search the disk until the index is ready, and then there; None where it did not help."""
+        index = self._index
+        if index is None or index.is_ready():  # it was asked, and has declined
+            return None
+        if scan.go_on(index.is_ready):
+            return None
+        return index.scan(scan.request, question.wanted, cancelled, report)
 
     def is_current(self, scan: Search, shown: Sequence[str]) -> bool:
         """Whether found files are still what was searched; if not, the next search knows."""
@@ -121,31 +153,15 @@ class Engine:
         """The lines of a page: here if its files are small, else in a worker."""
         try:
             small = request._replace(largest=limits.INLINE_FILE_BYTES)
-            return FileExcerpts(scan.scanner, scan.text).page(small)
-        except NeedsWorker:
-            return self._page_in_worker(scan, request, cancelled)
-
-    def _page_in_worker(
-        self, scan: Search, request: PageRequest, cancelled: Flag
-    ) -> list[tuple[str, list[Line]]]:
-        worker = None
-        while worker is None:
-            if cancelled:
-                raise Cancelled("The search was cancelled")
-            worker = self._pool.borrow(0.05)
-        try:
-            worker.begin(scan.number, scan.request.packed())
-            worker.send(("page", scan.number, tuple(request)))
-            kind, lines = _wait(worker, cancelled)
-        except (WorkerDied, Cancelled) as error:
-            self._pool.discard(worker)
-            if isinstance(error, Cancelled):
-                raise
-            raise IOFailure("The search process died; is there enough memory?") from None
-        self._pool.give_back(worker)
-        if kind == "failed":
-            raise IOFailure(str(lines))
-        return lines
+            with briefly():
+                return FileExcerpts(scan.scanner, scan.text).page(small)
+        except (NeedsWorker, TooLong):
+            message = ("page", scan.number, tuple(request))
+            begin = (scan.number, scan.request.packed())
+            is_short = is_tame(scan.request.pattern)
+            lines: list[tuple[str, list[Line]]]
+            _, lines = run_one(self._pool, message, cancelled, begin, is_short)
+            return lines
 
 
 def _require_root(scan: Search, place: Place) -> None:
@@ -153,6 +169,16 @@ def _require_root(scan: Search, place: Place) -> None:
     for shown, reason in scan.skipped:
         if shown == ROOT:
             raise IOFailure(f"{place.shown} cannot be searched: {reason}")
+
+
+def _stopped(scan: Scan, cancelled: Flag) -> str:
+    """What an answer says that ended when its time was over."""
+    seconds = getattr(cancelled, "seconds", 0)
+    return (
+        f"(incomplete: stopped after {seconds} seconds (--call-seconds), {scan.scanned:,} files "
+        "searched and more were not; narrow it with path, glob (include) or type, or use a more "
+        "selective pattern)"
+    )
 
 
 def _compare(indexed: Search, scan: Scan) -> None:
@@ -172,13 +198,3 @@ def _compare(indexed: Search, scan: Scan) -> None:
 def _name(place: Place) -> str:
     """A file's name as it was asked for: that of a link, not of what it leads to."""
     return os.fsdecode(os.path.basename(place.asked or place.path))
-
-
-def _wait(worker: Worker, cancelled: Flag) -> tuple[str, list[tuple[str, list[Line]]]]:
-    poll = select.poll()
-    poll.register(worker.out, select.POLLIN)
-    while not poll.poll(50):
-        if cancelled:
-            raise Cancelled("The search was cancelled")
-    kind, lines = worker.receive()
-    return kind, lines

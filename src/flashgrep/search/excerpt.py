@@ -19,7 +19,7 @@ from flashgrep.search.counting import TooLargeForMultiline, whole_text
 from flashgrep.search.haystack import Region, TooSparse, windows
 from flashgrep.search.longline import context_line, match_line
 from flashgrep.search.matcher import line_matcher
-from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import Span
 
 if TYPE_CHECKING:
@@ -203,11 +203,12 @@ class Excerpts:
 
     def _in_text(self, text: bytes, first: int, last: int, request: PageRequest) -> Iterator[Line]:
         starts = line_starts(text)
-        spans = TextMatcher(self._spec).spans(text, len(text))
+        matcher = TextMatcher(self._spec)
         if request.only_matching:
-            yield from _whole_matches(text, starts, list(spans)[first:last])
+            spans = matcher.spans(text, len(text))
+            yield from _whole_matches(text, starts, list(islice(spans, first, last)))
             return
-        reached = spanned_lines(spans, starts)
+        reached = matcher.reached(text, starts, last)
         numbers = sorted(reached)[first:last]
         matching = set(numbers)
         for low, high in intervals(numbers, request.before, request.after):
@@ -217,6 +218,8 @@ class Excerpts:
                 stop -= text.endswith(b"\n", start, stop)
                 if number in matching:
                     begin, end = reached[number]
+                    if stop - start > limits.SHOWN_LINE_CHARS:
+                        begin, end = matcher.first_reaching(text, (begin, end), start)
                     span = min(max(begin, start), stop), min(end, stop)
                     yield number + 1, True, match_line(text, start, stop, span)
                 else:

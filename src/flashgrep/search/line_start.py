@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from flashgrep.errors import InvalidPattern
+from flashgrep.search.effort import bounded
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, Span, compiled
 from flashgrep.search.syntax import Alt, Cat, Char, Choice, Edge, Node, NotUnderstood, Repeat, parse
 
@@ -61,13 +62,14 @@ class LineStart:
         return hit + 1 if -1 < hit < end - 1 else -1
 
 
-def line_start(spec: PatternSpec, whole: Any) -> LineStart | None:
+def line_start(spec: PatternSpec, whole: Any, may_take_long: bool = False) -> LineStart | None:
     """The finder of a pattern that begins with `^` and is understood; None for any other."""
     try:
         tree = parse(spec.source, spec.case_insensitive)
         if not isinstance(tree, Cat) or tree.parts[:1] != (Edge("start"),):
             return None
-        return LineStart(whole, compiled("\\n" + "".join(map(_spelled, tree.parts[1:]))))
+        behind = compiled("\\n" + "".join(map(_spelled, tree.parts[1:])))
+        return LineStart(whole, behind if may_take_long else bounded(behind, spec))
     except (NotUnderstood, InvalidPattern):
         return None
 

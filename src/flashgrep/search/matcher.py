@@ -22,6 +22,7 @@ from itertools import islice
 from typing import Any, Final
 
 from flashgrep import limits
+from flashgrep.search.effort import Watch, bounded, is_tame
 from flashgrep.search.line_start import LineStart, line_start
 from flashgrep.search.literal_first import LiteralFirst, count_alone, quoted
 from flashgrep.search.literals import (
@@ -50,9 +51,13 @@ def line_matcher(spec: PatternSpec) -> LineMatcher:
 class LineMatcher:
     """Finds lines that match a pattern; it holds no state of a search but what speeds the next."""
 
-    def __init__(self, spec: PatternSpec) -> None:
+    def __init__(self, spec: PatternSpec, may_take_long: bool = False) -> None:
+        """What may not take long raises `TooLong` (see `effort`)."""
         self.spec = spec
+        self._may_take_long = may_take_long
         self._by_line = compiled(spec.flagged)
+        if not may_take_long:
+            self._by_line = bounded(self._by_line, spec)
         self._whole = None
         self._by_literal: LiteralFirst | None = None
         self._by_start: LineStart | None = None
@@ -61,10 +66,13 @@ class LineMatcher:
         self._among: dict[int, LineMatcher] = {}
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
-            literals = [] if spec.case_insensitive else _literals(spec.source)
-            self._by_start = line_start(spec, self._whole)
+            if not may_take_long:
+                self._whole = bounded(self._whole, spec)
+            is_wild = not is_tame(spec)
+            literals = [] if spec.case_insensitive else _literals(spec.source, is_wild)
+            self._by_start = line_start(spec, self._whole, may_take_long)
             if literals:
-                self._by_literal = LiteralFirst(self._whole, literals, self._by_start)
+                self._by_literal = LiteralFirst(self._whole, literals, self._by_start, is_wild)
                 self._exact = _exact_literals(spec.source)
         is_helped = self._by_literal is not None or self._by_start is not None
         self.plain = None if self._whole is None or is_helped else self._whole.Match
@@ -176,8 +184,9 @@ class LineMatcher:
         Of a view, one by one: a line may be a gigabyte long and match at every byte.
         """
         with memoryview(buffer) as whole, whole[start:end] as line:
-            at = 0
+            at, watch = 0, Watch(self._may_take_long)
             while at <= len(line):
+                watch.look()
                 first, last = self._by_line.Match(UNANCHORED, line, at, len(line))[0]
                 if first < 0:
                     return
@@ -194,7 +203,7 @@ def _lines_by_literal(literal: _Literal, buffer: Any, start: int, end: int) -> I
         start = line_end + 1
 
 
-def _literals(source: str) -> list[str]:
+def _literals(source: str, is_wild: bool) -> list[str]:
     """What to look for first: of each literal that is required, its tail."""
     literals = required_literals(source)
     if not literals or any(b"\n" in text or len(text) < 2 for text in literals):
@@ -202,6 +211,8 @@ def _literals(source: str) -> list[str]:
     texts = sorted(text.decode("utf-8") for text in literals)
     tails = [_rare_tail(text) for text in texts]
     prefix = literal_prefix(source)
+    if is_wild:
+        return tails  # RE2 must not be let loose on anything but the lines that hold them
     if texts == [prefix] and (tails == texts or not (is_literal(source) or prefix[0] in "_ \t")):
         return []  # what a pattern begins with, RE2 looks for by itself, at the same speed
     return tails

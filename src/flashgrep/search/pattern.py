@@ -33,6 +33,8 @@ UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 NO_MATCH: Final = -1
 Span = tuple[int, int]
 NOTHING: Final[Span] = (NO_MATCH, NO_MATCH)
+_TOO_LARGE: Final = "pattern too large"
+_SHORT_CHARS: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,26 @@ def compiled(pattern: str, *, never_newline: bool = False) -> Any:
 
     Remembered, because agents page; it may be used by several threads.
     """
+    return _compiled(pattern, never_newline, limits.RE2_BYTES)
+
+
+def _compiled(pattern: str, never_newline: bool, most_bytes: int) -> Any:
     options = _re2.RE2.Options()
     options.log_errors = False  # RE2 would write to stderr on its own
     options.never_capture = True
     options.never_nl = never_newline
-    options.max_mem = limits.RE2_BYTES
+    options.max_mem = most_bytes
     regex = _re2.RE2(pattern.encode("utf-8"), options)
-    if not regex.ok():
-        reason = regex.error().decode("utf-8", "replace")
-        raise InvalidPattern(f"Invalid regex pattern: {reason}. The syntax is RE2 (as in Go)")
-    return regex
+    if regex.ok():
+        return regex
+    reason = regex.error().decode("utf-8", "replace")
+    if reason.startswith(_TOO_LARGE):
+        raise InvalidPattern(
+            "Invalid regex pattern: it is too large when compiled, over "
+            f"{limits.PATTERN_STEPS:,} steps; "
+            "use smaller repetition counts ({n,m} writes its part out m times, \\pL has 1,200)"
+        )
+    raise InvalidPattern(f"Invalid regex pattern: {reason}. The syntax is RE2 (as in Go)")
 
 
 def check(spec: PatternSpec) -> None:
@@ -80,7 +92,20 @@ def check(spec: PatternSpec) -> None:
         raise InvalidPattern(
             "Invalid regex pattern: \\C (any byte) is not supported; use . instead"
         )
+    if _can_be_large(spec.source):
+        # Compiled for nothing but its size, with so little memory that RE2 gives up early.
+        regex = _compiled(spec.flagged, False, limits.PATTERN_CHECK_BYTES)
+        if regex.ProgramSize() > limits.PATTERN_STEPS:
+            raise InvalidPattern(
+                f"Invalid regex pattern: it has {regex.ProgramSize():,} steps when compiled; at "
+                f"most {limits.PATTERN_STEPS:,}: use smaller repetition counts"
+            )
     compiled(spec.flagged)
+
+
+def _can_be_large(source: str) -> bool:
+    """Whether a pattern may compile to many more steps than it has characters."""
+    return "{" in source or "\\p" in source or "\\P" in source or len(source) > _SHORT_CHARS
 
 
 def uses_single_byte(source: str) -> bool:

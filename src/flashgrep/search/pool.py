@@ -2,7 +2,8 @@
 
 A search borrows workers, gives each a slice at a time, and gives them back between slices when
 another search waits. A worker that does not come back after a cancel is killed; the next search
-starts a new one.
+starts a new one. So is one whose slice takes far longer than a slice should, unless there is room
+to let it go on apart from the others.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
+import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
+from flashgrep import limits
 from flashgrep.errors import IOFailure
-from flashgrep.search.worker import read_message, write_message
+from flashgrep.search.messages import read_message, write_message
+from flashgrep.search.turns import Flag, Turn, Turns
 
+_MODULE: Final = "flashgrep.search.worker"
 _MOST = 8
 _REMEMBERED = 4
 _GOODBYE_SECONDS = 1.0
 _LOOK_MILLISECONDS = 100
+_NICE: Final = 3
+"""How far a process gives way to others that works for what may take long…"""
+_NICEST: Final = 7
+"""…and one for what has turned out to."""
 
 
 class WorkerDied(Exception):
@@ -37,9 +46,7 @@ class NoWorker(IOFailure):
 class Worker:
     """One process that works for the server, as the server sees it."""
 
-    def __init__(
-        self, module: str = "flashgrep.search.worker", inherited: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, module: str = _MODULE, inherited: tuple[int, ...] = ()) -> None:
         # -P: the current directory is the user's workspace and must not shadow our modules.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-X", "utf8", "-m", module],
@@ -55,6 +62,25 @@ class Worker:
         self._in = self._process.stdin.fileno()
         self.out = self._process.stdout.fileno()
         self._begun: list[int] = []
+        self.turn = Turn("")
+        """Its place among those that work."""
+        self.is_short = True
+        """Whether it works for what is sure to be short: it has never given way to others."""
+        self.is_apart = False
+        """Whether it takes long, and works beside the others."""
+        self.lent = 0.0
+        """Its processor time when it was borrowed."""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def seconds(self) -> float:
+        """The processor time that it has used; 0 once it has ended."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's CPUCLOCK_SCHED
+        except OSError:
+            return 0.0
 
     def begin(self, number: int, request: tuple[Any, ...]) -> None:
         """Tell the process of a search, unless it knows; it forgets the oldest it knows."""
@@ -112,13 +138,17 @@ class Worker:
 
 
 class Pool:
-    """Hands out workers, in the order searches ask."""
+    """Hands out workers, those that use them little first.
 
-    def __init__(self, size: int | None = None) -> None:
+    One that is lost in a long match is set apart, where it is in nobody's way: a few may be.
+    """
+
+    def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
         self.size = size or min(len(os.sched_getaffinity(0)), _MOST)
+        self._module = module
+        self._turns = Turns(self.size, limits.SPARE_WORKERS)
+        self._apart = Turns(self.size)
         self._idle: list[Worker] = []
-        self._alive = 0
-        self._waiting: deque[threading.Event] = deque()
         self._lock = threading.Lock()
         self._closed = False
         self._numbers = 0
@@ -131,78 +161,118 @@ class Pool:
 
     @property
     def has_waiters(self) -> bool:
-        return bool(self._waiting)
+        return self._turns.has_waiters
 
-    def borrow(self, wait_seconds: float) -> Worker | None:
-        """A worker, or None where all are busy; waits in line for at most `wait_seconds`."""
-        turn = threading.Event()
-        with self._lock:
-            if self._idle and not self._waiting:
-                return self._idle.pop()
-            may_start = self._alive < self.size and not self._closed
-            if may_start:
-                self._alive += 1
-            elif wait_seconds <= 0:
-                return None
-            else:
-                self._waiting.append(turn)
-        if may_start:
-            return self._started()
-        turn.wait(wait_seconds)
-        return self._after_waiting(turn)
+    def borrow(
+        self, wait_seconds: float, cancelled: Flag = False, is_short: bool = False
+    ) -> Worker | None:
+        """A worker, or None where all are busy; waits in line for at most `wait_seconds`.
 
-    def _after_waiting(self, turn: threading.Event) -> Worker | None:
+        One that is spare is kept for what `is_short`: no slice of it takes long.
+        """
+        return self._working(self._turns, wait_seconds, cancelled, is_short)
+
+    def borrow_apart(self, wait_seconds: float, cancelled: Flag = False) -> Worker | None:
+        """A worker for what is known to take long."""
+        worker = self._working(self._apart, wait_seconds, cancelled)
+        if worker is not None:
+            self._go_apart(worker)
+        return worker
+
+    def set_apart(self, worker: Worker) -> bool:
+        """Let one that takes long be none of those that others wait for; False where too many do.
+
+        Such a one has to be killed, and its work done by one that is borrowed for that.
+        """
+        if worker.is_apart:
+            return True
+        turn = self._apart.take(0, share=worker.turn.share)
+        if turn is None:
+            return False
+        self._turns.give_back(worker.turn, worker.seconds() - worker.lent)
+        worker.turn = turn
+        self._go_apart(worker)
+        return True
+
+    @staticmethod
+    def _go_apart(worker: Worker) -> None:
+        worker.is_apart = True
+        _give_way(worker, _NICEST)
+
+    def _working(
+        self, turns: Turns, wait_seconds: float, cancelled: Flag, is_short: bool = False
+    ) -> Worker | None:
+        if self._closed:
+            return None
+        turn = turns.take(wait_seconds, cancelled, is_short)
+        if turn is None:
+            return None
+        try:
+            with self._lock:
+                same = [worker for worker in self._idle if worker.is_short == is_short]
+                worker = same[-1] if same else None
+                if worker is not None:
+                    self._idle.remove(worker)
+            worker = worker or self._new(is_short)
+        except BaseException:
+            turns.give_back(turn)
+            raise
+        worker.turn = turn
+        worker.lent = worker.seconds()
+        return worker
+
+    def _new(self, is_short: bool) -> Worker:
+        """Start one; what may take long gives way to the server itself, and to what is short."""
         with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            if self._idle:
-                return self._idle.pop()
-            if self._alive >= self.size or self._closed:
-                return None
-            self._alive += 1
-        return self._started()
+            others = [worker for worker in self._idle if worker.is_short != is_short]
+            extra = others[: max(0, len(others) - limits.SPARE_WORKERS)]
+            self._idle = [worker for worker in self._idle if worker not in extra]
+        for worker in extra:  # so many are no longer needed
+            worker.stop()
+        worker = self._started()
+        worker.is_short = is_short
+        if not is_short:
+            _give_way(worker, _NICE)
+        return worker
 
     def _started(self) -> Worker:
-        """A new worker, which is counted already."""
         try:
-            return Worker()
-        except BaseException as error:
-            with self._lock:
-                self._alive -= 1
-                self._call_next()
-            if isinstance(error, OSError):
-                raise NoWorker(
-                    f"No search process could be started: {error.strerror or error}. Search again "
-                    "in a moment; if it stays so, raise the limit of processes or open files"
-                ) from error
-            raise
+            return Worker(self._module)
+        except OSError as error:
+            raise NoWorker(
+                f"No search process could be started: {error.strerror or error}. Search again "
+                "in a moment; if it stays so, raise the limit of processes or open files"
+            ) from error
 
     def give_back(self, worker: Worker) -> None:
-        """Take a worker that is idle again."""
+        """Take a worker that is idle again; one that was set apart ends: it gives way to all."""
         with self._lock:
-            if not self._closed:
+            is_kept = not self._closed and not worker.is_apart
+            if is_kept:
                 self._idle.append(worker)
-                self._call_next()
-                return
-            self._alive -= 1
-        worker.stop()
+        used = worker.seconds() - worker.lent
+        if not is_kept:
+            worker.stop(kill=worker.is_apart)
+        self._free(worker, used)
 
     def discard(self, worker: Worker) -> None:
         """Kill a worker that is stuck or dead."""
+        used = worker.seconds() - worker.lent
         worker.stop(kill=True)
-        with self._lock:
-            self._alive -= 1
-            self._call_next()
+        self._free(worker, used)
 
-    def _call_next(self) -> None:
-        if self._waiting:
-            self._waiting.popleft().set()
+    def _free(self, worker: Worker, used: float) -> None:
+        (self._apart if worker.is_apart else self._turns).give_back(worker.turn, max(0.0, used))
 
     def close(self) -> None:
         """End every idle worker; those at work end when they come back."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            self._alive -= len(idle)
         for worker in idle:
             worker.stop()
+
+
+def _give_way(worker: Worker, nice: int) -> None:
+    with suppress(OSError):  # it has just ended, or gives way already
+        os.setpriority(os.PRIO_PROCESS, worker.pid, nice)

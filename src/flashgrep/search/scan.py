@@ -8,27 +8,22 @@ are entered when everything else is done, first in walk order first, each direct
 from __future__ import annotations
 
 import heapq
-import select
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
+from flashgrep.search.crew import DIED, Crew
+from flashgrep.search.effort import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpt import Text
-from flashgrep.search.pool import NoWorker, Pool, Worker, WorkerDied
+from flashgrep.search.pool import Pool, Worker
 from flashgrep.search.request import Found, Item, Outcome, ScanRequest, walk_key
 from flashgrep.search.scanner import INLINE, Scanner
+from flashgrep.search.turns import HERE, Flag
 from flashgrep.workspace.scope import Scope, is_within
 
-_TURN_SECONDS = 0.05
 _ITEMS = 64  # directories handed over at once
-
-
-class Flag(Protocol):
-    """Whether the caller has withdrawn."""
-
-    def __bool__(self) -> bool: ...
 
 
 Report = Callable[[float, float | None, str], None]
@@ -66,8 +61,16 @@ class Scan:
     """The state of one search over the disk."""
 
     def __init__(
-        self, request: ScanRequest, scope: Scope, pool: Pool, cancelled: Flag, report: Report
+        self,
+        request: ScanRequest,
+        scope: Scope,
+        pool: Pool,
+        cancelled: Flag,
+        report: Report,
+        may_be_partial: bool = False,
     ) -> None:
+        """What `may_be_partial` says how far it came when its time is over."""
+        self.may_be_partial = may_be_partial
         self.request = request
         self.pool = pool
         self.cancelled = cancelled
@@ -77,30 +80,59 @@ class Scan:
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
         self.scanned = 0
+        self.is_partial = False
+        """Whether its time was over before everything was searched."""
         self.wanted = 0
         """Matching lines after which, counted in walk order, the rest is not looked at; 0 = all."""
         self._pending: list[tuple[str, int, Item]] = []
         self._links: list[tuple[str, int, Item]] = []
         self._entered = {request.root}
         self._order = 0
-        self._busy: dict[int, tuple[Worker, list[Item]]] = {}
+        self._crew = Crew[list[Item]](pool, cancelled, is_tame(request.pattern))
         self._report = report
         self._reported = time.monotonic()
         self._deaths = 0
 
     def run(self, items: list[Item]) -> None:
         """Search `items` and everything below them."""
-        self._queue(items)
-        self._take(self.scanner.run(items, frozenset(self._entered), INLINE), items)
+        self.begin(items)
+        self.go_on(lambda: False)
+
+    def go_on(self, has_better: Callable[[], bool]) -> bool:
+        """Search what is left; False where `has_better` ended it before, and it may go on again."""
         try:
             while self._has_more() and not self._has_enough():
                 if self.cancelled:
-                    raise Cancelled("The search was cancelled")
+                    self._end_early()
+                    break
+                if has_better():
+                    return False
                 self._feed()
                 self._collect()
                 self._tell()
         finally:
             self._release()
+        return True
+
+    def _end_early(self) -> None:
+        """Raise `Cancelled`, unless what was found so far may be told."""
+        has_expired = bool(getattr(self.cancelled, "has_expired", False))
+        if not (has_expired and self.may_be_partial and self.found):
+            raise Cancelled("The search was cancelled")
+        self.is_partial = True
+
+    def begin(self, items: list[Item]) -> None:
+        """Search as much of `items` as is done in a moment; `go_on` does the rest."""
+        self._queue(items)
+        self._first_slice(items)
+
+    def _first_slice(self, items: list[Item]) -> None:
+        try:
+            with HERE.turn(self.cancelled), briefly(), portion():
+                outcome = self.scanner.run(items, frozenset(self._entered), INLINE)
+        except TooLong:
+            return  # workers begin anew, and can be stopped
+        self._take(outcome, items)
 
     def in_walk_order(self) -> Sequence[Found]:
         return sorted(self.found, key=lambda file: walk_key("", file.shown))
@@ -122,29 +154,21 @@ class Scan:
             heapq.heappush(self._pending, (item.key, self._order, item))
 
     def _has_more(self) -> bool:
-        while not self._pending and not self._busy and self._links:
+        while not self._pending and not self._crew.tasks and self._links:
             item = heapq.heappop(self._links)[2]
             if not any(is_within(item.real, root) for root in self._entered):
                 self._entered.add(item.real)
                 self._queue([item])
-        return bool(self._pending or self._busy)
+        return bool(self._pending or self._crew.tasks)
 
     def _feed(self) -> None:
-        while self._pending and (not self._busy or not self.pool.has_waiters):
-            worker = self._worker()
+        while self._crew.overlong and (worker := self._crew.worker_apart()):
+            self._send(worker, self._crew.overlong.pop(0))
+        while self._pending and (not self._crew or not self.pool.has_waiters):
+            worker = self._crew.worker()
             if worker is None:
                 return
-            share = self._share()
-            self._busy[worker.out] = (worker, share)
-            self._send(worker, share)
-
-    def _worker(self) -> Worker | None:
-        try:
-            return self.pool.borrow(0 if self._busy else _TURN_SECONDS)
-        except NoWorker:
-            if self._busy:  # it takes longer, but goes on with those it has
-                return None
-            raise
+            self._send(worker, self._share())
 
     def _share(self) -> list[Item]:
         # One item at first, so that every core gets some; more when there is plenty.
@@ -157,28 +181,19 @@ class Scan:
         return share
 
     def _send(self, worker: Worker, share: list[Item]) -> None:
-        try:
-            worker.begin(self.number, self.request.packed())
-            items = [tuple(item) for item in share]
-            worker.send(("scan", self.number, items, list(self._entered)))
-        except WorkerDied:
-            self._bury(worker)
+        items = [tuple(item) for item in share]
+        message = ("scan", self.number, items, list(self._entered))
+        if not self._crew.send(worker, share, message, (self.number, self.request.packed())):
+            self._bury(share)
 
     # ── taking in ───────────────────────────────────────────────────────────────────────────────
 
     def _collect(self) -> None:
-        if not self._busy:
-            return
-        for out in _readable(self._busy, _TURN_SECONDS):
-            worker, share = self._busy[out]
-            try:
-                answer = worker.receive()
-            except WorkerDied:
-                self._bury(worker)
-                continue
-            del self._busy[out]
-            self._return(worker)
-            self._answered(answer, share)
+        for share, answer in self._crew.collect():
+            if answer is DIED:
+                self._bury(share)
+            else:
+                self._answered(answer, share)
 
     def _answered(self, answer: Any, share: list[Item]) -> None:
         kind, body = answer
@@ -208,13 +223,8 @@ class Scan:
             self._order += 1
             heapq.heappush(self._links, (item.key, self._order, item))
 
-    def _return(self, worker: Worker) -> None:
-        self.pool.give_back(worker)
-
-    def _bury(self, worker: Worker) -> None:
+    def _bury(self, share: list[Item]) -> None:
         """A worker died: its share is tried again, but not for ever."""
-        _, share = self._busy.pop(worker.out)
-        self.pool.discard(worker)
         self._deaths += 1
         if self._deaths > 2 * self.pool.size + 2:
             raise IOFailure("The search processes keep dying; is there enough memory?")
@@ -230,7 +240,7 @@ class Scan:
         if not self.wanted:
             return False
         open_keys = [entry[0] for entry in (*self._pending[:1], *self._links[:1])]
-        open_keys += [item.key for _, share in self._busy.values() for item in share]
+        open_keys += [item.key for share in self._crew.tasks for item in share]
         first_open = min(open_keys, default=None)
         before = (
             file.value
@@ -246,25 +256,9 @@ class Scan:
             self._report(self.scanned, None, f"searched {self.scanned:,} files")
 
     def _release(self) -> None:
-        """Give the workers back; one that is lost in a long match is killed."""
-        deadline = time.monotonic() + limits.CANCEL_SECONDS
-        while self._busy:
-            wait = max(0.0, deadline - time.monotonic())
-            ready = _readable(self._busy, wait)
-            for out in ready or list(self._busy):
-                worker, _ = self._busy.pop(out)
-                try:
-                    if not ready:
-                        raise WorkerDied
-                    worker.receive()
-                    self._return(worker)
-                except WorkerDied:
-                    self.pool.discard(worker)
-
-
-def _readable(busy: Iterable[int], seconds: float) -> list[int]:
-    # poll, not select: a server with many clients has descriptors above 1,024.
-    poll = select.poll()
-    for out in busy:
-        poll.register(out, select.POLLIN)
-    return [out for out, _ in poll.poll(seconds * 1000)]
+        """Give the workers back; what they did not end waits, should the search go on."""
+        for share, answer in self._crew.release():
+            if answer is DIED:
+                self._queue(share)
+            else:
+                self._answered(answer, share)

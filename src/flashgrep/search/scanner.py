@@ -8,6 +8,7 @@ and hands back what is left, so that several workers share one tree and a cancel
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import time
@@ -17,6 +18,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.batch import Batch, modified
 from flashgrep.search.counting import Counter, TooLargeForMultiline
+from flashgrep.search.effort import is_tame
 from flashgrep.search.haystack import TooSparse
 from flashgrep.search.request import ROOT, Found, Item, Outcome, ScanRequest
 from flashgrep.workspace.globs import NameFilter
@@ -30,6 +32,8 @@ from flashgrep.workspace.walking import NOISE, Listing, chain_above, list_direct
 
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32
+_MOST_WAITING = 4
+"""How many times longer than its own time a slice in the server may last by the wall's clock."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Patience:
     files: int = limits.SLICE_FILES
     file_bytes: int = limits.WINDOW_BYTES
     leaves_large: bool = False
-    """A file over `file_bytes` is left for a worker, which can be stopped."""
+    """A large file is left for a worker, which can be stopped; how large depends on the pattern."""
 
 
 INLINE = Patience(limits.INLINE_SECONDS, limits.SLICE_FILES, limits.INLINE_FILE_BYTES, True)
@@ -91,9 +95,17 @@ class _Slice:
         self.scope = scanner.scope
         self.entered = entered
         self.patience = patience
-        self.deadline = time.monotonic() + patience.seconds
+        # In the server other threads may keep this one waiting: its own time counts there.
+        is_own = patience.leaves_large
+        self.deadline = time.monotonic() + patience.seconds * (_MOST_WAITING if is_own else 1)
+        self.own_deadline = time.thread_time() + patience.seconds if is_own else math.inf
         self.stack: list[tuple[Item, IgnoreChain | None]] = [(i, None) for i in reversed(items)]
         self.multiline = scanner.counter.multiline
+        is_known = is_tame(scanner.request.pattern) and scanner.request.counting != "matches"
+        self.look_after = _LOOK_AT_CLOCK if is_known else 1
+        self.largest = limits.INLINE_TAME_BYTES if is_known else limits.INLINE_FILE_BYTES
+        self.was_large = False
+        """Whether a file took so long that it is time to look at the clock."""
         self.batch = scanner.batch(0 if self.multiline else patience.file_bytes)
         self.directories: list[int] = []
         self.opened: tuple[bytes | None, int] = (None, -1)
@@ -115,7 +127,11 @@ class _Slice:
         return self.outcome._replace(scanned=self.scanned)
 
     def _is_over(self) -> bool:
-        return self.scanned >= self.patience.files or time.monotonic() > self.deadline
+        return (
+            self.scanned >= self.patience.files
+            or time.monotonic() > self.deadline
+            or time.thread_time() > self.own_deadline
+        )
 
     # ── directories ─────────────────────────────────────────────────────────────────────────────
 
@@ -209,7 +225,7 @@ class _Slice:
     def _files(self, item: Item, directory: int, files: list[str]) -> None:
         prefix = item.shown + "/" if item.shown else ""
         for at, name in enumerate(files):
-            if at % _LOOK_AT_CLOCK == 0 and at and self._is_over():
+            if (self.was_large or at % self.look_after == 0) and at and self._is_over():
                 self._leave(item, files[at:])
                 return
             try:
@@ -260,7 +276,8 @@ class _Slice:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             return
-        if self.patience.leaves_large and status.st_size >= self.patience.file_bytes:
+        self.was_large = True
+        if self.patience.leaves_large and status.st_size >= self.largest:
             self.outcome.pending.append(item._replace(names=(name,)))
             return
         if not is_text(os.pread(fd, limits.SNIFF_BYTES, 0)):

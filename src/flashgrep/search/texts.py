@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
-from flashgrep import limits
-from flashgrep.errors import Cancelled
 from flashgrep.search.batch import matched
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import Region
 from flashgrep.search.pattern import Span
-from flashgrep.search.request import Found
-from flashgrep.search.scan import Flag
-
-Named = tuple[str, bytes]
-"""A text's path, and all of it."""
 
 
 class MemoryText:
@@ -40,40 +33,13 @@ class MemoryText:
         return self._data
 
 
-def search(
-    counter: Counter, texts: Iterable[Named], wanted: int, cancelled: Flag
-) -> Iterator[Found]:
-    """The texts that match, in order, with their counts; it may end when they make `wanted`."""
-    total = 0
-    for together in _batches(texts):
-        if cancelled:
-            raise Cancelled("The search was cancelled")
-        for number, value in _matched(counter, together):
-            yield Found(together[number][0], value)
-            total += value
-            if wanted and total >= wanted:
-                return
-
-
-def _batches(texts: Iterable[Named]) -> Iterator[list[Named]]:
-    together: list[Named] = []
-    size = 0
-    for named in texts:
-        together.append(named)
-        size += len(named[1])
-        if size >= limits.BATCH_BYTES:
-            yield together
-            together, size = [], 0
-    if together:
-        yield together
-
-
-def _matched(counter: Counter, together: list[Named]) -> Iterator[tuple[int, int]]:
+def counts(counter: Counter, texts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Which of some texts match: the number of each, and its count."""
     if counter.multiline:
-        counts = ((at, counter.in_text(data)) for at, (_, data) in enumerate(together))
-        return ((at, value) for at, value in counts if value)
+        each = ((at, counter.in_text(data)) for at, data in enumerate(texts))
+        return ((at, value) for at, value in each if value)
     starts, end, pieces = [], 0, []
-    for _, data in together:
+    for data in texts:
         starts.append(end)
         pieces.append(data)
         end += len(data)

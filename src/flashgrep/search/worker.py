@@ -3,60 +3,33 @@
 It is started by exec, not by fork, so it holds neither locks nor wires of the server. A thread of
 its own waits on stdin: when the server is gone, however it went, the process ends at once, even in
 the middle of a long match (RE2 runs without the interpreter's lock).
-
-Messages are `marshal` values behind a length of four bytes: plain data between two halves of one
-program of one version, nothing that could carry code.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import queue
 import signal
-import struct
 import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, SettingsError
-from flashgrep.search.excerpt import FileExcerpts, PageRequest
-from flashgrep.search.request import Item, unpacked
+from flashgrep.search.counting import Counter
+from flashgrep.search.effort import may_take_long
+from flashgrep.search.excerpt import Excerpts, FileExcerpts, PageRequest
+from flashgrep.search.marks import marks
+from flashgrep.search.messages import read_message, write_message
+from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.request import Counting, Item, unpacked
 from flashgrep.search.scanner import WORKER, Scanner
+from flashgrep.search.texts import MemoryText, counts
 from flashgrep.workspace.scope import Scope
 
-LENGTH = struct.Struct("<I")
 
-
-def read_message(fd: int) -> Any:
-    """The next message, or None at the end of the stream."""
-    head = _exactly(fd, LENGTH.size)
-    body = _exactly(fd, LENGTH.unpack(head)[0]) if head else b""
-    return marshal.loads(body) if body else None  # noqa: S302 - our own other half wrote it
-
-
-def write_message(fd: int, message: Any) -> None:
-    """Send a message whole."""
-    body = marshal.dumps(message)
-    data = memoryview(LENGTH.pack(len(body)) + body)
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def _exactly(fd: int, size: int) -> bytes:
-    pieces = []
-    while size:
-        piece = os.read(fd, min(size, 1 << 20))
-        if not piece:
-            return b""
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
-
-
-class _Jobs:
+class Jobs:
     """The searches this process has been told of, and the work it does for them."""
 
     def __init__(self) -> None:
@@ -64,6 +37,8 @@ class _Jobs:
 
     def handle(self, message: Any) -> Any:
         kind, number, *rest = message
+        if kind in _ALONE:
+            return _ALONE[kind](PatternSpec(*number), *rest)
         if kind == "begin":
             self._scanners[number] = _scanner(rest[0])
             return None
@@ -78,6 +53,27 @@ class _Jobs:
         items, entered = rest
         outcome = scanner.run([Item(*item) for item in items], frozenset(entered), WORKER)
         return "slice", _plain(outcome)
+
+
+def _counts(spec: PatternSpec, counting: Counting, texts: list[bytes]) -> Any:
+    return "counts", list(counts(Counter(spec, counting), texts))
+
+
+def _excerpts(spec: PatternSpec, request: tuple[Any, ...], texts: dict[str, bytes]) -> Any:
+    page = Excerpts(spec, lambda name: MemoryText(texts[name])).page(PageRequest(*request))
+    return "page", page
+
+
+def _marks(spec: PatternSpec, text: bytes) -> Any:
+    return "marks", marks(spec, text)
+
+
+_ALONE: Final[dict[str, Callable[..., Any]]] = {
+    "counts": _counts,
+    "excerpts": _excerpts,
+    "marks": _marks,
+}
+"""What is asked of texts that come with the message; their pattern stands in the number's place."""
 
 
 def _plain(outcome: Any) -> tuple[Any, ...]:
@@ -105,7 +101,7 @@ def _scanner(packed: tuple[Any, ...]) -> Scanner:
 
 def main() -> None:
     """Search for the server until it is gone."""
-    serve(_Jobs().handle)
+    serve(Jobs().handle)
 
 
 def serve(handle: Callable[[Any], Any]) -> None:
@@ -122,6 +118,7 @@ def leave_ending_to_the_server() -> None:
 
 def serve_telling(handle: Callable[[Any, Callable[[Any], None]], Any]) -> None:
     """The same, with a way to tell something before the answer is there."""
+    may_take_long()
     out = os.dup(1)
     os.dup2(2, 1)  # a stray print must not reach the pipe
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()

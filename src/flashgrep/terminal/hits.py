@@ -16,7 +16,7 @@ from flashgrep.search.characters import searchable
 from flashgrep.search.counting import whole_text
 from flashgrep.search.excerpt import intervals
 from flashgrep.search.haystack import windows
-from flashgrep.search.matcher import line_matcher
+from flashgrep.search.matcher import LineMatcher
 from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
 
@@ -43,8 +43,9 @@ class Looking:
     def __init__(self, spec: PatternSpec, before: int = 0, after: int = 0, most: int = 0) -> None:
         self.spec = spec
         self._before, self._after, self._most = before, after, most
-        self._lines = line_matcher(spec)
-        self._text = TextMatcher(spec) if spec.multiline else None
+        # This process is the command itself: Ctrl-C ends it, whatever it is doing.
+        self._lines = LineMatcher(spec, may_take_long=True)
+        self._text = TextMatcher(spec, may_take_long=True) if spec.multiline else None
         # One file at a time: fresh memory for each would cost more than reading it.
         self._scratch = bytearray(2 * limits.WINDOW_BYTES)
 

@@ -16,8 +16,6 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 
-import anyio
-
 from flashgrep import limits
 from flashgrep.kb.roles import Principal, Role, everywhere
 from flashgrep.tools.clients import takes_long_answers
@@ -48,10 +46,6 @@ class Caller:
     """Under which its suggestions stand."""
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
     """What it may do with which notes."""
-    turns: anyio.Semaphore = field(
-        default_factory=lambda: anyio.Semaphore(limits.CALLS_AT_ONCE, fast_acquire=True), repr=False
-    )
-    """Taken by each call while it runs, so that one busy caller does not use up the threads."""
     searched: Place | None = field(default=None, repr=False)
     """The directory that its last grep or glob searched; None for the working directory."""
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)

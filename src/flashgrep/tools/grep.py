@@ -70,7 +70,9 @@ class FileQuery(Query["Search"]):
             remember(call.caller, call.services.scope, self.place)
 
     def search(self) -> Search:
-        question = Question(self.place, self.pattern, self.counting(), self.filters, self.wanted())
+        question = Question(
+            self.place, self.pattern, self.counting(), self.filters, self.wanted(), True
+        )
         return self.call.services.search.scan(question, self.call.cancelled, self.call.report)
 
     def page(self, scan: Search, request: PageRequest) -> list[tuple[str, list[Line]]]:

@@ -176,6 +176,8 @@ class Query(ABC, Generic[Scanned]):
             data["skipped"] = [
                 [self.skipped_label(name), why] for name, why in sorted(scan.skipped)
             ]
+        if scan.notes:
+            data["notes"] = scan.notes
         return data
 
     def _rows(self, scan: Scanned, found: Sequence[Found]) -> list[dict[str, Any]]:

@@ -34,7 +34,8 @@ class NoteQuery(Query[NoteSearch]):
         question = NoteQuestion(self.pattern, self.counting(), self._view, self.wanted())
         leaves = self._kept(self._tree.below(self._folder))
         call = self.call
-        return NoteSearch(places.mounted(call), question, leaves, call.cancelled, call.report)
+        pool = call.services.search.pool
+        return NoteSearch(places.mounted(call), question, leaves, pool, call.cancelled, call.report)
 
     def _kept(self, leaves: Sequence[Leaf]) -> Sequence[Leaf]:
         """Those that pass the filters, which look at paths from the folder on."""

@@ -11,7 +11,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
@@ -19,12 +18,11 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.index.landmarks import landmarks
 from flashgrep.index.question import RankedQuestion, any_form
 from flashgrep.search.haystack import lines_of
-from flashgrep.search.matcher import line_matcher
-from flashgrep.search.multiline import TextMatcher
-from flashgrep.search.pattern import NO_MATCH, UNANCHORED, PatternSpec, compiled
+from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
 from flashgrep.workspace.sniffing import is_text
 
 if TYPE_CHECKING:
+    from flashgrep.search.textsearch import TextSearch
     from flashgrep.workspace.scope import Scope
 
 _WINDOW_LINES: Final = 40
@@ -88,27 +86,9 @@ def _places(regex: Any, text: bytes) -> Iterable[int]:
         at, found = max(end, start + 1), found + 1
 
 
-def pattern_finder(pattern: PatternSpec) -> Finder:
+def pattern_finder(search: TextSearch) -> Finder:
     """Finds the lines a pattern matches; in multiline, the lines on which matches begin."""
-    if pattern.multiline:
-        text_matcher = TextMatcher(pattern)
-        return lambda text: [
-            (start, 0) for start, _ in islice(text_matcher.spans(text, len(text)), _MOST_MARKS)
-        ]
-    matcher = line_matcher(pattern)
-
-    def find(text: bytes) -> list[Mark]:
-        marks: list[Mark] = []
-        at = 0
-        while len(marks) < _MOST_MARKS:
-            start, _ = matcher.find(text, at, len(text))
-            if start < 0:
-                break
-            marks.append((start, 0))
-            at = text.find(b"\n", start) + 1
-        return marks
-
-    return find
+    return lambda text: [(start, 0) for start in search.marks(text)]
 
 
 # ── choosing ────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from flashgrep.index.question import RankedQuestion
 from flashgrep.index.scoring import RankedFile
 from flashgrep.search.engine import Question
 from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.textsearch import TextSearch
 from flashgrep.tools.answer import Answer, json_answer, json_text
 from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.passages import Finder, best_passage, pattern_finder, read_text, word_finder
@@ -104,7 +105,8 @@ class _Query:
             for file in scan.in_walk_order()
         ]
         files.sort(key=lambda file: -file.score)  # stable: walk order among equals
-        return files[: limits.QUERY_FILES], pattern_finder(pattern)
+        search = TextSearch(pattern, self.call.services.search.pool, self.call.cancelled)
+        return files[: limits.QUERY_FILES], pattern_finder(search)
 
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import logging
+import math
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,18 +23,30 @@ import anyio.from_thread
 import anyio.to_thread
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, IOFailure, from_os_error
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    FlashgrepError,
+    InvalidParams,
+    IOFailure,
+    from_os_error,
+)
+from flashgrep.search.turns import ON_BEHALF
 from flashgrep.tools import places
 from flashgrep.tools.answer import Answer, json_refusal, refusal
 from flashgrep.tools.arguments import Arguments, read_arguments
 from flashgrep.tools.caller import Caller
 from flashgrep.tools.registry import ToolSpec, input_schema
+from flashgrep.tools.running import Running
 
 if TYPE_CHECKING:
     from flashgrep.settings import Settings
     from flashgrep.tools.services import Services
 
 log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 2.0
+"""A call whose time is over has this long to say what it has found."""
 
 Handler = Callable[["Call", Arguments], Answer]
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
@@ -40,10 +55,13 @@ Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 class Cancellation:
     """A flag that long work looks at; setting it twice is harmless."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: int = 0) -> None:
+        """With `seconds`, it sets itself after so long; 0 = never."""
         self._event = threading.Event()
         self._actions: list[Callable[[], None]] = []
         self._guard = threading.Lock()
+        self.seconds = seconds
+        self._deadline = time.monotonic() + seconds if seconds else math.inf
 
     def set(self) -> None:
         with self._guard:
@@ -53,7 +71,10 @@ class Cancellation:
             action()
 
     def then(self, action: Callable[[], None]) -> Callable[[], None]:
-        """Have something done when it is set, for work that cannot look; gives the way out."""
+        """Have something done when it is set, for work that cannot look; gives the way out.
+
+        The end of the call's time does not set it: who waits has to look at the clock.
+        """
         with self._guard:
             if not self._event.is_set():
                 self._actions.append(action)
@@ -66,8 +87,22 @@ class Cancellation:
             if action in self._actions:
                 self._actions.remove(action)
 
+    @contextmanager
+    def wakes(self, event: threading.Event) -> Iterator[None]:
+        """In this block, setting it sets an event too: for one who waits for that."""
+        forget = self.then(event.set)
+        try:
+            yield
+        finally:
+            forget()
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the time of the call is over, and nobody has withdrawn it."""
+        return not self._event.is_set() and time.monotonic() > self._deadline
+
     def __bool__(self) -> bool:
-        return self._event.is_set()
+        return self._event.is_set() or time.monotonic() > self._deadline
 
 
 @dataclass
@@ -114,7 +149,8 @@ class Toolbox:
         self._settings = settings
         self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
-        self._threads = anyio.CapacityLimiter(limits.THREADS)
+        self._running = Running()
+        self._threads = anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared.
@@ -129,9 +165,9 @@ class Toolbox:
         ]
 
     def beside(self, specs: tuple[ToolSpec, ...], settings: Settings, instructions: str) -> Toolbox:
-        """Another choice of tools of the same server: they share its threads."""
+        """Another choice of tools of the same server, with the same threads and shares."""
         other = Toolbox(specs, self._services, settings, instructions)
-        other._threads = self._threads
+        other._threads, other._running = self._threads, self._running
         return other
 
     def direct_names(self) -> tuple[str, ...]:
@@ -189,9 +225,15 @@ class Toolbox:
         if spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous
         try:
-            async with call.caller.turns:
+            async with self._running.place(call.caller.key):
+                ON_BEHALF.set(call.caller.key)
+                call.cancelled = Cancellation(self._settings.call_seconds)
                 handler = self._handler(spec, name, arguments or {}, values)
                 return await _in_thread(spec, handler, call, values, self._threads)
+        except Cancelled as ended:
+            if call.cancelled.has_expired:
+                raise out_of_time(name, call.cancelled.seconds) from ended
+            raise
         except FlashgrepError:
             raise
         except OSError as error:
@@ -246,6 +288,15 @@ def _has_role(caller: Caller, spec: ToolSpec) -> bool:
     return spec.role is None or caller.principal.is_anywhere(spec.role)
 
 
+def out_of_time(name: str, seconds: int) -> Cancelled:
+    """What is told where nothing can be said of a call that took too long."""
+    return Cancelled(
+        f"{name} was stopped after {seconds} seconds (--call-seconds) and gives no answer: it was "
+        "not done. Narrow it with path, glob (include) or type, use a more selective pattern, or "
+        "start the server with a higher limit"
+    )
+
+
 async def _in_thread(
     spec: ToolSpec,
     handler: Handler,
@@ -263,8 +314,12 @@ async def _in_thread(
     )
     if not spec.read_only:
         return await _flagged(run, call.cancelled)
+    seconds = call.cancelled.seconds + _GRACE_SECONDS if call.cancelled.seconds else math.inf
     try:
-        return await run()
+        with anyio.move_on_after(seconds):
+            return await run()
+        # It has not looked at the clock: nothing it could still say is waited for.
+        raise out_of_time(spec.name, call.cancelled.seconds)
     except anyio.get_cancelled_exc_class():
         call.cancelled.set()
         raise

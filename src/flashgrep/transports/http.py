@@ -28,6 +28,7 @@ from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.failures import broken, not_routed
 from flashgrep.transports.guard import ENDING, HEALTH, MCP, Guard, Names
+from flashgrep.transports.hangup import NoticedHangUps
 from flashgrep.transports.places import Places
 from flashgrep.transports.protocol import Context, build_server, client_of
 from flashgrep.transports.revoking import EndsWithToken
@@ -106,8 +107,8 @@ def build_app(
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
     more = entrance.places.most - limits.LIVE_CONNECTIONS
-    guard = Guard(app, names, entrance, remedy)
-    return EndableStreams(guard, mounted is not None, limits.CONNECTIONS + max(more, 0))
+    guarded = NoticedHangUps(Guard(app, names, entrance, remedy))
+    return EndableStreams(guarded, mounted is not None, limits.CONNECTIONS + max(more, 0))
 
 
 async def _health(request: Request) -> JSONResponse:

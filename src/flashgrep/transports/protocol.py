@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import mcp_types as types
@@ -22,6 +23,7 @@ from flashgrep.tools.answer import Answer
 from flashgrep.tools.caller import Caller
 from flashgrep.tools.clients import LOADED_META
 from flashgrep.tools.toolbox import Listed, Progress, Toolbox
+from flashgrep.transports.hangup import unless_hung_up
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +73,16 @@ def build_server(
     ) -> types.CallToolResult:
         caller = context.lifespan_context.caller_of(context)
         progress = _progress(context)
-        result = await call_tool(
-            toolbox, params.name, params.arguments, caller, progress, structured=structured
+        called = partial(
+            call_tool,
+            toolbox,
+            params.name,
+            params.arguments,
+            caller,
+            progress,
+            structured=structured,
         )
+        result = await unless_hung_up(context.request, called)
         return types.CallToolResult.model_validate(result)
 
     return Server(

@@ -1,0 +1,89 @@
+"""A call whose time is over says so, with what it has found where that can be told."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults.processes import wait_until
+from tests.tools.workshop import Workshop, workshop, workshop_with_notes
+
+from flashgrep.tools.toolbox import Cancellation
+
+HEAVY = "[aA].{880}[zZ]"
+LETTERS = bytes(97 + number % 16 for number in range(256))
+LINE = random.Random(7).randbytes(16_000_000).translate(LETTERS)
+"""One line without order, from a to p: RE2 takes half a minute or more."""
+STOPPED = "stopped after 1 seconds (--call-seconds)"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    with workshop(tmp_path, call_seconds=1, no_index=True) as made:
+        made.file("long.txt", LINE)
+        yield made
+
+
+def matching() -> bytes:
+    return b"A" + b"x" * 880 + b"Z\n"
+
+
+def test_a_search_that_found_something_tells_it_and_that_it_is_not_all(shop: Workshop) -> None:
+    for number in range(2):
+        shop.file(f"short{number}.txt", matching())
+    text, last = shop.text("grep", pattern=HEAVY, output_mode="count").rsplit("\n", 1)
+    assert sorted(text.split("\n")) == ["short0.txt:1", "short1.txt:1"]
+    assert last.startswith(f"(incomplete: {STOPPED}, ")
+    assert "narrow it with path" in last
+
+
+def test_a_direct_method_tells_it_too(shop: Workshop) -> None:
+    shop.file("short.txt", matching())
+    data = shop.direct("grep", pattern=HEAVY)
+    assert data["paths"] == ["short.txt"]
+    assert STOPPED in data["notes"][0]
+
+
+def test_a_search_that_found_nothing_fails_and_says_what_to_do(shop: Workshop) -> None:
+    text = shop.refused("grep", "cancelled", pattern=HEAVY)
+    assert text.startswith(f"grep was {STOPPED}")
+    assert "Narrow it with path" in text
+
+
+def test_tools_that_cannot_say_what_they_miss_fail(shop: Workshop) -> None:
+    shop.file("short.txt", matching())
+    assert STOPPED in shop.error("query", "cancelled", text=HEAVY, mode="regex")["message"]
+
+
+def test_a_search_of_the_index_ends_as_well(tmp_path: Path) -> None:
+    with workshop(tmp_path, call_seconds=1) as shop:
+        shop.file("long.txt", LINE)
+        shop.application.start_index()
+        index = shop.application.services.index
+        wait_until(lambda: index.status().grep_ready, "index")
+        assert STOPPED in shop.refused("grep", "cancelled", pattern=HEAVY)
+        assert shop.application.services.search.pool._apart._held == set()
+
+
+def test_a_search_of_notes_ends_as_well(tmp_path: Path) -> None:
+    with workshop_with_notes(tmp_path, call_seconds=1, no_index=True) as shop:
+        shop.note("Long.md", LINE[:4_000_000].decode())
+        shop.note("Short.md", matching().decode())
+        assert STOPPED in shop.refused("grep", "cancelled", pattern=HEAVY, path="kb://")
+        found = shop.text("grep", pattern=HEAVY, path="kb://Short.md", output_mode="content")
+        assert found.startswith("kb://Short.md:1:AxX"[:16])
+
+
+def test_a_limit_of_zero_is_none() -> None:
+    cancelled = Cancellation(0)
+    assert not cancelled
+    cancelled = Cancellation(1)
+    while not cancelled:
+        time.sleep(0.01)
+    assert cancelled.has_expired
+    cancelled.set()
+    assert not cancelled.has_expired
+    assert cancelled
