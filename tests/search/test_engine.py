@@ -13,7 +13,8 @@ import pytest
 from flashgrep.search.engine import Engine
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import Item, ScanRequest
-from flashgrep.search.scan import Flag, Report, Scan, Search
+from flashgrep.search.scan import Report, Scan, Search
+from flashgrep.search.turns import Flag
 from flashgrep.workspace.scope import Scope
 from tests.tools.workshop import Workshop, workshop
 
@@ -35,6 +36,9 @@ class OldIndex:
         scan = Scan(there, self._scope, self._pool, cancelled, report)
         scan.run([Item("", self._copy)])
         return scan
+
+    def is_ready(self) -> bool:
+        return True
 
     def tell_changed(self, root: bytes, shown: list[str]) -> None:
         raise AssertionError("nothing changes while it is searched")

@@ -17,6 +17,7 @@ import pytest
 from tests.tools.workshop import Workshop, workshop
 
 from flashgrep.tools import batch, changing
+from flashgrep.workspace import intents
 from flashgrep.workspace import replacing as replacing_module
 from flashgrep.workspace.replacing import Moved, Target, replace_bytes
 
@@ -127,7 +128,7 @@ def test_what_is_appended_to_the_old_file_after_the_rename_is_carried_over(
     shop.file("b", "1\n")
     shop.call("read", file_path="a")
     with Appender(file, holds=True) as appender:
-        sync = replacing_module.sync_directory
+        sync = intents.sync_directory
 
         def sync_and_append(directory: int) -> None:
             sync(directory)
