@@ -31,6 +31,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 KEPT: Final = ROOT / ".bench" / "mutants"
 SURVIVED: Final = "survived"
 KILLED: Final = "killed"
+LATE: Final = "late"
 _CHECK_SECONDS: Final = 300
 _QUICK: Final = "tests/test_errors.py"
 _UNSOUND: Final = 3
@@ -167,13 +168,13 @@ class Desk:
                 scratch.put(mutation.path, mutation.applied(clean))
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    return SURVIVED, "as far as the time went"
+                    return LATE, "no test failed before the time was over; give it more --seconds"
                 without = [f"--deselect={name}" for name in unsound]
                 run = run_tests(scratch, [*portion, *without], left)
                 if run.outcome == "passed":
                     break
                 if run.outcome == "late":
-                    return SURVIVED, "as far as the time went"
+                    return LATE, "no test failed before the time was over; give it more --seconds"
                 if run.outcome != "failed" or not run.failed:
                     return KILLED, run.outcome if run.outcome != "failed" else "no test could run"
                 if self._is_sound(scratch, mutation, run.failed):
@@ -199,7 +200,8 @@ def _read(kept: Path) -> dict[str, dict[str, Any]]:
     if not kept.exists():
         return {}
     lines = kept.read_text(encoding="utf-8").splitlines()
-    return {row["id"]: row for row in map(json.loads, lines)}
+    rows = map(json.loads, lines)
+    return {row["id"]: row for row in rows if row["outcome"] != LATE}  # those are tried again
 
 
 def report(results: list[dict[str, Any]]) -> None:
