@@ -239,6 +239,21 @@ def test_a_long_note_is_looked_at_when_somebody_asks_and_not_with_every_letter(
     again.close()
 
 
+def test_what_is_typed_in_an_editor_is_followed_in_short_notes_only(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TYPED_CHARS", 20)
+    note = create(kb, "A.md", "[[B]]")
+    peer = kb.ask(lambda library: Peer(library, note))
+    for text, is_followed in ((" [[C]]", True), (" and a long [[D]]", False)):
+        update = peer.type(text)
+        kb.ask(partial(Library.receive, note=note, updates=[update], author="bob"))
+        assert kb.tables.is_behind is not is_followed
+    type_in(kb, note, "[[E]] ")
+    assert not kb.tables.is_behind
+    assert stored(kb) == rebuilt(kb)
+
+
 def test_other_rules_make_every_note_be_looked_at_again(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
