@@ -199,10 +199,10 @@ def replaced_by_a_listener(client: socket.socket, accepted: socket.socket) -> No
     address = client.getsockname()
     reset(client, accepted)
     again = socket.socket(client.family)
+    _KEPT.append(again)
     again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     again.bind(address)
     again.listen()
-    _KEPT.append(again)
 
 
 def replaced_by_a_peer(client: socket.socket, accepted: socket.socket) -> None:
@@ -210,10 +210,10 @@ def replaced_by_a_peer(client: socket.socket, accepted: socket.socket) -> None:
     address, far = client.getsockname(), client.getpeername()
     reset(client, accepted)
     again = socket.socket(client.family)
+    _KEPT.append(again)
     again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     again.bind(address)
     again.connect(far)
-    _KEPT.append(again)
 
 
 _KEPT: list[socket.socket] = []
@@ -249,11 +249,29 @@ def test_both_tables_know_our_user_while_it_is_there(
     for by_netlink in (True, False):
         with listening(host) as listener:
             assert PeerUsers.of(listener).by_netlink
-            client = connected(family, address, listener.getsockname()[1])
-            accepted, _ = listener.accept()
+            accepted, client = brought_to(moment, listener, family, address)
             with accepted, client:
-                moment(client, accepted)
                 assert anyio.run(PeerUsers(by_netlink).is_us, accepted) is expected
+
+
+def brought_to(
+    moment: Callable[[socket.socket, socket.socket], None],
+    listener: socket.socket,
+    family: int,
+    address: str,
+) -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection; tried again where another program has taken the port."""
+    for _ in range(50):
+        client = connected(family, address, listener.getsockname()[1])
+        accepted, _ = listener.accept()
+        try:
+            moment(client, accepted)
+        except OSError:
+            client.close()
+            accepted.close()
+        else:
+            return accepted, client
+    raise AssertionError("no port could be had twice")
 
 
 def test_a_peer_is_known_through_a_listener_of_both_families() -> None:

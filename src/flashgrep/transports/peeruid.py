@@ -35,6 +35,8 @@ import anyio.to_thread
 
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
+_READINGS: Final = 2
+"""The kernel gives a table in pieces, and a row may slip between two while others come and go."""
 _UID_MAP: Final = Path("/proc/self/uid_map")
 _EVERY_UID: Final = ["0", "0", "4294967295"]
 
@@ -203,7 +205,7 @@ def _read_tables(tables: tuple[Path, Path], ends: Ends) -> Row | None:
         forms.append(
             ends._replace(address=_mapped(ends.address), far_address=_mapped(ends.far_address))
         )
-    for form in forms:
+    for form in forms * _READINGS:
         table = tables[len(form.address) == 16]
         with suppress(FileNotFoundError):  # no IPv6 here
             row = _find_row(table.read_bytes(), form)
