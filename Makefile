@@ -11,6 +11,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# How many test files are run at a time: with more than cores, one works while another waits.
+WORKERS ?= 2
 
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,7 +24,7 @@ run: $(READY)
 
 # In the order of the files: those of the fewest tests, which would come last, take longest.
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -45,7 +47,7 @@ mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
 
 flaky: $(READY)
-	$(BIN)/python -m tests.flaky $(FLAKY)
+	$(BIN)/python -m tests.flaky --workers $(WORKERS) $(FLAKY)
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance

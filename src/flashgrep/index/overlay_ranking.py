@@ -119,6 +119,11 @@ class OverlayRanking:
         # Questions that come together wait for one of them to count, instead of all counting.
         self._lock = threading.Lock()
 
+    @property
+    def words(self) -> int:
+        """Counts that are held now."""
+        return self._now.words
+
     def count(self, changed: Iterable[Changed]) -> Overlay:
         """The counts of these files and of no others; what is held of them is not read again."""
         with self._lock:

@@ -202,25 +202,28 @@ class RankKeeper:
         known = self._counted
         is_told = tracker.fd is not None and not view.subtrees
         if known is not None and is_told and known.view() is view and known.keys == ranked:
-            overlay = known.overlay
+            overlay: Overlay | None = known.overlay
         else:
-            self._counted = None
-            unranked = list(self._unranked(view, tracker, ranked))
-            is_whole = _are_few(unranked)
-            if not is_whole:
-                unranked = [file for file in unranked if keeps(file.path)]
-                if not _are_few(unranked):
-                    return None
-            overlay = self._overlay.count(map(_Unranked.changed, unranked))
-            was_large = known is not None and known.overlay.words > _MANY_WORDS
-            known = None
-            if was_large and not overlay.files:
-                trim()
-            if is_whole:
-                self._counted = _Counted(weakref.ref(view), ranked, overlay)
-        if overlay.files:
+            self._counted = known = None  # or the old counts would stay as long as this question
+            overlay = self._count(view, tracker, keeps, ranked)
+        if overlay is not None and overlay.files:
             self._rest_overlay.used()
         return overlay
+
+    def _count(
+        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+    ) -> Overlay | None:
+        unranked = list(self._unranked(view, tracker, ranked))
+        is_whole = _are_few(unranked)
+        wanted = unranked if is_whole else [file for file in unranked if keeps(file.path)]
+        is_possible = _are_few(wanted)
+        held = self._overlay.words
+        overlay = self._overlay.count(map(_Unranked.changed, wanted if is_possible else ()))
+        if held > _MANY_WORDS and not overlay.files:
+            trim()
+        if is_whole:
+            self._counted = _Counted(weakref.ref(view), ranked, overlay)
+        return overlay if is_possible else None
 
     def _let_go(self) -> None:
         self._counted = None
