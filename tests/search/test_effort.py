@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
 from flashgrep.search import effort
 from flashgrep.search.effort import TooLong, is_tame, never_empty, stays_in_line
+from flashgrep.search.haystack import lines_of
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher
-from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, check, compiled
 from tests.search.strategies import patterns, texts
 
 TAME = [
@@ -94,3 +96,20 @@ def test_what_is_said_of_matches_is_true_of_every_match(spec: PatternSpec, text:
     for first, last in TextMatcher(spec).spans(text, len(text)):
         assert last > first or not never_empty(spec)
         assert b"\n" not in text[first:last] or not stays_in_line(spec)
+
+
+@settings(max_examples=300, deadline=None)
+@given(spec=patterns(), text=texts(12), most=st.integers(1, 8))
+def test_a_text_in_stretches_of_lines_matches_where_the_whole_of_it_does(
+    spec: PatternSpec, text: bytes, most: int
+) -> None:
+    lines = lines_of(text)
+    regex = compiled("(?m)" + spec.flagged, never_newline=True)
+    end = len(lines)
+    whole = regex.Match(UNANCHORED, lines, 0, end)[0]
+    try:
+        parts = effort._BoundedLines(regex, most).Match(UNANCHORED, lines, 0, end)[0]
+    except TooLong:
+        assert max(map(len, lines.splitlines(keepends=True))) > most
+        return
+    assert (parts if parts[0] < end else NOTHING) == (whole if whole[0] < end else NOTHING)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep.search import multiline
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec
 from tests.search.strategies import patterns, texts
@@ -23,13 +24,16 @@ SOURCES = [".", "a", "a*", "a|b", r"a\nb|a", r"a\s*", r"[^a]", r"(?m)^.*$", r"b\
     ),
     text=texts(12),
     most=st.integers(0, 4),
+    look_after=st.sampled_from([1, 2, 64]),
 )
 def test_the_lines_reached_are_those_of_all_matches(
-    spec: PatternSpec, text: bytes, most: int
+    spec: PatternSpec, text: bytes, most: int, look_after: int
 ) -> None:
     matcher, starts = TextMatcher(spec), line_starts(text)
     expected = spanned_lines(matcher.spans(text, len(text)), starts)
-    found = matcher.reached(text, starts, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(multiline, "_LOOK_AFTER", look_after)
+        found = matcher.reached(text, starts, most)
     assert list(found) == list(expected)[: most or None]
     for line, span in found.items():
         assert matcher.first_reaching(text, span, starts[line]) == expected[line]
@@ -47,7 +51,9 @@ class Counting:
         return self._match(*arguments)
 
 
-@pytest.mark.parametrize(("source", "most"), [(".", 3), ("[a-z]", 101), ("x*", 101), (r"\w|\n", 3)])
+@pytest.mark.parametrize(
+    ("source", "most"), [(".", 66), ("[a-z]", 101), ("x*", 101), (r"\w|\n", 66)]
+)
 def test_a_pattern_that_matches_everywhere_costs_a_call_a_line_at_most(
     source: str, most: int
 ) -> None:

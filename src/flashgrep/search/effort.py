@@ -103,11 +103,15 @@ def bytes_in(seconds: float, a_byte: float) -> int:
     return int(seconds / a_byte)
 
 
-def bounded(regex: Any, spec: PatternSpec) -> Any:
-    """An RE2 object of a pattern, in a guise that raises `TooLong` in place of a long match."""
+def bounded(regex: Any, spec: PatternSpec, within_lines: bool = False) -> Any:
+    """An RE2 object of a pattern, in a guise that raises `TooLong` in place of a long match.
+
+    What is said to match `within_lines` is matched in stretches of whole lines.
+    """
     if _is_killable or is_tame(spec):
         return regex
-    return _Bounded(regex, bytes_in(limits.HERE_SECONDS, seconds_a_byte(spec)))
+    most = bytes_in(limits.HERE_SECONDS, seconds_a_byte(spec))
+    return (_BoundedLines if within_lines else _Bounded)(regex, most)
 
 
 class Watch:
@@ -151,6 +155,22 @@ class _Bounded:
         if time.perf_counter() > getattr(_place, "deadline", _FOREVER):
             raise TooLong
         return self._match(anchor, text, start, end)
+
+
+class _BoundedLines(_Bounded):
+    """The same for a pattern that stays within lines: a long text is as good as its parts."""
+
+    def Match(self, anchor: Any, text: Any, start: int, end: int) -> Any:
+        """As RE2's own, for lines that are short."""
+        while end - start > self._most:
+            stop = text.rfind(b"\n", start, start + self._most) + 1
+            if not stop:
+                raise TooLong
+            found = super().Match(anchor, text, start, stop)
+            if -1 < found[0][0] < stop:  # at its end begins the next line, if any
+                return found
+            start = stop
+        return super().Match(anchor, text, start, end)
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)

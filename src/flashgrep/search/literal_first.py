@@ -10,7 +10,6 @@ threads may share it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -30,25 +29,16 @@ _WINDOW: Final = 4 * 1024
 class LiteralFirst:
     """One pattern, which stays within lines, and its literals."""
 
-    def __init__(
-        self,
-        whole: Any,
-        literals: Sequence[str],
-        start: LineStart | None = None,
-        is_wild: bool = False,
-    ) -> None:
-        """`start` takes the place of RE2 alone, for a pattern that begins with `^`.
-
-        Alone it is never cheaper for a pattern that `is_wild`.
-        """
+    def __init__(self, whole: Any, literals: Sequence[str], start: LineStart | None = None) -> None:
+        """`start` takes the place of RE2 alone, for a pattern that begins with `^`."""
         self._match = whole.Match
         self._start = start
         self._literals = [compiled(quoted(text)).Match for text in literals]
         self._overlap = max(len(text.encode("utf-8")) for text in literals) - 1
         price = _HIT_BYTES if start is None else _HIT_BYTES_BY_START
         self._price = price * (1 + len(literals)) // 2
-        self._most_loss = math.inf if is_wild else 12 * price
-        self._loss: float = 0
+        self._most_loss = 12 * price
+        self._loss = 0
         self._alone = 0
         """Bytes still to be left to RE2."""
 
@@ -105,7 +95,7 @@ class LiteralFirst:
     def _weigh(self, skipped: int) -> None:
         loss = self._loss + self._price - skipped
         if loss > self._most_loss:
-            self._alone, loss = _STRETCH, self._most_loss / 2
+            self._alone, loss = _STRETCH, self._most_loss // 2
         self._loss = max(loss, 0)
 
     def _next_literal(self, buffer: Any, start: int, end: int) -> int:

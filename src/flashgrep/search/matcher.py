@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.search.effort import Watch, bounded, is_tame
+from flashgrep.search.effort import Watch, bounded
 from flashgrep.search.line_start import LineStart, line_start
 from flashgrep.search.literal_first import LiteralFirst, count_alone, quoted
 from flashgrep.search.literals import (
@@ -67,12 +67,11 @@ class LineMatcher:
         if not _OWN_ENDS.search(spec.source):
             self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
             if not may_take_long:
-                self._whole = bounded(self._whole, spec)
-            is_wild = not is_tame(spec)
-            literals = [] if spec.case_insensitive else _literals(spec.source, is_wild)
+                self._whole = bounded(self._whole, spec, within_lines=True)
+            literals = [] if spec.case_insensitive else _literals(spec.source)
             self._by_start = line_start(spec, self._whole, may_take_long)
             if literals:
-                self._by_literal = LiteralFirst(self._whole, literals, self._by_start, is_wild)
+                self._by_literal = LiteralFirst(self._whole, literals, self._by_start)
                 self._exact = _exact_literals(spec.source)
         is_helped = self._by_literal is not None or self._by_start is not None
         self.plain = None if self._whole is None or is_helped else self._whole.Match
@@ -203,7 +202,7 @@ def _lines_by_literal(literal: _Literal, buffer: Any, start: int, end: int) -> I
         start = line_end + 1
 
 
-def _literals(source: str, is_wild: bool) -> list[str]:
+def _literals(source: str) -> list[str]:
     """What to look for first: of each literal that is required, its tail."""
     literals = required_literals(source)
     if not literals or any(b"\n" in text or len(text) < 2 for text in literals):
@@ -211,8 +210,6 @@ def _literals(source: str, is_wild: bool) -> list[str]:
     texts = sorted(text.decode("utf-8") for text in literals)
     tails = [_rare_tail(text) for text in texts]
     prefix = literal_prefix(source)
-    if is_wild:
-        return tails  # RE2 must not be let loose on anything but the lines that hold them
     if texts == [prefix] and (tails == texts or not (is_literal(source) or prefix[0] in "_ \t")):
         return []  # what a pattern begins with, RE2 looks for by itself, at the same speed
     return tails

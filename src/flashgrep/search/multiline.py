@@ -10,6 +10,7 @@ lines are reached is found with far fewer:
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
@@ -21,6 +22,11 @@ from flashgrep.search.effort import Watch, bounded, never_empty, stays_in_line
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
 Span = tuple[int, int]
+
+_LOOK_AFTER = 64
+"""Matches after which it is decided how the next are looked for."""
+_DENSE_BYTES = 32
+"""So few from one to the next are matched faster in rows."""
 
 
 class TextMatcher:
@@ -76,8 +82,7 @@ class TextMatcher:
         rows = self._rows
         if rows is None:
             return spanned_lines(self._spans(text, length), starts, most)
-        apart = _apart(rows, text, length, Watch(self._may_take_long))
-        return spanned_lines(apart, starts, most)
+        return spanned_lines(self._in_rows(rows, text, length), starts, most)
 
     def first_reaching(self, text: Any, row: Span, start: int) -> Span:
         """Of a row of matches, the first one that reaches a line, by where that begins."""
@@ -100,6 +105,25 @@ class TextMatcher:
             return None
         return (regex if self._may_take_long else bounded(regex, self._spec)).Match
 
+    def _in_rows(self, rows: Any, text: Any, length: int) -> Iterator[Span]:
+        """Matches, left to right, as rows of them where they are dense.
+
+        RE2 looks for what a pattern begins with by memchr, but not for what a row begins with.
+        """
+        match, watch, at, begun = self._match, Watch(self._may_take_long), 0, 0
+        for count in itertools.count(1):
+            watch.look()
+            first, last = match(UNANCHORED, text, at, length)[0]
+            if first < 0:
+                return
+            yield first, last
+            at = last
+            if count % _LOOK_AFTER == 0:
+                match = rows if at - begun < _LOOK_AFTER * _DENSE_BYTES else self._match
+                begun = at
+            if at >= length:
+                return
+
     def _line_by_line(
         self, text: Any, length: int, starts: list[int], most: int
     ) -> dict[int, Span]:
@@ -116,18 +140,6 @@ class TextMatcher:
                 break
             at = starts[line + 1]
         return lines
-
-
-def _apart(match: Any, text: Any, length: int, watch: Watch) -> Iterator[Span]:
-    """Matches that are not empty, left to right."""
-    at = 0
-    while at < length:
-        watch.look()
-        first, last = match(UNANCHORED, text, at, length)[0]
-        if first < 0:
-            return
-        yield first, last
-        at = last
 
 
 def _stands_on_a_line(text: Any, at: int, length: int) -> bool:
