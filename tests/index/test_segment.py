@@ -14,6 +14,7 @@ from flashgrep.index.candidates import Candidates
 from flashgrep.index.ground import ground
 from flashgrep.index.listing import identity
 from flashgrep.index.segment import BINARY, Damaged, Segment
+from flashgrep.search.characters import searchable_text
 from flashgrep.search.haystack import lines_of, text_of
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.workspace.sniffing import is_text
@@ -50,10 +51,10 @@ def test_what_goes_in_comes_out(
         if not is_text(data[:512]):
             assert segment.flags[at] & BINARY
             continue
-        assert segment.text(at) == text_of(data)
+        assert segment.text(at) == searchable_text(text_of(data))
         pieces = range(int(segment.first[at]), int(segment.first[at + 1]))
         cut = [piece_text(segment, piece) for piece in pieces]
-        assert b"".join(cut) == lines_of(data)
+        assert b"".join(cut) == searchable_text(lines_of(data))
         assert all(piece.endswith(b"\n") for piece in cut)
         assert all(len(piece) <= block or piece.count(b"\n") == 1 for piece in cut)
         numbers = [int(segment.lines[piece]) for piece in pieces]
