@@ -222,6 +222,14 @@ def test_what_somebody_else_makes_code_stays_a_suggestion(desk: Desk) -> None:
     assert ann.suggestions() == [("ann", "", "one"), ("robot", "x", "y"), ("ann", "", "two")]
 
 
+def test_code_is_closed_and_another_mark_typed_in_one_update(desk: Desk) -> None:
+    """As the server takes what has come meanwhile."""
+    typist = Typist(desk)
+    typist.type("`{++code++}")
+    typist.key(11, "`\n{++end++}")
+    assert typist.suggestions() == [("ann", "", "end")]
+
+
 # ── what a keystroke costs ──────────────────────────────────────────────────────────────────────
 
 

@@ -71,13 +71,13 @@ def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | Non
         return None
     text = note.text.read()
     data = text.encode()
-    if not any(_may_complete(data, stretch) for stretch in stretches):
-        return _made_literal(note, text, data, stretches, author)
-    changed = _in_characters(data, stretches)
-    besides = note.records()
-    read = pending(text, recorded_in(besides))
-    marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
-    records = _records(read, critic.suggestions(marks), besides, author, now)
+    records = _made_literal(note, text, data, stretches, author)
+    if any(_may_complete(data, stretch) for stretch in stretches):
+        changed = _in_characters(data, stretches)
+        besides = note.records()
+        read = pending(text, recorded_in(besides))
+        marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
+        records |= _records(read, critic.suggestions(marks), besides, author, now)
     return Amendment(records=records) if records else None
 
 
@@ -114,16 +114,16 @@ def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int
 
 def _made_literal(
     note: Live, text: str, data: bytes, stretches: Sequence[Span], author: str
-) -> Amendment | None:
+) -> dict[str, Beside | None]:
     """Take back the records of marks that their own author has just made code."""
     lines = [_line(data, stretch) for stretch in stretches if _may_quote(data, stretch)]
     if not any(closer in data[slice(*line)] for line in lines for closer in _OPENERS):
-        return None
+        return {}
     besides = note.records()
     known = recorded_in(besides)
     typed = [one for one in known if one.author == author and besides[one.id].value.get(TYPED)]
     if not typed:
-        return None
+        return {}
     besides_typed = [span for one in known if one not in typed for span in one.spans]
     marks = {mark.span for mark in critic.read(text, besides_typed).marks}
     changed = _in_characters(data, lines)
@@ -134,7 +134,7 @@ def _made_literal(
         and marks.isdisjoint(one.spans)
         and any(_touches(s, changed) for s in one.spans)
     ]
-    return Amendment(records=dict.fromkeys(hidden)) if hidden else None
+    return dict.fromkeys(hidden)
 
 
 # ── whether there is anything to do ─────────────────────────────────────────────────────────────
