@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.faults.processes import wait_until
+from tests.index.twins import wait_for
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
 from flashgrep.tools.toolbox import Cancellation
@@ -60,10 +60,10 @@ def test_tools_that_cannot_say_what_they_miss_fail(shop: Workshop) -> None:
 
 def test_a_search_of_the_index_ends_as_well(tmp_path: Path) -> None:
     with workshop(tmp_path, call_seconds=1) as shop:
-        shop.file("long.txt", LINE)
+        shop.file("long.txt", LINE[:3_000_000])
         shop.application.start_index()
         index = shop.application.services.index
-        wait_until(lambda: index.status().grep_ready, "index")
+        wait_for(lambda: index.status().grep_ready, lambda: f"not ready: {index.status()}")
         assert STOPPED in shop.refused("grep", "cancelled", pattern=HEAVY)
         assert shop.application.services.search.pool._apart._held == set()
 
