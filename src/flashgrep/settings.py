@@ -226,6 +226,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         limits.CALL_SECONDS,
         "longest time one call may take, in seconds; 0 = no limit",
         "N",
+        per_connection=True,
     ),
     Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
     Setting("no_index", parse_switch, False, "search by scanning the files, without an index"),

@@ -20,6 +20,7 @@ GIVEN: dict[str, Any] = {
     "read_only": True,
     "structured": True,
     "max_output_chars": 0,
+    "call_seconds": 5,
 }
 
 
@@ -117,7 +118,12 @@ RESTRICTED: list[tuple[dict[str, str], dict[str, str], dict[str, Any], list[str]
         {"require_view_before_edit": "true"},
         [],
     ),
+    ({"call_seconds": "9"}, {}, {"call_seconds": 9}, ["--call-seconds 9"]),
+    ({"call_seconds": "9"}, {"call_seconds": "0"}, {"call_seconds": 9}, ["--call-seconds 9"]),
+    ({"call_seconds": "9"}, {"call_seconds": "5"}, {"call_seconds": 5}, []),
+    ({"call_seconds": "0"}, {"call_seconds": "5"}, {"call_seconds": 5}, []),
     # The server was not told anything: what it does by default restricts nobody.
+    ({}, {"call_seconds": "90"}, {"call_seconds": 90}, []),
     ({}, {"require_view_before_edit": "false"}, {"require_view_before_edit": "false"}, []),
 ]
 

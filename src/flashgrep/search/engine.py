@@ -175,9 +175,9 @@ def _stopped(scan: Scan, cancelled: Flag) -> str:
     """What an answer says that ended when its time was over."""
     seconds = getattr(cancelled, "seconds", 0)
     return (
-        f"(incomplete: stopped after {seconds} seconds (--call-seconds), {scan.scanned:,} files "
+        f"incomplete: stopped after {seconds} seconds (--call-seconds), {scan.scanned:,} files "
         "searched and more were not; narrow it with path, glob (include) or type, or use a more "
-        "selective pattern)"
+        "selective pattern"
     )
 
 

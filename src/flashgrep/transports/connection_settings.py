@@ -1,7 +1,7 @@
 """The settings of one connection, as `flashgrep mcp` tells them to the server it joins.
 
 They are those of the rows marked `per_connection`: naming mode, toolsets, disabled tools, budget,
-`--structured`, `--require-view-before-edit` and `--read-only`. Only those that were given are told,
+`--structured`, `--require-view-before-edit`, `--read-only` and `--call-seconds`. Only those that were given are told,
 each as text, in the spelling of its environment variable; the others are at their defaults:
 
     {"anthropic_compat": "true", "disable_tools": "write,write_code"}
@@ -63,6 +63,7 @@ def narrowed(server: Settings, asked: Settings) -> Settings:
     values["disable_tools"] = tuple(dict.fromkeys((*server.disable_tools, *asked.disable_tools)))
     values["read_only"] = server.read_only or asked.read_only
     values["require_view_before_edit"] = _stricter(server, asked)
+    values["call_seconds"] = _shorter(server, asked)
     explicit = frozenset((server.explicit - ROWS.keys()) | (asked.explicit & ROWS.keys()))
     return replace(server, **values, explicit=explicit)
 
@@ -78,7 +79,16 @@ def restrictions(asked: Settings, kept: Settings) -> list[str]:
         found.append(f"--toolsets {','.join(kept.toolsets)}")
     if kept.require_view_before_edit != asked.require_view_before_edit:
         found.append(f"--require-view-before-edit {kept.require_view_before_edit}")
+    if kept.call_seconds != asked.call_seconds:
+        found.append(f"--call-seconds {kept.call_seconds}")
     return found
+
+
+def _shorter(server: Settings, asked: Settings) -> int:
+    """The shorter time of the two, where the server was given one; 0 is no limit."""
+    if "call_seconds" not in server.explicit or not server.call_seconds:
+        return asked.call_seconds
+    return min(server.call_seconds, asked.call_seconds or server.call_seconds)
 
 
 def _stricter(server: Settings, asked: Settings) -> str:
