@@ -271,8 +271,8 @@ def introduced(workdir: Path, behave: Callable[[socket.socket], None]) -> Any:
 
 def _line(connection: socket.socket) -> bytes:
     line = b""
-    while not line.endswith(b"\n"):
-        line += connection.recv(1)
+    while not line.endswith(b"\n") and (byte := connection.recv(1)):
+        line += byte
     return line
 
 
@@ -323,8 +323,8 @@ def test_a_line_that_is_too_long_is_not_held(workdir: Path) -> None:
 
     def listen(connection: socket.socket) -> None:
         left = limits.MESSAGE_BYTES
-        while left > 0:
-            left -= len(connection.recv(65536))
+        while left > 0 and (data := connection.recv(65536)):
+            left -= len(data)
         seen.set()
 
     with introduced(workdir, listen), program(workdir) as client:
