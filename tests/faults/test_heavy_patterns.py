@@ -182,9 +182,9 @@ class Load:
 
     def __init__(self, client: RawLines) -> None:
         self._client = client
-        self.answered = 0
         self._send(CALLS)
-        threading.Thread(target=self._run, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
 
     def _send(self, count: int) -> None:
         for number in range(count):
@@ -193,8 +193,13 @@ class Load:
     def _run(self) -> None:
         with suppress(OSError, ValueError):
             while self._client.receive() is not None:
-                self.answered += 1
                 self._send(1)
+
+    def end(self) -> None:
+        """Hang up; who only closes waits for the thread that reads, and that for an answer."""
+        with suppress(OSError):
+            self._client.connection.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
 
 
 @pytest.mark.parametrize("flags", FLAGS if HEAVY else FLAGS[:1])
@@ -208,7 +213,8 @@ def test_a_rare_word_is_found_beside_many_heavy_calls_and_their_end_frees_the_pr
         took: list[float] = []
         with ExitStack() as clients:
             for _ in range(CONNECTIONS):
-                Load(clients.enter_context(socket_client(server, "unix")))
+                client = clients.enter_context(socket_client(server, "unix"))
+                clients.callback(Load(client).end)
             wait_until(lambda: is_matching(pid), "process that matches")
             for number in range(SEARCHES):
                 begun = time.perf_counter()
