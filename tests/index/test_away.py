@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -70,20 +72,23 @@ def test_the_answers_are_those_of_matching_here(both: Twins) -> None:
         assert both.agree(pattern="b.{0,31}c", output_mode="content") == away
 
 
-def test_a_cancelled_search_is_ended_while_others_match(both: Twins) -> None:
-    engine = both.indexed.services.search
-    place = both.indexed.services.scope.place(".")
-    asked = 0
+def test_a_cancelled_search_is_ended_while_others_match(tmp_path: Path) -> None:
+    """The match would take minutes, so it is at work whenever somebody looks."""
+    letters = bytes(97 + number % 16 for number in range(256))
+    (tmp_path / "work").mkdir()
+    line = random.Random(7).randbytes(3_000_000).translate(letters)
+    (tmp_path / "work" / "long.txt").write_bytes(line)
+    with haste(ranked=False), twins(tmp_path) as pair:
+        pair.ready()
+        pair.folded()
+        engine = pair.indexed.services.search
+        place = pair.indexed.services.scope.place(".")
+        question = Question(place, PatternSpec(".*a.{880}z"), "lines")
 
-    class WithdrawnAtWork:
-        def __bool__(self) -> bool:
-            nonlocal asked
-            asked += 1
-            return bool(engine.pool._turns._held)
+        class WithdrawnAtWork:
+            def __bool__(self) -> bool:
+                return bool(engine.pool._turns._held)
 
-    with pytest.raises(Cancelled):
-        engine.scan(
-            Question(place, PatternSpec("a.{800}z"), "lines"), WithdrawnAtWork(), lambda *_: None
-        )
-    assert asked
-    assert not engine.pool._turns._held
+        with pytest.raises(Cancelled):
+            engine.scan(question, WithdrawnAtWork(), lambda *_: None)
+        assert not engine.pool._turns._held
