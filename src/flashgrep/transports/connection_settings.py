@@ -1,8 +1,9 @@
 """The settings of one connection, as `flashgrep mcp` tells them to the server it joins.
 
 They are those of the rows marked `per_connection`: naming mode, toolsets, disabled tools, budget,
-`--structured`, `--require-view-before-edit`, `--read-only` and `--call-seconds`. Only those that were given are told,
-each as text, in the spelling of its environment variable; the others are at their defaults:
+`--structured`, `--require-view-before-edit`, `--read-only` and `--call-seconds`. Only those that
+were given are told, each as text, in the spelling of its environment variable; the others are at
+their defaults:
 
     {"anthropic_compat": "true", "disable_tools": "write,write_code"}
 
