@@ -138,7 +138,7 @@ def test_a_note_is_kept_as_it_was_before_it_changes_again(desk: Desk) -> None:
     ]
     assert desk.library.text_at(note, 3) == "one two three"
     assert desk.library.text_at(note, 5) == "one two three four five"
-    with pytest.raises(NotFound, match=r"^a\.md has no version 2; there are 5, 4, 3, 1"):
+    with pytest.raises(NotFound, match=r"^a\.md has no version 2; its versions: 5, 4, 3, 1"):
         desk.library.text_at(note, 2)
 
 

@@ -194,7 +194,7 @@ def _named(library: Library, note: str) -> Entry:
     for entry in (*library.trash(), *library.entries()):
         if entry.id == note or notepath.form_key(entry.last_path or "") == key:
             return entry
-    raise NotFound(f"no note {note}, in the trash neither; see flashgrep kb list")
+    raise NotFound(f"there is no note {note}, not in the trash either; see flashgrep kb list")
 
 
 def _listed(entry: Entry, text: Published | FlashgrepError) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Home:
         self._lock: int | None = None
         if not self.database.is_file():
             raise NotFound(
-                f"no knowledge base in {path}; make one with: flashgrep kb init --kb PATH"
+                f"no knowledge base in {path}; make one with: flashgrep kb init --kb {path}"
             )
         _check(path)
 

@@ -365,7 +365,7 @@ class Library:
         if sequence not in known:
             there = ", ".join(map(str, known))
             shown = self._catalogue.entry(note).shown
-            raise NotFound(f"{shown} has no version {sequence}; there are {there}")
+            raise NotFound(f"{shown} has no version {sequence}; its versions: {there}")
         dated = self._dated(note, sequence)
         return dated.text.read() if dated else self.read(note).text
 

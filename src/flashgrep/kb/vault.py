@@ -54,7 +54,7 @@ class Vault:
         """All files in the order of their paths, folder by folder."""
         root = os.path.realpath(self.root)
         if not os.path.isdir(root):
-            raise NotFound(f"{self.root} is no directory; name the folder with the notes")
+            raise NotFound(f"{self.root} is not a directory; name the folder with the notes")
         own = os.path.realpath(self.besides)
         if root == own or root.startswith(own + os.sep):
             raise InvalidParams(f"{self.root} is the knowledge base itself; name another folder")

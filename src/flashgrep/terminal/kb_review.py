@@ -24,7 +24,7 @@ from flashgrep.terminal.kb_desk import (
 
 @terminal_command("suggestions")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
-@click.option("--by", "author", metavar="AUTHOR", help="Only those of this author.")
+@click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
 @click.option("--older-than", metavar="TIME", help="An age such as 12h or 7d, or a date.")
 @click.option("--newer-than", metavar="TIME", help="The same.")
 @json_option
@@ -32,7 +32,7 @@ from flashgrep.terminal.kb_desk import (
 def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     """List what is suggested, the oldest first: id, place, time, author, old -> new.
 
-    Exit status 1 where nothing is.
+    Exit status 1 when there are none.
     """
     wanted = {name: value for name, value in asked.items() if value is not None}
     with opened_desk(kb) as desk:

@@ -89,7 +89,7 @@ class _Routes:
 def _checked(who: Admission, role: Role, path: str) -> str:
     notepath.checked(path)
     if not who.on_notes.may(role, path):
-        raise AccessDenied(f"{who.shown} has not the role {role.shown} on {path}")
+        raise AccessDenied(f"{who.shown} does not have the role {role.shown} on {path}")
     return path
 
 
