@@ -24,6 +24,14 @@ def pool() -> Iterator[Pool]:
     workers.close()
 
 
+def test_a_key_that_interrupts_the_server_does_not_reach_its_workers(pool: Pool) -> None:
+    """A terminal sends SIGINT to the server's whole group, and a worker may not be up yet."""
+    worker = pool.borrow(0)
+    assert worker is not None
+    assert os.getpgid(worker.pid) != os.getpgrp()
+    pool.give_back(worker)
+
+
 def test_workers_that_could_not_be_started_can_be_later(pool: Pool) -> None:
     with no_more_files():
         for wait in (0.0, 0.0, 0.01, 0.01):  # more often than there are places

@@ -170,6 +170,8 @@ def test_a_finished_build_is_told_as_one_when_no_server_runs(tree: Path, tmp_pat
     assert (before.status, before.json["state"], before.json["progress"]) == (1, "off", 0.0)
     assert "no complete index is on disk" in before.json["reason"]
     built = flashgrep("index", "--json", *state).json
+    assert built["last_update"].endswith("Z")
+    assert built["settings_hash"]
     for command in (["index", "--status"], ["stats"]):
         told = flashgrep(*command, "--json", *state)
         assert told.status == 0

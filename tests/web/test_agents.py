@@ -83,7 +83,7 @@ def test_an_agent_has_its_tools_and_cannot_decide_by_any_way(
 def test_who_comes_without_a_token_is_told_where_the_agents_one_is(tmp_path: Path) -> None:
     with served(tmp_path, {"N.md": "text"}) as server:
         told = server.post("/mcp", {}, "wrong").json()["error"]["message"]
-        path = Path(told.rpartition("it is kept in ")[2])
+        path = Path(told.rpartition("it is kept in ")[2].partition(" (where")[0])
         assert path.read_text(encoding="ascii").strip() == pasted(server)
 
 

@@ -56,6 +56,7 @@ class Worker:
             pass_fds=inherited,
             cwd="/",
             umask=0o077,  # what they write is ours: tantivy makes its files by the umask alone
+            process_group=0,  # Ctrl-C is for the server, which ends them; they may not be up yet
         )
         assert self._process.stdin is not None  # noqa: S101
         assert self._process.stdout is not None  # noqa: S101

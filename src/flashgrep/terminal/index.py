@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from flashgrep.terminal.command import (
 )
 from flashgrep.terminal.session import Remote, opened
 from flashgrep.terminal.stats import index_directory, on_disk, show_stats
+from flashgrep.tools.stats import described
 
 _POLL_SECONDS: Final = 0.1
 _LOCK: Final = "lock"
@@ -76,7 +76,7 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
     application = build_application(settings)
     application.start_index()
     try:
-        yield lambda: asdict(application.services.index.status())
+        yield lambda: described(application.services.index.status(), settings)
     finally:
         application.close()
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flashgrep import __version__
-from flashgrep.settings import settings_hash
+from flashgrep.index.status import Status
+from flashgrep.settings import Settings, settings_hash
 from flashgrep.tools.answer import Answer, json_answer
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.registry import ToolSpec
@@ -15,7 +16,11 @@ from flashgrep.tools.toolbox import Call
 
 def stats(call: Call, arguments: Arguments) -> Answer:
     """Tell the index's figures."""
-    status = call.services.index.status()
+    return json_answer(described(call.services.index.status(), call.settings))
+
+
+def described(status: Status, settings: Settings) -> dict[str, Any]:
+    """The state of an index as every answer tells it."""
     answer: dict[str, Any] = {
         "total_files": status.total_files,
         "total_chunks": status.total_chunks,
@@ -26,11 +31,11 @@ def stats(call: Call, arguments: Arguments) -> Answer:
         "query_ready": status.query_ready,
         "progress": status.progress,
         "freshness": status.freshness,
-        "settings_hash": settings_hash(call.settings, __version__),
+        "settings_hash": settings_hash(settings, __version__),
     }
     if status.reason:
         answer["reason"] = status.reason
-    return json_answer(answer)
+    return answer
 
 
 def utc(seconds: float) -> str:

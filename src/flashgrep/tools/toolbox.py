@@ -268,8 +268,8 @@ class Toolbox:
         if not _has_role(caller, spec):
             raise AccessDenied(
                 f"{name} needs the role {spec.role.shown if spec.role else ''}, and "
-                f"{caller.author} has it on no notes; connect with a token made by: "
-                "flashgrep kb token make NAME --role write"
+                f"{caller.author} has it on no notes: a person decides, or gives you a token that "
+                "may"
             )
         values = read_arguments(spec, arguments)
         places.check_notes(spec, self._settings, values)

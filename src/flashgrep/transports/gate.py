@@ -44,7 +44,10 @@ class Gate:
         if not isinstance(given, str):
             raise InvalidParams('auth needs params {"token": "…"}, a string')
         if self.token is not None and not same_token(given, self.token):
-            raise AccessDenied("wrong token; the connection closes")
+            raise AccessDenied(
+                "wrong token: auth takes the server's own, not one made for agents or notes; "
+                "the connection closes"
+            )
         self.locked = False
         self.caller.may_write = True
         return {"ok": True}

@@ -177,7 +177,10 @@ class Serving:
         if self.mounted is None or self.mounted.agent is None:
             return self.secret.remedy
         path = names.shown(os.fsencode(self.mounted.agent.path))
-        return f"{_SEND_AGENTS}; it is kept in {path}"
+        return (
+            f"{_SEND_AGENTS}; it is kept in {path} (where it was revoked, the next start of "
+            "flashgrep serve makes another)"
+        )
 
     def agents_of(self, workdir: str) -> str | None:
         """What a token for agents is made for; None where they need none, or cannot come."""
