@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.search import multiline
@@ -16,6 +16,7 @@ from tests.search.strategies import patterns, texts
 SOURCES = [".", "a", "a*", "a|b", r"a\nb|a", r"a\s*", r"[^a]", r"(?m)^.*$", r"b\n*", r"\ba", "a?b?"]
 
 
+@example(spec=PatternSpec("a*", multiline=True), text=b"\n\xa0", most=0, look_after=1)
 @settings(max_examples=600, deadline=None)
 @given(
     spec=st.one_of(

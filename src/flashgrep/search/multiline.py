@@ -147,8 +147,10 @@ def _stands_on_a_line(text: Any, at: int, length: int) -> bool:
 
 
 def _next_character(text: Any, at: int, length: int) -> int:
+    """Where the next character begins; a byte that continues none is one by itself."""
+    is_long = at < length and text[at] >= 0xC0
     at += 1
-    while at < length and 0x80 <= text[at] < 0xC0:
+    while is_long and at < length and 0x80 <= text[at] < 0xC0:
         at += 1
     return at
 
