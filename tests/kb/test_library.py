@@ -356,8 +356,8 @@ def test_a_quarantined_note_is_salvaged_and_begun_anew(desk: Desk) -> None:
     with pytest.raises(Quarantined):
         desk.library.read(entry.id)
     good = desk.library.salvage(entry.id)
-    assert good == "one two"
-    desk.library.rebuild(entry.id, good, "admin")
+    assert good == ("one two", {})
+    desk.library.rebuild(entry.id, good[0], "admin")
     append(desk.library, entry.id, "!")
     assert desk.text(entry.id) == "one two!"
     assert desk.library.entry(entry.id).epoch != entry.epoch

@@ -178,6 +178,21 @@ def test_a_damaged_note_is_told_with_what_to_do_and_salvaged(shell: Shell) -> No
     assert (shell.out / "Folder/N.md").read_bytes() == b"one\n"
 
 
+def test_a_salvaged_note_has_its_suggestions(shell: Shell) -> None:
+    shell.note("one {--two--}{++2++}\n")
+    shell.run("import", str(shell.vault), "--author", "ann")
+    before = shell.run("suggestions").lines
+    plant(shell.vault, {"Folder/N.md": b"one {--two--}{++2++}\nthree\n"})
+    shell.run("import", str(shell.vault))
+    with closing(sqlite3.connect(shell.kb / "notes.db")) as database:
+        newest = "SELECT max(sequence) FROM records"
+        database.execute(f"UPDATE records SET content = x'00' WHERE sequence = ({newest})")  # noqa: S608
+        database.commit()
+    assert shell.run("restore", "Folder/N.md", "--salvage").status == 0
+    assert shell.run("suggestions").lines == before
+    assert len(before) == 1
+
+
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────
 
 

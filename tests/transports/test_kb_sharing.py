@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ from flashgrep.app import Application, build
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
+from flashgrep.kb.roles import Role
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
 from flashgrep.transports.kb_client import NoOwner, OwnerClient, Refused
@@ -112,6 +114,27 @@ def test_the_owner_keeps_to_the_budget_of_the_one_who_asked(place: Place) -> Non
 
     assert 97_000 < shown("claude-code") <= 100_000
     assert 1_500 < shown("claude-code", "--max-output-chars", "2000") <= 2_000
+
+
+def test_the_owner_keeps_to_the_time_of_the_one_who_asked(place: Place) -> None:
+    text = "".join(Random(1).choices("abcd ", k=3_000_000)) + "\n"
+    with closing(KnowledgeBase(place.kb)) as notes:
+        notes.ask(lambda library: library.create("Long.md", text, "ann"))
+    place.mcp("owner").call("read", file_path="kb://Note.md")
+    caller = {"key": "k", "author": "a", "token": "", "may_write": True, "notes_only": False}
+    asked: dict[str, Any] = {
+        "tool": "grep",
+        "arguments": {"pattern": ".*a.{880}[zq]", "path": "kb://"},
+        "caller": {**caller, "principal": "a", "grants": [[Role.SUGGEST, ""]], "seen": []},
+        "settings": {"call_seconds": 1},
+    }
+    with (
+        closing(OwnerClient(place.kb)) as client,
+        pytest.raises(Refused, match="stopped after 1 seconds"),
+    ):
+        client.call("kb/call", asked)
+    other = place.mcp("other", "--call-seconds", "1")
+    assert "stopped after 1 seconds" in other.call("grep", **asked["arguments"])
 
 
 def test_a_server_that_serves_others_is_read_only_to_its_own(place: Place) -> None:

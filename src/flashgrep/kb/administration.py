@@ -221,12 +221,13 @@ def _salvage(library: Library, entry: Entry, by: str) -> None:
     try:
         library.verify(entry.id)
     except FlashgrepError:
-        text = library.salvage(entry.id)
-        if text is None:
+        trusted = library.salvage(entry.id)
+        if trusted is None:
             raise NotFound(
                 f"nothing of {entry.path} can be trusted; go back to a version, or to a backup"
             ) from None
-        library.rebuild(entry.id, text, by)
+        text, records = trusted
+        library.rebuild(entry.id, text, by, records)
         return
     raise Conflict(f"{entry.path} is not damaged; name a version to go back to")
 

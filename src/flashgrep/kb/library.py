@@ -404,11 +404,11 @@ class Library:
         self._catalogue.entry(note)
         compacting.load(self._journal, note)
 
-    def salvage(self, note: str) -> str | None:
-        """As much of a damaged note's text as can be trusted; None for nothing."""
+    def salvage(self, note: str) -> tuple[str, dict[str, Beside]] | None:
+        """As much of a damaged note as can be trusted, text and records; None for nothing."""
         self._catalogue.entry(note)
         good = compacting.load_good(self._journal, note)
-        return good.text.read() if good else None
+        return (good.text.read(), good.records()) if good else None
 
     def rebuild(
         self,

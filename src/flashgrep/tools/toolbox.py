@@ -319,6 +319,7 @@ async def _in_thread(
         with anyio.move_on_after(seconds):
             return await run()
         # It has not looked at the clock: nothing it could still say is waited for.
+        call.cancelled.set()
         raise out_of_time(spec.name, call.cancelled.seconds)
     except anyio.get_cancelled_exc_class():
         call.cancelled.set()

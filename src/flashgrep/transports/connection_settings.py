@@ -64,7 +64,7 @@ def narrowed(server: Settings, asked: Settings) -> Settings:
     values["disable_tools"] = tuple(dict.fromkeys((*server.disable_tools, *asked.disable_tools)))
     values["read_only"] = server.read_only or asked.read_only
     values["require_view_before_edit"] = _stricter(server, asked)
-    values["call_seconds"] = _shorter(server, asked)
+    values["call_seconds"] = shorter(server, asked)
     explicit = frozenset((server.explicit - ROWS.keys()) | (asked.explicit & ROWS.keys()))
     return replace(server, **values, explicit=explicit)
 
@@ -85,7 +85,7 @@ def restrictions(asked: Settings, kept: Settings) -> list[str]:
     return found
 
 
-def _shorter(server: Settings, asked: Settings) -> int:
+def shorter(server: Settings, asked: Settings) -> int:
     """The shorter time of the two, where the server was given one; 0 is no limit."""
     if "call_seconds" not in server.explicit or not server.call_seconds:
         return asked.call_seconds

@@ -42,6 +42,7 @@ from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.registry import ToolSpec
 from flashgrep.tools.services import Services
 from flashgrep.tools.toolbox import Call, Toolbox
+from flashgrep.transports.connection_settings import shorter
 from flashgrep.transports.kb_client import NoOwner, OwnerClient, OwnerGone, Refused
 from flashgrep.transports.kb_owner import OwnerSocket
 from flashgrep.transports.telling import TELL, Tell
@@ -62,6 +63,7 @@ _SHAPING: Final = (
     "read_only",
     "max_output_chars",
     "kb_markup",
+    "call_seconds",
 )
 """The settings that an answer about notes depends on."""
 
@@ -320,6 +322,8 @@ class SharedNotes:
         # A server of an older version does not know every one of them.
         known = {key: told.get(key, getattr(Settings, key)) for key in _SHAPING}
         shaping = {key: _tuple(value) for key, value in known.items()}
+        asked = replace(self._settings, call_seconds=int(shaping["call_seconds"]))
+        shaping["call_seconds"] = shorter(self._settings, asked)
         key = repr(sorted(shaping.items()))
         if key not in self._toolboxes:
             # The budget that is told is the one to keep, whatever the caller's client is.
