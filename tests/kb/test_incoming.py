@@ -385,7 +385,7 @@ def test_a_knowledge_base_inside_the_folder_is_not_imported_into_itself(tmp_path
             import_folder(desk, folder / "kb" / "attachments", "x")
         with pytest.raises(InvalidParams, match="own directory"):
             export(desk, folder / "kb" / "out", force=True)
-        with pytest.raises(NotFound, match="no directory"):
+        with pytest.raises(NotFound, match="is not a directory"):
             import_folder(desk, folder / "N.md", "x")
     finally:
         notes.close()
