@@ -16,6 +16,7 @@ from bench.effort import Effort
 from bench.parts import ON_REQUEST, PARTS
 from bench.patterns import CLASSES
 from bench.report import Section, Table, Target, page, render
+from tests.index.twins import settle
 
 from bench import extremes, kept, processes
 
@@ -48,6 +49,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         path = top / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    settle(top / "tree")
     before = Path.cwd()
     os.chdir(top)
     with pytest.MonkeyPatch.context() as patch:
