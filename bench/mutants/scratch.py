@@ -73,7 +73,11 @@ class Scratch:
 
     def put(self, path: str, text: str) -> None:
         """Change a file of the copy."""
-        (self.repository / path).write_text(text, encoding="utf-8")
+        target = self.repository / path
+        target.write_text(text, encoding="utf-8")
+        # Python tells a stale one by its size and whole seconds: a defect may change neither.
+        for compiled in target.parent.glob(f"__pycache__/{target.stem}.*"):
+            compiled.unlink()
 
     def remove(self) -> None:
         """Take it away."""
