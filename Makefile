@@ -42,7 +42,8 @@ faults: $(READY)
 fuzz: $(READY)
 	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/kb tests/web -n 2 --timeout 7200 -o faulthandler_timeout=0
 
-# MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them.
+# MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them;
+# MUTANTS=--near asks only the tests near each defect.
 mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
 

@@ -21,6 +21,8 @@ _ROOM: Final = 50
 _NEAR: Final = 8
 """Test files in the first portion: a few seconds, and most defects end there."""
 _LATE: Final = ("faults", "bench")
+NEIGHBOURHOOD: Final = 2
+"""Portions that speak of the place, or of the room it is in; the rest comes after them."""
 
 
 class Tests:
