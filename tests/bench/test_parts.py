@@ -17,8 +17,9 @@ from bench.parts import ON_REQUEST, PARTS
 from bench.patterns import CLASSES
 from bench.report import Section, Table, Target, page, render
 from tests.index.twins import settle
+from tests.warm import warm_subprocesses
 
-from bench import extremes, kept, processes
+from bench import extremes, kept, processes, served
 
 TINY = Effort(
     rounds=1,
@@ -57,7 +58,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         patch.setattr(kept, "_LOOK_SECONDS", 0.01)
         patch.setattr(extremes, "CASES", extremes.CASES[1:2])  # the sparse file takes no room
         patch.setattr(extremes, "_WARM_FOLDERS", 1)
-        yield Corpus(top / "tree", "a tiny tree")
+        with warm_subprocesses(served):
+            yield Corpus(top / "tree", "a tiny tree")
     os.chdir(before)
 
 

@@ -6,13 +6,13 @@ Through a real client on stdio, in the order of the document.
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 
 import mcp_types as types
 import pytest
 from tests.e2e.agent import Agent, Workspace
 from tests.e2e.scenarios import scenario
+from tests.warm import STARTED
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
@@ -97,12 +97,9 @@ def test_efficient_range_reading(normal: Agent, ws: Workspace) -> None:
 
 def server_process(workdir: Path) -> Path:
     """The /proc directory of our child that serves `workdir` in normal mode."""
-    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    for child in {number for path in children for number in path.read_text().split()}:
-        command = Path(f"/proc/{child}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-        if command[-3:] == [b"mcp", b"--workdir", os.fsencode(workdir)]:
-            return Path(f"/proc/{child}")
-    raise LookupError(f"no server of {workdir} among our children")
+    command = ["mcp", "--workdir", str(workdir)]
+    (child,) = (number for number, words in STARTED.items() if words[-3:] == command)
+    return Path(f"/proc/{child}")
 
 
 def bytes_read(process: Path) -> int:

@@ -28,6 +28,7 @@ from tests.transports.clients import (
     serving,
     tool_call,
 )
+from tests.warm import Warm
 
 CODES = frozenset({"access_denied", "not_found", "invalid_params", "too_large", "io_error"})
 # An atomic batch that cannot be is a conflict; the reason of each operation is told beside it.
@@ -87,7 +88,7 @@ def _asked(lines: RawLines, message: dict[str, Any]) -> Any:
 @contextmanager
 def _raw_stdio(world: World) -> Iterator[Ask]:
     command = [*FLASHGREP, "mcp", "--workdir", str(world.ws), *world.flags]
-    with subprocess.Popen(
+    with Warm[bytes](
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

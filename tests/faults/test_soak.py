@@ -36,7 +36,7 @@ def test_memory_does_not_grow_with_the_work_done(tmp_path: Path) -> None:
     tree.grow(FILES, FLIPPED, LINES)
     tree.check_out("one")
     with (
-        serving(work, home=tmp_path / "home", ports=False) as server,
+        serving(work, home=tmp_path / "home", ports=False, is_warm=False) as server,
         RawLines(server.open_unix()) as client,
     ):
         client.connection.settimeout(600)

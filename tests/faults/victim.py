@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.transports.clients import FLASHGREP, HANDSHAKE, environment, request, tool_call
+from tests.warm import Warm
+
+_HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 
 
 class Victim:
@@ -58,7 +62,9 @@ class Victim:
 def victim(top: Path, flags: Sequence[str] = (), prefix: Sequence[str] = ()) -> Iterator[Victim]:
     """A server on `top/ws` with its state in `top/state`; it is gone after the block."""
     own = ["--workdir", str(top / "ws"), "--state-dir", str(top / "state")]
-    with subprocess.Popen(
+    # Memory that is shared with the process it was forked from would be counted wrong.
+    start = subprocess.Popen if prefix or _HEAVY else Warm
+    with start(
         [*prefix, *FLASHGREP, "mcp", *own, *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

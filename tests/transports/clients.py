@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -31,6 +31,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+
+from tests.warm import Warm, warm_subprocesses
 
 KINDS = ("stdio", "http", "tcp", "unix")
 ERAS = ("legacy", "modern")
@@ -106,16 +108,18 @@ def serving(
     home: Path | None = None,
     ports: bool = True,
     limits: Mapping[str, float] | None = None,
+    is_warm: bool = True,
 ) -> Iterator[Server]:
     """Run `serve` on free ports until the block ends; `limits` are for the tiny tools only."""
     home = home or workdir.parent / f"{workdir.name}-home"
     home.mkdir(exist_ok=True)
     free = ("--http-port", "auto", "--tcp-port", "auto") if ports else ()
     command = [*tools, "serve", "--workdir", str(workdir), *free, *flags]
+    start = Warm if is_warm and command[0] == sys.executable else subprocess.Popen
     log = home / "serve.log"
     with (
         log.open("w", encoding="utf-8") as errors,
-        subprocess.Popen(
+        start(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -211,7 +215,10 @@ async def _stdio(workdir: Path, flags: Sequence[str], tools: Sequence[str]) -> A
         cwd=str(home),
     )
     with (home / "mcp.log").open("w", encoding="utf-8") as errors:
-        async with stdio_client(parameters, errlog=errors) as streams:
+        async with AsyncExitStack() as stack:
+            client = stdio_client(parameters, errlog=errors)
+            with warm_subprocesses():
+                streams = await stack.enter_async_context(client)
             yield streams
 
 

@@ -26,6 +26,7 @@ from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
 from flashgrep.transports.kb_client import NoOwner, OwnerClient, Refused
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
+from tests.warm import Warm
 
 NO_PORTS = ("--tcp-port", "none", "--socket", "none")
 
@@ -36,7 +37,7 @@ class Mcp:
     def __init__(self, workdir: Path, name: str, flags: tuple[str, ...]) -> None:
         home = workdir.parent / "home"
         home.mkdir(exist_ok=True)
-        self.process = subprocess.Popen(
+        self.process = Warm[bytes](
             [*FLASHGREP, "mcp", "--workdir", str(workdir), *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -26,6 +26,7 @@ from tests.transports.clients import (
     serving,
     tool_call,
 )
+from tests.warm import Warm
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 FLOOD_BYTES = 200_000_000 if HEAVY else 12_000_000
@@ -84,7 +85,7 @@ def peer(kind: str, server: Server, tmp_path: Path) -> Iterator[Peer]:
         ) as client:
             yield client
         return
-    with subprocess.Popen(
+    with Warm[bytes](
         [*TINY, "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -36,6 +36,7 @@ from tests.transports.clients import (
     tool_call,
 )
 from tests.transports.test_joining import NO_PORTS, answer, fake
+from tests.warm import Warm
 
 PLAIN = "--no-index"
 """For a daemon and whoever joins it: these tests search nothing."""
@@ -86,7 +87,7 @@ class Program:
 
 @contextmanager
 def program(workdir: Path, *flags: str) -> Iterator[Program]:
-    with subprocess.Popen(
+    with Warm[bytes](
         [*FLASHGREP, "mcp", "--workdir", str(workdir), "--log-level", "debug", *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

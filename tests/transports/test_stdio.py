@@ -25,6 +25,7 @@ from tests.transports.clients import (
     request,
     tool_call,
 )
+from tests.warm import Warm
 
 START: list[dict[str, Any]] = [
     request("initialize", "start", **HANDSHAKE),
@@ -43,7 +44,7 @@ def running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     with (
         (tmp_path / "log").open("wb") as log,
-        subprocess.Popen(
+        Warm[bytes](
             [*TINY, "mcp", *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

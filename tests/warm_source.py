@@ -1,0 +1,96 @@
+"""The process that `tests.warm` forks programs from.
+
+python warm_source.py DESCRIPTOR MODULE…
+
+It imports the modules, then forks for every request on the socket. Nothing of the tests is imported
+here: a program is to find what it would find in a process of its own.
+"""
+
+from __future__ import annotations
+
+import array
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+LONGEST_REQUEST = 1024 * 1024
+
+
+def _serve(wire: socket.socket) -> list[str]:
+    """Fork for every request. Returns in the child only: with the words of its command line."""
+    while True:
+        data, ancillary, _, _ = wire.recvmsg(
+            LONGEST_REQUEST, socket.CMSG_SPACE(3 * array.array("i").itemsize)
+        )
+        if not data:
+            os._exit(0)
+        descriptors = array.array("i")
+        for _, _, packed in ancillary:
+            descriptors.frombytes(packed)
+        request = json.loads(data)
+        source, sink = os.pipe()
+        between = os.fork()
+        if between == 0:
+            # This one ends at once, so that its child is an orphan and the tests adopt it.
+            child = os.fork()
+            if child == 0:
+                wire.close()
+                os.close(source)
+                os.close(sink)
+                return _become(request, descriptors)
+            os.write(sink, str(child).encode())
+            os._exit(0)
+        os.close(sink)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        os.waitpid(between, 0)
+        wire.send(os.read(source, 64))
+        os.close(source)
+
+
+def _become(request: dict[str, Any], descriptors: Iterable[int]) -> list[str]:
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    if request["session"]:
+        os.setsid()
+    os.chdir(request["directory"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    while os.getppid() != request["parent"]:
+        time.sleep(0.0005)
+    words: list[str] = request["words"]
+    return words
+
+
+def _run(words: list[str]) -> None:
+    option, *rest = words
+    if option == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif option == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+    else:
+        sys.argv = words
+        runpy.run_path(option, run_name="__main__")
+
+
+def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wire = socket.socket(fileno=int(sys.argv[1]))
+    for name in sys.argv[2:]:
+        importlib.import_module(name)
+    _run(_serve(wire))
+
+
+if __name__ == "__main__":
+    _main()
