@@ -14,6 +14,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 _PATIENCE_SECONDS = 30.0
 _SAMPLE_SECONDS = 0.005
+_LOOK_SECONDS = 0.002
 
 
 def children(pid: int) -> list[int]:
@@ -41,7 +42,7 @@ def wait_until(condition: Callable[[], Value], what: str) -> Value:
     while time.monotonic() < deadline:
         if found := condition():
             return found
-        os.sched_yield()
+        time.sleep(_LOOK_SECONDS)
     raise AssertionError(f"no {what} within {_PATIENCE_SECONDS} seconds")
 
 
@@ -50,7 +51,7 @@ def wait_until_gone(pids: Iterable[int], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     left = [pid for pid in pids if is_alive(pid)]
     while left and time.monotonic() < deadline:
-        os.sched_yield()
+        time.sleep(_LOOK_SECONDS)
         left = [pid for pid in left if is_alive(pid)]
     assert not left, f"still there after {seconds} s: {left}"
 

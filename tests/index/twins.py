@@ -160,7 +160,12 @@ def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
         made.close()
 
 
-HASTE = {"FOLD_QUIET_SECONDS": 0.05, "FOLD_TURN_SECONDS": 0.02, "FOLD_LATEST_SECONDS": 2.0}
+HASTE = {
+    "FOLD_QUIET_SECONDS": 0.05,
+    "FOLD_TURN_SECONDS": 0.02,
+    "FOLD_LATEST_SECONDS": 2.0,
+    "RANK_REST_SECONDS": 0.05,
+}
 
 
 @contextmanager

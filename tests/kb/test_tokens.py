@@ -147,7 +147,10 @@ def test_a_watcher_is_told_when_a_token_is_taken_back(tmp_path: Path) -> None:
     stop()
 
 
-def test_a_watcher_is_told_of_another_process_and_of_time(tmp_path: Path) -> None:
+def test_a_watcher_is_told_of_another_process_and_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TOKEN_LOOK_SECONDS", 0.01)
     clock = Clock()
     tokens = Tokens(tmp_path, clock)
     told = threading.Event()

@@ -10,7 +10,7 @@ import pytest
 
 from flashgrep.settings import Settings
 from flashgrep.transports.direct import direct_methods
-from tests.transports.clients import PATIENCE_SECONDS, RawLines, Server, request, serving
+from tests.transports.clients import PATIENCE_SECONDS, TINY, RawLines, Server, request, serving
 from tests.transports.program import TOOLS, toolbox
 
 SOCKETS = pytest.mark.parametrize("kind", ["tcp", "unix"])
@@ -131,12 +131,16 @@ def test_a_running_method_holds_nobody_up_and_can_be_cancelled(
 
 
 @SOCKETS
-def test_a_peer_that_is_gone_cancels_its_method(server: Server, kind: str, tmp_path: Path) -> None:
+def test_a_peer_that_is_gone_cancels_its_method(kind: str, tmp_path: Path) -> None:
+    """On TCP after a while: the peer may have closed its half only, and wait for the answer."""
     told = tmp_path / "told"
-    with lines(server, kind) as client:
-        client.send(request("wait", 1, text=str(told)))
-        _until(told, "STARTED")
-    _until(told, "CANCELLED")
+    (tmp_path / "w").mkdir()
+    short = {"SOCKET_DRAIN_SECONDS": 0.1}
+    with serving(tmp_path / "w", tools=TINY, limits=short) as server:
+        with lines(server, kind) as client:
+            client.send(request("wait", 1, text=str(told)))
+            _until(told, "STARTED")
+        _until(told, "CANCELLED")
 
 
 def _until(path: Path, word: str) -> None:

@@ -192,7 +192,7 @@ def test_a_page_whose_queue_is_full_of_what_it_may_not_hear_has_missed_nothing()
 
 
 def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
-    program = with_limits(EVENT_SECONDS=3_600.0)
+    program = with_limits(EVENT_SECONDS=3_600.0, TOKEN_LOOK_SECONDS=0.05)
     with served(tmp_path, {"N.md": "text"}, tools=program) as running:
         for turn in range(2):  # the second after a while without any page
             secret = running.token(f"page {turn}", Role.READ)

@@ -297,17 +297,18 @@ def test_a_token_for_another_folder_is_4403_whether_or_not_the_note_is_there(
             assert peer.closed() == 4403
 
 
-def test_a_token_taken_back_closes_its_connections(server: Served, note: Note) -> None:
-    path = note("text")
-    for turn in range(1, 4):  # the second and third right after a look of the server's
-        secret = server.token("revoked", Role.WRITE)
-        with server.live(path, secret) as peer, server.live(path) as other:
-            peer.sync()
-            other.sync()
-            server.tokens.revoke("revoked")
-            assert peer.closed() == 4401
-            other.type("!")
-            assert other.sync().text == "text" + "!" * turn
+def test_a_token_taken_back_closes_its_connections(tmp_path: Path) -> None:
+    quick = with_limits(TOKEN_LOOK_SECONDS=0.1)
+    with served(tmp_path, {"N.md": "text"}, tools=quick) as server:
+        for turn in range(1, 4):  # the second and third right after a look of the server's
+            secret = server.token("revoked", Role.WRITE)
+            with server.live("N.md", secret) as peer, server.live("N.md") as other:
+                peer.sync()
+                other.sync()
+                server.tokens.revoke("revoked")
+                assert peer.closed() == 4401
+                other.type("!")
+                assert other.sync().text == "text" + "!" * turn
 
 
 def test_a_token_that_expires_closes_its_connections(server: Served, note: Note) -> None:
