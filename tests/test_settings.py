@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep import limits
 from flashgrep.errors import SettingsError
 from flashgrep.settings import SETTINGS, Settings, read_settings, unknown_variables
 
@@ -72,6 +73,26 @@ def test_a_bad_value_is_named_with_where_it_came_from_and_the_remedy(
         read_settings({}, {variable: text})
     assert variable in str(refused.value)
     assert remedy in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"live_connections": "2", "live_share": "3"},
+        {"live_share": str(limits.LIVE_CONNECTIONS + 1)},
+    ],
+)
+def test_one_token_cannot_be_given_more_connections_than_there_are(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"--live-share is .*--live-connections"):
+        read_settings(given, {})
+
+
+@pytest.mark.parametrize(
+    "given", [{"live_connections": "3", "live_share": "3"}, {"live_connections": "2"}]
+)
+def test_one_token_may_have_all_connections(given: dict[str, str]) -> None:
+    settings = read_settings(given, {})
+    assert settings.live_connections == int(given["live_connections"])
 
 
 def test_a_flag_wins_over_the_environment() -> None:

@@ -345,7 +345,21 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
             values[row.name] = value
     names = {field.name for field in fields(Settings)}
     kept = {name: value for name, value in values.items() if name in names}
-    return Settings(**kept, explicit=frozenset(kept))
+    settings = Settings(**kept, explicit=frozenset(kept))
+    _check_live_share(settings)
+    return settings
+
+
+def _check_live_share(settings: Settings) -> None:
+    """Refuse a share of one token that is more than there is for all.
+
+    The default share is no promise: with few connections, one token may hold all of them.
+    """
+    if "live_share" in settings.explicit and settings.live_share > settings.live_connections:
+        raise SettingsError(
+            f"--live-share is {settings.live_share}, more than the {settings.live_connections} "
+            "of --live-connections; lower the share, or raise --live-connections"
+        )
 
 
 def settings_hash(settings: Settings, version: str) -> str:
