@@ -1,4 +1,4 @@
-"""flashgrep kb suggestions and decide: on notes opened here, and through a server that has them."""
+"""flashgrep kb suggestions, decide and undo: on notes opened here, and through their server."""
 
 from __future__ import annotations
 
@@ -81,10 +81,13 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
 def test_they_are_accepted_and_rejected_once_and_what_was_not_is_told(desk: Desk) -> None:
     first, second, third = desk.ids()
     accepted = desk.run("decide", "accept", first, second, "--author", "Ann")
-    assert (accepted.status, accepted.lines) == (0, [f"{first}\taccepted", f"{second}\taccepted"])
+    assert accepted.status == 0
+    rows = [line.split("\t") for line in accepted.lines]
+    assert [row[:2] for row in rows] == [[first, "accepted"], [second, "accepted"]]
+    assert {row[2] for row in rows} == {"1", "2"}
     assert desk.text("Folder/N.md") == "one zwei three\n"
     rejected = desk.run("decide", "reject", first, third, "nonsense")
-    assert (rejected.status, rejected.lines) == (1, [f"{third}\trejected"])
+    assert (rejected.status, rejected.lines) == (1, [f"{third}\trejected\t3"])
     assert f"flashgrep: {first}: {first} was accepted by Ann already" in rejected.err
     assert "flashgrep: nonsense: there is no pending suggestion nonsense" in rejected.err
     assert desk.text("M.md") == "alpha\n\n"
@@ -95,9 +98,36 @@ def test_they_are_accepted_and_rejected_once_and_what_was_not_is_told(desk: Desk
     assert told.json["results"][0]["by"] == "Ann"
 
 
+def test_a_decision_is_undone_by_the_number_that_decide_printed(desk: Desk) -> None:
+    first, second, _ = desk.ids()
+    before = desk.text("Folder/N.md")
+    decided = desk.run("decide", "accept", first, second)
+    numbers = [line.split("\t")[2] for line in decided.lines]
+    undone = desk.run("undo", *numbers, "--author", "Ann")
+    assert undone.status == 0
+    assert undone.lines == [
+        f"{first}\tpending again\t{numbers[0]}",
+        f"{second}\tpending again\t{numbers[1]}",
+    ]
+    assert desk.text("Folder/N.md") == before
+    assert {first, second} <= set(desk.ids())
+    again = desk.run("undo", numbers[0], "999")
+    assert (again.status, again.text) == (1, "")
+    assert f"flashgrep: {numbers[0]}: decision {numbers[0]} was undone already, by Ann" in again.err
+    assert "flashgrep: 999: there is no decision 999" in again.err
+    number = desk.run("decide", "reject", first, "--json").json["results"][0]["decision"]
+    told = desk.run("undo", str(number), "999", "--json")
+    assert told.status == 1
+    done, missing = told.json["results"]
+    assert (done["id"], done["status"]) == (first, "done")
+    assert (missing["decision"], missing["status"]) == (999, "not_found")
+
+
 def test_what_cannot_be_decided_is_an_error(desk: Desk) -> None:
     assert desk.run("decide", "accept").status == 2
     assert desk.run("decide", "undo", "x").status == 2
+    assert desk.run("undo").status == 2
+    assert desk.run("undo", "s_1").status == 2
     assert len(desk.ids()) == 3
 
 
@@ -110,7 +140,8 @@ def test_more_than_one_page_and_more_than_one_call(
     desk = Desk(tmp_path / "kb")
     ids = desk.ids()
     assert len(ids) == 3
-    assert desk.run("decide", "accept", *ids).lines == [f"{one}\taccepted" for one in ids]
+    lines = desk.run("decide", "accept", *ids).lines
+    assert [line.split("\t")[:2] for line in lines] == [[one, "accepted"] for one in ids]
 
 
 def test_pages_hear_of_a_decision_made_at_the_terminal(tmp_path: Path) -> None:

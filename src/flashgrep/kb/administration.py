@@ -14,6 +14,7 @@ same functions either way. `Desk` is what both look like. File contents are base
     kb/give     {notes, folder}               notes as the files they become
     kb/suggestions {note, author, older_than, newer_than, cursor}    what is pending, by pages
     kb/decide   {ids, action, by}             accept or reject it (see `reviewcalls`)
+    kb/undo     {decisions, by}               bring decided suggestions back
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ METHODS: Final = (
     "kb/give",
     "kb/suggestions",
     "kb/decide",
+    "kb/undo",
 )
 
 
@@ -149,6 +151,9 @@ class Administration:
 
     def _decide(self, **asked: Any) -> dict[str, Any]:
         return reviewcalls.decide(self._notes.review, **asked)
+
+    def _undo(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.undo(self._notes.review, **asked)
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""Reviewing, as `administration` offers it: suggestions listed and decided, with JSON on both ends.
+"""Reviewing, as `administration` offers it: listing, deciding and undoing, with JSON on both ends.
 
 Who asks is the user whose notes these are, at a terminal: an admin on all of them.
 """
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import Conflict, InvalidParams, NotFound
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.moments import moment
 from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.reviewing import Outcome, Query, Review
-from flashgrep.kb.roles import Role, everywhere
+from flashgrep.kb.roles import Principal, Role, everywhere
 
 _OWNER: Final = "owner"
 """Who decides where nobody said who."""
@@ -53,6 +53,30 @@ def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dic
         raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
     outcomes = review.decide(ids, chosen, everywhere(by or _OWNER, Role.ADMIN), by or _OWNER)
     return {"results": [_told(one) for one in outcomes]}
+
+
+def undo(review: Review, decisions: Sequence[int], by: str = "") -> dict[str, Any]:
+    """Bring decided suggestions back; a result for each decision."""
+    if not decisions or not all(type(one) is int for one in decisions):
+        raise InvalidParams("decisions must be a list of numbers of decisions, at least one")
+    who = everywhere(by or _OWNER, Role.ADMIN)
+    return {"results": [_undone(review, number, who) for number in decisions]}
+
+
+def _undone(review: Review, number: int, who: Principal) -> dict[str, Any]:
+    try:
+        row = review.undo(number, who)
+    except (Conflict, NotFound) as error:
+        return {"decision": number, "status": error.code, "message": error.message}
+    return {
+        "decision": number,
+        "status": "done",
+        "message": "pending again",
+        "id": row.suggestion,
+        "action": row.action.value,
+        "by": row.by,
+        "time": row.time,
+    }
 
 
 def _shown(one: Found) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _ELSEWHERE: Final = {
     "export": ("kb_files", "export_command"),
     "suggestions": ("kb_review", "suggestions"),
     "decide": ("kb_review", "decide"),
+    "undo": ("kb_review", "undo"),
     "token": ("kb_tokens", "command"),
 }
 """Subcommands with a module of their own."""

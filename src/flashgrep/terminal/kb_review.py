@@ -1,4 +1,4 @@
-"""flashgrep kb suggestions and decide: what agents suggest, listed, accepted, rejected."""
+"""flashgrep kb suggestions, decide and undo: what agents suggest, listed, accepted, rejected."""
 
 from __future__ import annotations
 
@@ -79,6 +79,8 @@ def _short(text: str) -> str:
 def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_json: bool) -> int:
     """Accept or reject suggestions by the ids that `kb suggestions` lists.
 
+    Each line ends with the number of the decision, by which `kb undo` takes it back.
+
     The first decision on each counts. One that was decided before, or is not there, is told, and
     the exit status is 1 then.
     """
@@ -95,10 +97,39 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
     else:
         for one in results:
             if one["status"] == "done":
-                output.line(f"{one['id']}\t{one['message']}")
+                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
     output.flush()
     failed = [one for one in results if one["status"] != "done"]
     for one in failed:
         if not as_json:
             say(f"{one['id']}: {one['message']}")
+    return NOTHING if failed else FOUND
+
+
+@terminal_command("undo")
+@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=click.IntRange(1))
+@author_option
+@json_option
+@kb_option
+def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool) -> int:
+    """Undo decisions by the numbers that `kb decide` prints: each suggestion is pending again.
+
+    One that cannot be undone is told, and the exit status is 1 then: it was undone before, is not
+    there, or the text around the suggestion is gone.
+    """
+    by = author or user_name()
+    with opened_desk(kb) as desk:
+        results = desk.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
+    output = Output()
+    if as_json:
+        print_json(output, {"results": results})
+    else:
+        for one in results:
+            if one["status"] == "done":
+                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
+    output.flush()
+    failed = [one for one in results if one["status"] != "done"]
+    for one in failed:
+        if not as_json:
+            say(f"{one['decision']}: {one['message']}")
     return NOTHING if failed else FOUND
