@@ -17,7 +17,7 @@ from tests.kb.desk import MINUTE, Desk, Peer
 def writers(desk: Desk, note: str) -> list[str | None]:
     """Of each character of the text."""
     length = len(desk.library.read(note).text)
-    return [writer for _, writer in desk.library.writers(note, 0, length)]
+    return [writer.name if writer else None for _, writer in desk.library.writers(note, 0, length)]
 
 
 def type_at(desk: Desk, peer: Peer, place: int, text: str, author: str) -> None:

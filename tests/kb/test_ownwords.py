@@ -6,6 +6,7 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.kb import deciding, records
+from flashgrep.kb.author import Source
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.proposing import Markup, propose_in
@@ -148,6 +149,77 @@ def test_words_that_an_undone_rejection_put_back_are_not_the_agents(page: Page) 
     library.amend(page.note, lambda *_: Amendment(restored.splices, put), "reviewer")
     with pytest.raises(Conflict, match="words that reviewer typed"):
         page.suggest("red", "blue")
+
+
+# ── one name, several kinds of authors ──────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("source", [Source.LOCAL, Source.TOKEN])
+def test_an_agent_called_as_a_person_is_does_not_own_what_the_person_typed(
+    desk: Desk, source: Source
+) -> None:
+    page = Page(desk)
+    page.type("the ", "{++quick ++}")
+    before = page.text
+    for old, new in (("quick", "slow"), ("quick ", ""), ("the quick brown", "the red")):
+        with pytest.raises(Conflict, match="overlaps a pending suggestion by ann at line 1"):
+            propose_in(desk.library, PATH, Edit(old, new), "ann", source=source)
+    assert page.text == before == "the {++quick ++}brown fox\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(Source.TOKEN, Source.LOCAL), (Source.LOCAL, Source.TOKEN)]
+)
+def test_agents_with_and_without_a_token_are_not_one_because_of_a_name(
+    desk: Desk, first: Source, second: Source
+) -> None:
+    page = Page(desk)
+    propose_in(desk.library, PATH, Edit("brown", "red"), "ann/mcp", source=first)
+    before = page.text
+    with pytest.raises(Conflict, match="overlaps a pending suggestion by ann/mcp at line 1"):
+        propose_in(desk.library, PATH, Edit("red", "blue"), "ann/mcp", source=second)
+    assert page.text == before
+    desk.reopen()
+    propose_in(desk.library, PATH, Edit("red", "blue"), "ann/mcp", source=first)
+    assert page.text == "the {--brown--}{++blue++} fox\n"
+
+
+def test_words_of_a_person_in_the_suggestion_of_an_agent_of_the_same_name_stay(
+    desk: Desk,
+) -> None:
+    page = Page(desk)
+    propose_in(desk.library, PATH, Edit("brown", "red"), "ann")
+    page.type("{++red", " and clever")
+    desk.reopen()
+    with pytest.raises(Conflict, match="words that ann typed into your pending suggestion at line"):
+        propose_in(desk.library, PATH, Edit("red and clever", "brown"), "ann")
+
+
+def test_an_insertion_typed_behind_the_deletion_of_an_agent_of_the_same_name_is_the_persons(
+    desk: Desk,
+) -> None:
+    page = Page(desk)
+    propose_in(desk.library, PATH, Edit("brown", ""), "ann")
+    page.type("{--brown--}", "{++red++}")
+    found = desk.library.records(page.note).values()
+    assert [one.value["from"] for one in found] == ["local", "person"]
+
+
+@pytest.mark.parametrize(("value", "is_own"), [({}, True), ({"typed": True}, False)])
+def test_a_record_that_does_not_say_its_kind_is_an_agents_unless_it_was_typed(
+    desk: Desk, value: dict[str, bool], is_own: bool
+) -> None:
+    """As an older version wrote it."""
+    page = Page(desk, "the {++red++} fox\n")
+    known = {"kind": "suggestion", "author": "maker", "time": 1, "asked": "", **value}
+    held = {"s_1": Beside(known, ((4, 13),))}
+    desk.library.amend(page.note, lambda *_: Amendment(records=held))
+    if is_own:  # an insertion touches nobody's words
+        propose_in(desk.library, PATH, Edit("red", "redder"), "maker")
+        assert page.text == "the {++redder++} fox\n"
+    else:
+        with pytest.raises(Conflict, match="overlaps a pending suggestion by maker"):
+            propose_in(desk.library, PATH, Edit("red", "redder"), "maker")
 
 
 # ── notes of an older version ───────────────────────────────────────────────────────────────────

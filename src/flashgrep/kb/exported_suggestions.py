@@ -5,6 +5,7 @@ note:
 
     {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
+     "from": "token",                      the kind of its author (`author.Source`), where known
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
                                            characters of the text with LF line ends and without a
                                            byte order mark, and the start of the SHA-256 of its text
@@ -29,9 +30,10 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.kb import critic
+from flashgrep.kb.author import Source, source_named
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
 from flashgrep.kb.note import Beside
-from flashgrep.kb.records import CHANGED, made_at, recorded
+from flashgrep.kb.records import CHANGED, FROM, made_at, recorded
 from flashgrep.kb.suggestion import pending
 
 _ID: Final = re.compile(r"s_[0-9a-f]{16}")
@@ -69,6 +71,7 @@ class Carried:
     time: int
     changed: int | None
     marks: tuple[CarriedMark, ...]
+    source: Source | None = None
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
@@ -94,6 +97,8 @@ def described(text: str, besides: Mapping[str, Beside]) -> list[dict[str, Any]]:
         }
         if isinstance(changed := value.get(CHANGED), int):
             told[CHANGED] = changed
+        if record.source:
+            told[FROM] = record.source.value
         found.append(told)
     return found
 
@@ -126,7 +131,8 @@ def _carried(told: Any) -> Carried | None:
     known = tuple(place for place in places if place is not None)
     if len(known) != len(places):
         return None
-    return Carried(str(name), str(author), int(made or 0), changed, known)
+    source = source_named(told.get(FROM))
+    return Carried(str(name), str(author), int(made or 0), changed, known, source)
 
 
 def _carried_mark(told: Any) -> CarriedMark | None:

@@ -32,6 +32,7 @@ from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.kb import critic, exported_suggestions, notefile, notepath
+from flashgrep.kb.author import Source
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.exported_suggestions import Carried
 from flashgrep.kb.journal import StorageFull
@@ -233,7 +234,7 @@ class _Restoring:
 
 def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Beside:
     marks = [mark for span in spans if (mark := critic.held(text, span))]
-    found = beside(Recorded(one.id, one.author, spans, _asked(text, marks)), one.time)
+    found = beside(Recorded(one.id, one.author, spans, _asked(text, marks), one.source), one.time)
     changed = {} if one.changed is None else {CHANGED: one.changed}
     return Beside({**found.value, **changed}, found.spans)
 
@@ -256,7 +257,8 @@ def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> B
     name = said.get("author", said.get("a"))
     spans = tuple(mark.span for mark in marks)
     by = name if isinstance(name, str) and name else author
-    return beside(Recorded("", by, spans, _asked(text, marks)), _made_at(said) or now)
+    record = Recorded("", by, spans, _asked(text, marks), Source.PERSON)
+    return beside(record, _made_at(said) or now)
 
 
 def _asked(text: str, marks: Sequence[critic.Mark]) -> str:

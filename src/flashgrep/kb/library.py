@@ -24,6 +24,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
 from flashgrep.kb import compacting, critic, glancing, typedmarks
 from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.author import Author, Source
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
 from flashgrep.kb.journal import Damaged, Head, Journal, Record, StorageFull
@@ -179,7 +180,7 @@ class Library:
         with self._shelf.trusted(note):
             return self._loaded(note).anchors()
 
-    def writers(self, note: str, start: int, end: int) -> list[tuple[Anchor, str | None]]:
+    def writers(self, note: str, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
         with self._shelf.trusted(note):
             return self._loaded(note).writers(start, end)
@@ -214,10 +215,18 @@ class Library:
 
         return self.amend(note, plan, author, origin)
 
-    def amend(self, note: str, plan: Plan, author: str = "", origin: object = None) -> Published:
+    def amend(
+        self,
+        note: str,
+        plan: Plan,
+        author: str = "",
+        origin: object = None,
+        source: Source = Source.PERSON,
+    ) -> Published:
         """Change a note as `plan` says, which is given its text and records as they are now.
 
-        Nobody else comes between the two. The plan only looks; to refuse, it raises.
+        Nobody else comes between the two. The plan only looks; to refuse, it raises. `source` is
+        what kind of author writes.
         """
         with self._changing(note) as live:
             with self._shelf.trusted(note):
@@ -227,7 +236,7 @@ class Library:
                 with self._kept_before(note, change):
                     live = self._loaded(note)
                     with self._shelf.undone(note):
-                        live.amend(change, author)
+                        live.amend(change, author, source)
                         if typedmarks.may_expose(text, besides, change):
                             live.amend(typedmarks.exposed(live, self._now()) or Amendment())
                         self._append(live, author, origin)

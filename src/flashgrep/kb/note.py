@@ -24,6 +24,7 @@ from pycrdt import Doc, Map, Text, merge_updates
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.kb.anchors import Anchor, Anchors
+from flashgrep.kb.author import Author, Source
 from flashgrep.kb.authorship import AUTHORS, Authorship
 from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_again, split
 from flashgrep.kb.journal import Damaged, Record, Snapshot
@@ -185,7 +186,7 @@ class Note:
                     found.append((_made(entry), name, beside))
         return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
 
-    def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]:
+    def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
         with panics_told(), self._doc.transaction():  # one, and not one for each anchor
             anchors = self.anchors()
@@ -194,7 +195,9 @@ class Note:
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def amend(self, change: Amendment, author: str = "") -> None:
+    def amend(
+        self, change: Amendment, author: str = "", source: Source | None = Source.PERSON
+    ) -> None:
         """Make a change for an author, in one transaction.
 
         Where the records are known, they are known afterwards too: our own splices tell where each
@@ -204,7 +207,7 @@ class Note:
         before = self.text.read() if known else ""
         with panics_told(), self._doc.transaction():
             if any(splice.text for splice in change.splices):
-                self._sign(author)
+                self._sign(Author(author, source))
             check_size(self.text.splice(change.splices))
             stored = self._put_records(change.records)
         if known is None or not _come_back(change.records, stored - known.keys()):
@@ -218,7 +221,7 @@ class Note:
         put = {name: one for name, one in change.records.items() if one is not None}
         self._known[:] = [{**moved, **put}]
 
-    def _sign(self, author: str) -> None:
+    def _sign(self, author: Author) -> None:
         """What our own client writes from now on is this author's."""
         own = self._own_clock()
         self._authorship.add(author, {own.client: own.clock}, own)
@@ -250,7 +253,7 @@ class Note:
         return stored.keys()
 
     def receive(self, updates: Sequence[bytes], author: str = "") -> Taken:
-        """Take what a peer sent, in an author's name, and mend what a note cannot hold."""
+        """Take what a peer sent, in a person's name, and mend what a note cannot hold."""
         if sum(map(len, updates)) > limits.UPDATE_BYTES:
             raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
         if self._peer_watch is None:
@@ -258,22 +261,25 @@ class Note:
             weakref.finalize(self, self._peer_watch.end).atexit = False
         with panics_told(), self._peer_watch.watching() as changes:
             before, after = self._take_ready([*self._waiting, *map(parse, updates)])
+        person = Author(author, Source.PERSON)
         try:
             text = self.text.checked()
         except NotText as error:
             raise InvalidParams(error.message) from None
         with panics_told(), self._doc.transaction():
             is_answered = changes.put_back()
-            is_answered = self._attribute(author, before, after) or is_answered
+            is_answered = self._attribute(person, before, after) or is_answered
         stretches: Sequence[Span] = () if changes.is_plain else changes.stretches
         if repaired := repairs(text):
-            self._sign(author)
+            self._sign(person)
             text = self.text.splice(repaired)
             stretches = [(0, len(text.encode()))]
         check_size(text)
         return Taken(stretches, is_answered or bool(repaired))
 
-    def _attribute(self, author: str, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
+    def _attribute(
+        self, author: Author, before: Mapping[int, int], after: Mapping[int, int]
+    ) -> bool:
         """Record the author of what came between; False if that is known already."""
         grown = {
             client: before.get(client, 0)

@@ -17,24 +17,25 @@ from collections.abc import Callable, Iterator, Sequence
 
 from flashgrep.kb import refusals
 from flashgrep.kb.anchors import Anchor
+from flashgrep.kb.author import Author
 from flashgrep.kb.critic import ARROW, WIDTH, Kind, Mark, Span
 from flashgrep.kb.refusals import Words
 from flashgrep.kb.splices import Splice
 from flashgrep.kb.suggestion import Pending
 
-Writers = Callable[[int, int], Sequence[tuple[Anchor, str | None]]]
+Writers = Callable[[int, int], Sequence[tuple[Anchor, Author | None]]]
 """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
 
 
 def check_own(
-    note: Pending, splices: Sequence[Splice], author: str, writers: Writers, words: Words
+    note: Pending, splices: Sequence[Splice], author: Author, writers: Writers, words: Words
 ) -> None:
     """Refuse splices that delete what somebody else wrote."""
     openers = _Openers(note, writers)
     for splice in splices:
         for start, end in _texts(note, splice.start, splice.end):
             for place, (anchor, writer) in enumerate(writers(start, end), start):
-                is_own = writer == author or (writer is None and openers.sent(place, anchor))
+                is_own = writer.is_same(author) if writer else openers.sent(place, anchor)
                 if not is_own:
                     raise refusals.not_own(note, place, writer, words)
 

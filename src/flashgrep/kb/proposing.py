@@ -20,6 +20,7 @@ from typing import Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.kb import critic, records
+from flashgrep.kb.author import Author, Source
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -65,9 +66,12 @@ def propose(
     shown: str | None = None,
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
+    source: Source = Source.LOCAL,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
     """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
+
+    `source` is the kind of the author: what another kind goes by the same name is not its own.
 
     Cancelled, it is made as a whole or not at all.
     """
@@ -81,6 +85,7 @@ def propose(
             shown=shown,
             markup=markup,
             check=check,
+            source=source,
             is_cancelled=is_cancelled,
         )
 
@@ -96,12 +101,14 @@ def propose_in(
     shown: str | None = None,
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
+    source: Source = Source.LOCAL,
     now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
     """The same, on the thread of the notes."""
     entry = library.find(path)
-    step = _Step(edit, author, shown or path, markup, now(), partial(library.writers, entry.id))
+    who, writers = Author(author, source), partial(library.writers, entry.id)
+    step = _Step(edit, who, shown or path, markup, now(), writers)
 
     def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
         if check is not None:
@@ -111,7 +118,7 @@ def propose_in(
             raise Cancelled("the edit was cancelled; nothing was changed")
         return amendment
 
-    published = library.amend(entry.id, plan, author)
+    published = library.amend(entry.id, plan, author, source=source)
     return Proposed(published, step.ids, step.plan.lines, step.plan.is_repeated)
 
 
@@ -119,10 +126,11 @@ class _Step:
     """One edit on its way from words to an amendment."""
 
     def __init__(
-        self, edit: Edit, author: str, shown: str, markup: Markup, now: int, writers: Writers
+        self, edit: Edit, who: Author, shown: str, markup: Markup, now: int, writers: Writers
     ) -> None:
         self._edit = edit
-        self._author = author
+        self._who = who
+        self._author = who.name
         self._shown = shown
         self._markup = markup
         self._now = now
@@ -138,7 +146,9 @@ class _Step:
         known = records.recorded(besides)
         prefix = metadata(self._author, self._now) if self._markup is Markup.COMMENTATOR else ""
         try:
-            plan = suggest(text, known, self._edit, self._author, self._shown, prefix)
+            plan = suggest(
+                text, known, self._edit, self._author, self._shown, prefix, self._who.source
+            )
         except StringNotFound:
             if memory and records.is_withdrawn(memory.value, self._asked):
                 return None
@@ -146,7 +156,7 @@ class _Step:
         if plan.is_repeated:
             self.plan = plan
             return None
-        check_own(pending(text, known), plan.splices, self._author, self._writers, self._edit.words)
+        check_own(pending(text, known), plan.splices, self._who, self._writers, self._edit.words)
         self.plan = plan
         return self._carried_out(plan, besides)
 

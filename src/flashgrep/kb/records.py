@@ -2,6 +2,7 @@
 
     kind      "suggestion"
     author    who proposes it
+    from      what kind of author that is (see `author.Source`); older records do not say
     time      when it was made, in milliseconds since 1970
     changed   when its author changed it last; not there where that never was
     asked     the digest of the edit that made it what it is (see `suggestion.digest`)
@@ -25,11 +26,14 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
+from flashgrep.kb.author import Source, source_named
 from flashgrep.kb.note import Beside
 from flashgrep.kb.suggestion import Recorded
 
 SUGGESTION: Final = "suggestion"
 CHANGED: Final = "changed"
+FROM: Final = "from"
+TYPED: Final = "typed"
 WITHDRAWN: Final = "withdrawn"
 _ID_BYTES: Final = 8
 
@@ -42,7 +46,13 @@ def new_id() -> str:
 def recorded(besides: Mapping[str, Beside]) -> list[Recorded]:
     """The suggestions among a note's records, in the order they were made."""
     return [
-        Recorded(name, _text(found.value, "author"), found.spans, _text(found.value, "asked"))
+        Recorded(
+            name,
+            _text(found.value, "author"),
+            found.spans,
+            _text(found.value, "asked"),
+            source_of(found.value),
+        )
         for name, found in besides.items()
         if is_suggestion(found.value)
     ]
@@ -53,9 +63,16 @@ def is_suggestion(value: Mapping[str, Any]) -> bool:
     return value.get("kind") == SUGGESTION and isinstance(value.get("author"), str)
 
 
+def source_of(value: Mapping[str, Any]) -> Source | None:
+    """What kind of author a record is of; a mark that was typed is a person's."""
+    return Source.PERSON if value.get(TYPED) else source_named(value.get(FROM))
+
+
 def beside(record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None = None) -> Beside:
     """The record of a suggestion; `before` is what it was, for one that its author changed."""
     value = {"kind": SUGGESTION, "author": record.author, "asked": record.asked}
+    if record.source:
+        value[FROM] = record.source.value
     if before is None:
         return Beside({**value, "time": made_at_ms}, record.spans)
     return Beside({**before, **value, CHANGED: made_at_ms}, record.spans)

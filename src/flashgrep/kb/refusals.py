@@ -9,6 +9,7 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
 from flashgrep.kb import critic
+from flashgrep.kb.author import Author
 from flashgrep.kb.critic import Kind, Mark
 from flashgrep.kb.splices import check_characters
 from flashgrep.kb.suggestion import Pending
@@ -61,20 +62,21 @@ def check_readable(old: str, new: str, words: Words) -> None:
         )
 
 
-def check_free(note: Pending, author: str, start: int, end: int, words: Words) -> None:
+def check_free(note: Pending, author: Author, start: int, end: int, words: Words) -> None:
     """Refuse a stretch that touches any mark but the author's own suggestions."""
     for mark in note.touching(start, end):
         owner = note.owner(mark)
-        if owner is None or owner.author != author or mark.kind not in critic.SUGGESTIONS:
+        if owner is None or not owner.is_by(author) or mark.kind not in critic.SUGGESTIONS:
             raise _occupied(note, mark, words)
 
 
-def not_own(note: Pending, place: int, writer: str | None, words: Words) -> Conflict:
+def not_own(note: Pending, place: int, writer: Author | None, words: Words) -> Conflict:
     """An edit of one's own suggestion would delete what somebody else has typed into it."""
     view = note.reading.accepted
     line = view.line(view.to_view(place))
+    typist = writer.name if writer else "somebody else"
     return Conflict(
-        f"{words.old} holds words that {writer or 'somebody else'} typed into your pending "
+        f"{words.old} holds words that {typist} typed into your pending "
         f"suggestion at line {line}, and only a decision may remove those; keep them where they "
         "are, or wait until somebody has decided the suggestion"
     )

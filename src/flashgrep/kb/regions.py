@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flashgrep.kb import refusals
+from flashgrep.kb.author import Author
 from flashgrep.kb.critic import DELIMITERS, Kind, Span
 from flashgrep.kb.refusals import WORDS, Words
 from flashgrep.kb.splices import Splice, growth
@@ -49,7 +50,7 @@ class Part:
 class Regions:
     """The way from occurrences to splices, for one author."""
 
-    def __init__(self, note: Pending, author: str, prefix: str, words: Words = WORDS) -> None:
+    def __init__(self, note: Pending, author: Author, prefix: str, words: Words = WORDS) -> None:
         self._note = note
         self._author = author
         self._prefix = prefix
@@ -80,7 +81,7 @@ class Regions:
     def _own(self, start: int, end: int) -> list[Recorded]:
         """The author's suggestions that a stretch touches, in the order they were made."""
         owners = self._note.owners(start, end)
-        return [record for record in owners if record.author == self._author]
+        return [record for record in owners if record.is_by(self._author)]
 
     def part(self, region: Region) -> Part:
         """The splices for a region."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from flashgrep import limits
 from flashgrep.kb import refusals
+from flashgrep.kb.author import Author, Source
 from flashgrep.kb.critic import Span
 from flashgrep.kb.refusals import WORDS, Words
 from flashgrep.kb.regions import Match, Part, Regions, in_text
@@ -69,20 +70,22 @@ def suggest(
     author: str,
     shown: str,
     prefix: str = "",
+    source: Source | None = Source.LOCAL,
 ) -> Plan:
     """Plan an edit of the note `shown` as a suggestion by `author`, or refuse with the reason.
 
     `records` are all of the note's, in the order they were made; `prefix` is metadata to write at
-    the beginning of each mark (`--kb-markup commentator`).
+    the beginning of each mark (`--kb-markup commentator`); `source` is the kind of the author.
     """
     refusals.check(edit.old, edit.new, edit.words)
     note = pending(text, records)
-    matches = _matches(note, edit, author, shown)
+    who = Author(author, source)
+    matches = _matches(note, edit, who, shown)
     if not matches:
         return Plan((), text, (), (), (), (), is_repeated=True)
-    regions = Regions(note, author, prefix, edit.words)
+    regions = Regions(note, who, prefix, edit.words)
     parts = [regions.part(region) for region in regions.around(matches)]
-    plan = _assembled(note, parts, author, digest(edit.old, edit.new), matches)
+    plan = _assembled(note, parts, who, digest(edit.old, edit.new), matches)
     _verify(note, plan, matches, edit.words)
     return plan
 
@@ -90,7 +93,7 @@ def suggest(
 # ── occurrences ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _matches(note: Pending, edit: Edit, author: str, shown: str) -> list[Match]:
+def _matches(note: Pending, edit: Edit, author: Author, shown: str) -> list[Match]:
     """Where the edit applies: nowhere, if it is pending already; refused if it cannot be told."""
     view = note.reading.accepted
     repeated = _repeated(note, edit, author)
@@ -118,13 +121,13 @@ def _matches(note: Pending, edit: Edit, author: str, shown: str) -> list[Match]:
     return matches
 
 
-def _repeated(note: Pending, edit: Edit, author: str) -> frozenset[str]:
+def _repeated(note: Pending, edit: Edit, author: Author) -> frozenset[str]:
     """The ids of the author's suggestions that this very edit made."""
     asked = digest(edit.old, edit.new)
     return frozenset(
         record.id
         for record in note.records
-        if record.author == author
+        if record.is_by(author)
         and note.extent(record)
         and (record.asked == asked or note.change(record) == (edit.old, edit.new))
     )
@@ -144,7 +147,7 @@ def _is_done(note: Pending, span: Span, repeated: Set[str]) -> bool:
 
 
 def _assembled(
-    note: Pending, parts: Sequence[Part], author: str, asked: str, matches: Sequence[Match]
+    note: Pending, parts: Sequence[Part], author: Author, asked: str, matches: Sequence[Match]
 ) -> Plan:
     made: list[Recorded] = []
     changed: list[Recorded] = []
@@ -152,7 +155,7 @@ def _assembled(
     for part in parts:
         at = part.start + shift
         if part.spans:
-            record = part.keeps or Recorded("", author, ())
+            record = replace(part.keeps or Recorded("", author.name, ()), source=author.source)
             spans = tuple((at + start, at + end) for start, end in part.spans)
             (changed if part.keeps else made).append(replace(record, spans=spans, asked=asked))
         shift += sum(map(growth, part.splices))

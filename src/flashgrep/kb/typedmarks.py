@@ -30,9 +30,10 @@ from typing import Final, Protocol
 from flashgrep import limits
 from flashgrep.kb import critic
 from flashgrep.kb.anchors import Anchor
+from flashgrep.kb.author import Author, Source
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Span
 from flashgrep.kb.note import Amendment, Beside, Taken
-from flashgrep.kb.records import beside, new_id
+from flashgrep.kb.records import TYPED, beside, new_id
 from flashgrep.kb.records import recorded as recorded_in
 from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
 
@@ -43,8 +44,6 @@ _OPENERS: Final = {
 }
 _REACH: Final = 4 * (limits.MARK_CHARS + 2 * WIDTH)
 """Bytes in which the opener of a closer stands, if it has one."""
-TYPED: Final = "typed"
-"""In the value of a record: a person typed the mark."""
 _BESIDE: Final = WIDTH - 1
 """Bytes beside a change that can be part of a delimiter that the change is part of."""
 
@@ -61,7 +60,7 @@ class Live(Protocol):
 
     def records(self) -> dict[str, Beside]: ...
 
-    def writers(self, start: int, end: int) -> list[tuple[Anchor, str | None]]: ...
+    def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]: ...
 
 
 def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | None:
@@ -101,7 +100,7 @@ def exposed(note: Live, now: int) -> Amendment | None:
     for group in critic.suggestions(marks):
         ((_, writer),) = note.writers(group[-1].end - 1, group[-1].end)
         if writer:
-            records |= _records(read, [group], besides, writer, now)
+            records |= _records(read, [group], besides, writer.name, now)
     return Amendment(records=records) if records else None
 
 
@@ -235,7 +234,7 @@ def _records(
 
 def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
     spans = tuple(mark.span for mark in marks)
-    return Recorded("", author, spans, _asked(read, spans))
+    return Recorded("", author, spans, _asked(read, spans), Source.PERSON)
 
 
 def _asked(read: Pending, spans: Sequence[Span]) -> str:
@@ -253,6 +252,7 @@ def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recor
     for before in read.touching(marks[0].start - 1, marks[0].start):
         owner = read.owner(before)
         is_alone = owner is not None and len(owner.spans) == 1
-        if owner and is_alone and owner.author == author and before.kind is Kind.DELETION:
+        is_own = owner and owner.author == author and owner.source is Source.PERSON
+        if owner and is_own and is_alone and before.kind is Kind.DELETION:
             return owner
     return None

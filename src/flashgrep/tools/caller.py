@@ -17,6 +17,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 
 from flashgrep import limits
+from flashgrep.kb.author import Source
 from flashgrep.kb.roles import Principal, Role, everywhere
 from flashgrep.tools.clients import takes_long_answers
 from flashgrep.workspace.scope import Place
@@ -51,6 +52,11 @@ class Caller:
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def source(self) -> Source:
+        """What kind of author it is."""
+        return Source.TOKEN if self.token else Source.LOCAL
 
     def call_itself(self, client: str, version: str = "") -> None:
         """Take the name a client gives itself, behind that of the token it came with."""

@@ -48,6 +48,7 @@ def suggest_edit(call: Call, path: str, edit: Edit) -> Answer:
             shown=shown,
             markup=Markup(call.settings.kb_markup),
             check=check,
+            source=call.caller.source,
             is_cancelled=lambda: bool(call.cancelled),
         )
     except FlashgrepError as error:
