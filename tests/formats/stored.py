@@ -26,3 +26,20 @@ def held(name: str) -> dict[str, Any]:
     """What the version that wrote a knowledge base read in it."""
     found: dict[str, Any] = json.loads((HERE / name / "kb.json").read_text(encoding="utf-8"))
     return found
+
+
+def as_stored(described: dict[str, Any]) -> dict[str, Any]:
+    """What a knowledge base holds, without the records that were made for marks found in it.
+
+    Each is one more change of its note: the version that it makes stands at the top.
+    """
+    found: set[str] = set()
+    notes = []
+    for note in described["notes"]:
+        new = {name for name, (value, _) in note["records"].items() if value.get("found")}
+        kept = {name: one for name, one in note["records"].items() if name not in new}
+        versions = note["versions"][1:] if new else note["versions"]
+        notes.append({**note, "records": kept, "versions": versions})
+        found |= new
+    suggestions = [one for one in described["suggestions"] if one["id"] not in found]
+    return {**described, "notes": notes, "suggestions": suggestions}

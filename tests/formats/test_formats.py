@@ -15,9 +15,10 @@ from flashgrep.index.segment import MAGIC
 from flashgrep.index.store import FORMAT, Store
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.kb.reviewing import Query, Status
 from flashgrep.kb.tokens import Tokens
 from tests.formats.generate import ADMIN, described
-from tests.formats.stored import FORMATS, copied, held
+from tests.formats.stored import FORMATS, as_stored, copied, held
 from tests.index.twins import haste, twins
 
 each_format = pytest.mark.parametrize("name", FORMATS)
@@ -27,7 +28,7 @@ each_format = pytest.mark.parametrize("name", FORMATS)
 def test_everything_in_a_stored_knowledge_base_is_there(name: str, tmp_path: Path) -> None:
     kb = KnowledgeBase(copied(name, "kb", tmp_path / "kb"))
     try:
-        found, expected = json.loads(json.dumps(described(kb))), held(name)
+        found, expected = as_stored(json.loads(json.dumps(described(kb)))), held(name)
     finally:
         kb.close()
     suggestions = {one["id"]: one for one in found["suggestions"]}
@@ -35,6 +36,22 @@ def test_everything_in_a_stored_knowledge_base_is_there(name: str, tmp_path: Pat
         assert suggestions[one["id"]] == one
     for part in ("notes", "decisions", "links", "attachments", "tokens"):
         assert found[part] == expected[part], part
+
+
+@each_format
+def test_marks_that_people_typed_in_a_stored_knowledge_base_can_be_decided(
+    name: str, tmp_path: Path
+) -> None:
+    kb = KnowledgeBase(copied(name, "kb", tmp_path / "kb"))
+    try:
+        found = kb.review.suggestions(Query(limit=1_000), ADMIN).suggestions
+        (typed,) = [one for one in found if one.new == "by hand"]
+        assert (typed.path, typed.author) == ("Garden/Beans.md", "unknown")
+        (outcome,) = kb.review.decide([typed.id], Action.ACCEPT, ADMIN)
+        assert outcome.status is Status.DONE
+        assert "Typed by hand, {>>a comment<<}" in kb.read(typed.note).text
+    finally:
+        kb.close()
 
 
 @each_format

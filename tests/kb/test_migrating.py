@@ -18,7 +18,7 @@ from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.migrating import OLDEST, STEPS
 from tests.formats.generate import described
-from tests.formats.stored import FORMATS, copied, held
+from tests.formats.stored import FORMATS, as_stored, copied, held
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
@@ -47,7 +47,7 @@ def content(path: Path) -> dict[str, object]:
     """What a knowledge base holds."""
     kb = KnowledgeBase(path)
     try:
-        found = json.loads(json.dumps(described(kb)))
+        found = as_stored(json.loads(json.dumps(described(kb))))
     finally:
         kb.close()
     return {part: found[part] for part in PARTS}

@@ -99,10 +99,10 @@ def test_the_list_follows_the_notes(base: Base) -> None:
 def test_a_note_that_began_anew_has_none_of_the_old_suggestions(base: Base) -> None:
     base.add("A.md", "alpha\n")
     base.suggest("A.md", "alpha", "beta")
-    assert len(base.ids()) == 1
+    (before,) = base.ids()
     base.kb.ask(lambda library: library.rebuild(library.find("A.md").id, "x {--y--} z\n"))
     base.splice("A.md", Splice(0, 1, "X"))  # as many records as before
-    assert base.ids() == []
+    assert before not in base.ids()
 
 
 def test_filters_and_pages(base: Base) -> None:

@@ -288,7 +288,7 @@ def test_a_defect_in_reading_links_never_keeps_words_from_being_stored(
 def test_records_that_the_engine_cannot_read_keep_no_words_from_being_stored(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = create(kb, "A.md", "{++x++}")
+    note = create(kb, "A.md", "{>>x<<}")
     type_in(kb, note, "word ")  # a snapshot is taken before, which looks at all records
 
     def fails(_: object) -> None:
@@ -299,7 +299,7 @@ def test_records_that_the_engine_cannot_read_keep_no_words_from_being_stored(
         peer = kb.ask(lambda library: Peer(library, note))
         update = peer.type(" typed")
         kb.ask(lambda library: library.receive(note, [update], "bob"))
-    assert kb.read(note).text == "word {++x++} typed"
+    assert kb.read(note).text == "word {>>x<<} typed"
     assert kb.review.suggestions(Query(), ADMIN).suggestions == ()
     assert stored(kb) == rebuilt(kb)
 

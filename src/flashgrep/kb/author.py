@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
+
+UNKNOWN: Final = "unknown"
+"""Whose something is where nobody recorded it."""
 
 
 class Source(StrEnum):

@@ -238,7 +238,8 @@ class Library:
                     with self._shelf.undone(note):
                         live.amend(change, author, source)
                         if typedmarks.may_expose(text, besides, change):
-                            live.amend(typedmarks.exposed(live, self._now()) or Amendment())
+                            found = typedmarks.exposed(live, author, self._now())
+                            live.amend(found or Amendment())
                         self._append(live, author, origin)
         return self.read(note)
 
@@ -332,6 +333,8 @@ class Library:
                 except FlashgrepError as error:
                     self._passed_over[note] = error.message
                 tables.pass_over(note)
+        for note in notes:
+            self._settle(note, "")
         return not tables.is_behind
 
     def _look_at(self, note: str, tables: Tables) -> None:
@@ -340,6 +343,22 @@ class Library:
         besides = self.records(note) if critic.token(text) else {}
         if not tables.follow(note, published.sequence, text, besides):
             self._passed_over[note] = "its marks and links cannot be read; the log has the reason"
+
+    def _settle(self, note: str, author: str) -> None:
+        """Make records for marks that came to light, by `author` where nobody knows better."""
+        if self._tables is None or not self._tables.is_unsettled(note):
+            return
+
+        def plan(_: str, __: Mapping[str, Beside]) -> Amendment | None:
+            return typedmarks.exposed(self._loaded(note), author, self._now())
+
+        head = self._heads.get(note)
+        try:
+            self.amend(note, plan, head.author if head else author)
+        except StorageFull:
+            raise
+        except FlashgrepError as error:  # in the trash, or damaged: it is looked at again then
+            log.info("marks in note %s have no records: %s", note, error.message)
 
     def look_again(self) -> None:
         """Have `catch_up` try those again that could not be read for now."""
@@ -530,8 +549,16 @@ class Library:
                 told(change)
             except Exception:
                 log.exception("a listener failed on note %s", record.note)
+        if self._tables is not None and self._tables.is_unsettled(record.note):
+            self._later(lambda: self._settle_later(record.note, change.published.author))
         if head and compacting.is_due(head):
             self._later(lambda: self._compact_later(record.note))
+
+    def _settle_later(self, note: str, author: str) -> None:
+        try:
+            self._settle(note, author)
+        except StorageFull as error:
+            log.warning("marks in note %s have no records: %s", note, error)
 
     def _compact_later(self, note: str) -> None:
         try:

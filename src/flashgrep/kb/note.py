@@ -193,6 +193,12 @@ class Note:
             named = [anchors.at(place) for place in range(start, end)]
             return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
 
+    def writers_at(self, places: Sequence[int]) -> list[Author | None]:
+        """Who wrote the characters at some places; None if nobody knows."""
+        with self.looking() as anchors:
+            named = [anchors.at(place) for place in places]
+        return [self._authorship.author_of(Name(*anchor)) for anchor in named]
+
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def amend(

@@ -7,6 +7,8 @@
     changed   when its author changed it last; not there where that never was
     asked     the digest of the edit that made it what it is (see `suggestion.digest`)
     typed     true for a mark that a person typed into the text (see `typedmarks`)
+    found     true for a mark that nobody completed but that came to light; its record lasts as long
+              as the text alone shows the mark
 
     kind      "withdrawn": the last edit of an author that took a suggestion back
     author    whose
@@ -34,6 +36,7 @@ SUGGESTION: Final = "suggestion"
 CHANGED: Final = "changed"
 FROM: Final = "from"
 TYPED: Final = "typed"
+FOUND: Final = "found"
 WITHDRAWN: Final = "withdrawn"
 _ID_BYTES: Final = 8
 

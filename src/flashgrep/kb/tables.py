@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.kb import critic, link_table, pending_table, records
+from flashgrep.kb import critic, link_table, pending_table, records, typedmarks
 from flashgrep.kb.database import Database
 from flashgrep.kb.link_table import LinkTable
 from flashgrep.kb.links import links_of
@@ -28,8 +28,9 @@ from flashgrep.kb.pendinglist import standing
 
 log = logging.getLogger(__name__)
 
-RULES: Final = 1
-"""To be raised whenever `standing` or `links_of` gives something else for the same note."""
+RULES: Final = 2
+"""To be raised whenever `standing` or `links_of` gives something else for the same note, or every
+note is to be looked at again (2: for marks without a record)."""
 
 SCHEMA: Final = f"""{pending_table.SCHEMA}{link_table.SCHEMA}
 CREATE TABLE looked (
@@ -46,6 +47,7 @@ class Tables:
         self.pending = PendingTable(database)
         self.links = LinkTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())
+        self._unsettled: set[str] = set()
 
     def _found_behind(self) -> Iterator[str]:
         rows = self._database.rows(
@@ -64,6 +66,10 @@ class Tables:
     def behind(self, most: int) -> list[str]:
         """Some notes that are to be looked at, the longest waiting first."""
         return [note for note, _ in zip(self._behind, range(most), strict=False)]
+
+    def is_unsettled(self, note: str) -> bool:
+        """Whether marks in a note may have come to light, or gone again, without their records."""
+        return note in self._unsettled
 
     def pass_over(self, note: str) -> None:
         """Wait for a note no longer, whatever becomes of it."""
@@ -93,7 +99,12 @@ class Tables:
     def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, Beside]) -> None:
         self.pending.put(note, standing(text, besides))
         spans = [span for one in records.recorded(besides) for span in one.spans]
-        self.links.put(note, links_of(critic.read(text, spans)))
+        reading = critic.read(text, spans)
+        self.links.put(note, links_of(reading))
+        if typedmarks.is_settled(reading, besides):
+            self._unsettled.discard(note)
+        else:
+            self._unsettled.add(note)
         self._database.execute(
             "INSERT OR REPLACE INTO looked VALUES (?, ?, ?)", note, sequence, RULES
         )

@@ -13,7 +13,13 @@ Who types `{++x++}` letter by letter inside backticks types the second one last.
 own author makes code, in the same line, is no suggestion any more.
 
 A mark that is typed inside another suggestion is that one's text. When the other one is decided,
-and the mark comes to light, it is a suggestion of whoever wrote its closer.
+and the mark comes to light, it is a suggestion of whoever wrote its closer. So is one that comes to
+light in any other way: the code around it is code no more, its opener was typed last, or the note
+is older than these records. No keystroke looks for such marks. They are found when the tables of a
+note are written, for which it is read anyway, and their records are made then (`exposed`). Nobody
+completed them, so these records follow the text: the mark that is code again, or ends elsewhere, is
+no suggestion any more. Who begins to type a block of code above another one shows for a moment what
+is in that one.
 
 Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
 the server's.
@@ -29,11 +35,10 @@ from typing import Final, Protocol
 
 from flashgrep import limits
 from flashgrep.kb import critic
-from flashgrep.kb.anchors import Anchor
-from flashgrep.kb.author import Author, Source
-from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Span
+from flashgrep.kb.author import UNKNOWN, Author, Source
+from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Reading, Span
 from flashgrep.kb.note import Amendment, Beside, Taken
-from flashgrep.kb.records import TYPED, beside, new_id
+from flashgrep.kb.records import FOUND, TYPED, beside, new_id
 from flashgrep.kb.records import recorded as recorded_in
 from flashgrep.kb.suggestion import Pending, Recorded, digest, pending
 
@@ -60,7 +65,7 @@ class Live(Protocol):
 
     def records(self) -> dict[str, Beside]: ...
 
-    def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]: ...
+    def writers_at(self, places: Sequence[int]) -> list[Author | None]: ...
 
 
 def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | None:
@@ -74,9 +79,11 @@ def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | Non
     if any(_may_complete(data, stretch) for stretch in stretches):
         changed = _in_characters(data, stretches)
         besides = note.records()
-        read = pending(text, recorded_in(besides))
+        completed, found = _by_origin(besides)
+        read = pending(text, completed)
         marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
         records |= _records(read, critic.suggestions(marks), besides, author, now)
+        records |= dict.fromkeys(one.id for one in found if _overlaps(one, marks))
     return Amendment(records=records) if records else None
 
 
@@ -91,17 +98,50 @@ def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> b
     return sum(text.count(DELIMITERS[kind].opener) for kind in SUGGESTIONS) > held
 
 
-def exposed(note: Live, now: int) -> Amendment | None:
-    """Records for the marks without one, each of whoever wrote its closer."""
+def is_settled(reading: Reading, besides: Mapping[str, Beside]) -> bool:
+    """Whether `exposed` has nothing to do in a text that was read with its records."""
+    return not any(
+        mark.kind in SUGGESTIONS and not mark.is_recorded for mark in reading.marks
+    ) and not any(one.value.get(FOUND) for one in besides.values())
+
+
+def exposed(note: Live, author: str, now: int) -> Amendment | None:
+    """Records for the marks that came to light without one; those that went again lose theirs.
+
+    Each is of whoever wrote its closer, or, where nobody knows that, of `author`, who brought it to
+    light. An opener of that author counts for more: then it was the opener that came last.
+    """
     text, besides = note.text.read(), note.records()
-    read = pending(text, recorded_in(besides))
+    completed, found = _by_origin(besides)
+    read = pending(text, completed)
     marks = [mark for mark in read.reading.marks if not mark.is_recorded]
-    records: dict[str, Beside | None] = {}
-    for group in critic.suggestions(marks):
-        ((_, writer),) = note.writers(group[-1].end - 1, group[-1].end)
-        if writer:
-            records |= _records(read, [group], besides, writer.name, now)
+    groups = {tuple(mark.span for mark in group) for group in critic.suggestions(marks)}
+    held = {tuple(sorted(one.spans)): one.id for one in found}
+    records: dict[str, Beside | None] = {
+        name: None for spans, name in held.items() if spans not in groups
+    }
+    new = sorted(groups - held.keys())
+    openers = note.writers_at([spans[0][0] for spans in new])
+    closers = note.writers_at([spans[-1][1] - 1 for spans in new])
+    for spans, opener, closer in zip(new, openers, closers, strict=True):
+        writer = opener if opener and opener.name == author else closer
+        name = writer.name if writer else author or UNKNOWN
+        made = beside(Recorded("", name, spans, _asked(read, spans), Source.PERSON), now)
+        records[new_id()] = replace(made, value={**made.value, TYPED: True, FOUND: True})
     return Amendment(records=records) if records else None
+
+
+def _by_origin(besides: Mapping[str, Beside]) -> tuple[list[Recorded], list[Recorded]]:
+    """The suggestions that somebody completed, and those that were found."""
+    completed: list[Recorded] = []
+    found: list[Recorded] = []
+    for one in recorded_in(besides):
+        (found if besides[one.id].value.get(FOUND) else completed).append(one)
+    return completed, found
+
+
+def _overlaps(one: Recorded, marks: Sequence[Mark]) -> bool:
+    return any(start < mark.end and mark.start < end for start, end in one.spans for mark in marks)
 
 
 def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int) -> Amendment:
