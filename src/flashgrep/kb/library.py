@@ -254,10 +254,18 @@ class Library:
             yield
 
     def receive(
-        self, note: str, updates: Sequence[bytes], author: str = "", origin: object = None
+        self,
+        note: str,
+        updates: Sequence[bytes],
+        author: str = "",
+        origin: object = None,
+        in_trash: bool = False,
     ) -> Received:
-        """Take updates of a peer; on return they are durable, but for those that wait."""
-        with self._changing(note) as live, self._shelf.undone(note):
+        """Take updates of a peer; on return they are durable, but for those that wait.
+
+        `in_trash`: also into a note that was deleted since they came.
+        """
+        with self._changing(note, in_trash) as live, self._shelf.undone(note):
             taken = live.receive(updates, author)
             made = typedmarks.recorded(live, taken, author, self._now())
             if made:
@@ -267,6 +275,7 @@ class Library:
         if live.waiting_bytes > limits.PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
             self._shelf.drop(note)
+        self._forget_deleted(self._catalogue.entry(note))
         return Received(live.sequence, live.is_waiting)
 
     @contextmanager
@@ -480,14 +489,14 @@ class Library:
             raise
 
     @contextmanager
-    def _changing(self, note: str) -> Iterator[Note]:
+    def _changing(self, note: str, in_trash: bool = False) -> Iterator[Note]:
         """A note for a block that changes it; kept as it is where the last one kept is old.
 
         Both become durable together, which takes one wait for the disk and not two. The new head
         is taken when the change is told; a snapshot without a change is found by the next one.
         """
         entry = self._catalogue.entry(note)
-        if entry.path is None:
+        if entry.path is None and not in_trash:
             raise NotFound(f"{entry.shown} is in the trash; move it back first")
         if not self._is_dated(note):
             yield self._loaded(note)

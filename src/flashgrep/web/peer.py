@@ -6,6 +6,9 @@ time as have come meanwhile, and only what is durable is told to others. One wri
 queue, and now and then, where nothing is, presence of nobody: y-websocket takes silence for a dead
 connection, and does not see pings. A peer whose queue overflows does not keep up, and is closed;
 the others never wait for it.
+
+A note may be moved or deleted while updates wait for their turn. What came before the peer was told
+is handed to the note all the same, at its new place or in the trash: its writer saw it accepted.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ class Peer:
         self._secret = secret
         self._code: Close | None = None
         self._over = asyncio.Event()
+        self._at_work: list[Message] = []
+        """What is handed to the notes at the moment."""
         self._unread: deque[Message | None] = deque()
         self._unread_bytes = 0
         self._unsent: deque[bytes] = deque()
@@ -121,6 +126,8 @@ class Peer:
                 tasks.start_soon(self._ending, job)
             await self._over.wait()
             tasks.cancel_scope.cancel()
+        if self._code is Close.NO_NOTE:
+            await self._hand_over()
         if self._code is not None:
             await close(self._socket, self._code)
 
@@ -157,11 +164,13 @@ class Peer:
     async def _put(self, message: Message | None) -> None:
         size = len(message.data) if message else 0
         async with self._moved:
-            await self._moved.wait_for(
-                lambda: not self._unread or self._unread_bytes + size <= limits.UNREAD_BYTES
-            )
-            self._unread.append(message)
-            self._unread_bytes += size
+            try:
+                await self._moved.wait_for(
+                    lambda: not self._unread or self._unread_bytes + size <= limits.UNREAD_BYTES
+                )
+            finally:  # cancelled, it has come nevertheless (see `_hand_over`)
+                self._unread.append(message)
+                self._unread_bytes += size
             self._moved.notify_all()
 
     async def _take(self) -> list[Message]:
@@ -215,8 +224,10 @@ class Peer:
         if states := list(room.presence.all()):
             self.offer(frames.presence(states))
         while messages := await self._take():
+            self._at_work = messages
             self._check(Role.READ)
             await self._answer(room, messages)
+            self._at_work = []
         self._over.set()
 
     async def _answer(self, room: Room, messages: list[Message]) -> None:
@@ -261,6 +272,27 @@ class Peer:
         return await self._notes(
             lambda library: library.receive(self.note, updates, author, origin=self)
         )
+
+    async def _hand_over(self) -> None:
+        """Give a note that was moved or deleted what had come for it by then.
+
+        What was at work may have been done already; twice does no harm.
+        """
+        left = [*self._at_work, *self._unread]
+        updates = [one.data for one in left if one and one.kind in (Kind.LACK, Kind.UPDATE)]
+        try:
+            author = self._check(Role.WRITE)
+            for update in updates:
+                await self._take_late(update, author)
+        except (Refused, FlashgrepError) as error:
+            log.info("the last updates for %s are lost: %s", self.path, error)
+
+    async def _take_late(self, update: bytes, author: str) -> None:
+        def job(library: Library) -> None:
+            if update != NOTHING and library.entry(self.note).epoch == self.epoch:
+                library.receive(self.note, [update], author, origin=self, in_trash=True)
+
+        await asyncio.wrap_future(self._kb.submit(job))
 
     async def _ask_what_is_new(self) -> None:
         self.offer(frames.have(await self._notes(lambda library: library.state(self.note))))
