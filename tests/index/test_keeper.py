@@ -175,6 +175,42 @@ def test_progress_goes_from_nothing_to_all(tmp_path: Path, work: Path) -> None:
     assert application.services.index.status().state != "ready"
 
 
+def test_a_ready_index_is_at_full_progress_also_while_a_change_is_folded_in(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, float]] = []
+    real = Builders.build
+
+    def looking(builders: Builders, jobs: Any, done: Callable[[float], None]) -> list[str]:
+        def look(count: float) -> None:
+            done(count)
+            status = pair.keeper.status()
+            seen.append((status.state, status.progress))
+
+        look(0.0)
+        return real(builders, jobs, look)
+
+    with twins(tmp_path) as pair:
+        settled(pair)
+        monkeypatch.setattr(Builders, "build", looking)
+        (work / "f01").write_text("another needle\n")
+        pair.folded()
+        assert set(seen) == {("ready", 1.0)}
+
+
+def test_an_index_that_begins_anew_is_at_no_progress(tmp_path: Path, work: Path) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+        keeper = pair.keeper
+        with keeper._changed:  # before anything can be done about it
+            keeper._lose("a test wants it")
+            status = keeper.status()
+        assert (status.state, status.grep_ready, status.progress) == ("building", False, 0.0)
+        pair.ready()
+        status = keeper.status()
+        assert (status.state, status.progress) == ("ready", 1.0)
+
+
 # ── what no event tells ─────────────────────────────────────────────────────────────────────────
 
 

@@ -244,7 +244,7 @@ class Keeper:
         self._pace.changed()
         if changes.lost:
             self._view, self._lost = None, changes.lost
-            self._status = replace(self._status, state="building", grep_ready=False)
+            self._status = replace(self._status, state="building", grep_ready=False, progress=0.0)
         elif self._view is not None:
             view = self._view
             self._view = replace(
@@ -425,7 +425,8 @@ class Keeper:
     def _told(self, progress: float) -> None:
         with self._changed:
             self._loading = False
-            self._status = replace(self._status, progress=progress)
+            if self._view is None:  # what changed is folded in beside an index that is whole
+                self._status = replace(self._status, progress=progress)
             self._changed.notify_all()
 
     def _give_up(self, reason: str) -> None:
