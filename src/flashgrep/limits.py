@@ -385,8 +385,15 @@ COUNT_SETTLED_NS: Final = 100_000_000
 """A changed file that is read sooner after its change than this, in nanoseconds, is counted once
 more: until then it can change again and have the same times, which move in steps of 10 ms."""
 
-FOLD_QUIET_SECONDS: Final = 0.5
-"""Changes are folded into the index when there was none for this long…"""
+DOUBT_SECONDS: Final = 1.0
+"""A file that was changed within this time before it was read is read again later: two changes
+so close together may leave the same times."""
+
+DOUBT_LATEST_SECONDS: Final = 600.0
+"""For so long a server that does not write the index looks whether another one did that."""
+
+FOLD_QUIET_SECONDS: Final = DOUBT_SECONDS
+"""Changes are folded into the index when there was none for this long: then once is enough…"""
 
 FOLD_LATEST_SECONDS: Final = 5.0
 """…or when the last folding is this long ago."""

@@ -16,7 +16,6 @@ from bench.effort import Effort
 from bench.parts import ON_REQUEST, PARTS
 from bench.patterns import CLASSES
 from bench.report import Section, Table, Target, page, render
-from tests.index.twins import settle
 from tests.warm import warm_subprocesses
 
 from bench import extremes, kept, processes, served
@@ -50,7 +49,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         path = top / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    settle(top / "tree")
     before = Path.cwd()
     os.chdir(top)
     with pytest.MonkeyPatch.context() as patch:

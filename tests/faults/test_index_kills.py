@@ -13,7 +13,7 @@ import pytest
 from tests.faults.processes import children, wait_until_gone
 from tests.faults.telling import tell
 from tests.faults.victim import Victim, victim
-from tests.index.twins import settle, wait_for
+from tests.index.twins import wait_for
 from tests.search.oracle import counts
 
 from flashgrep.index.store import Store
@@ -106,7 +106,6 @@ def holders(top: Path) -> list[int]:
 
 
 def test_of_two_servers_one_writes_both_answer_and_the_other_takes_over(top: Path) -> None:
-    settle(top / "ws")
     with ExitStack() as stack:
         servers = [stack.enter_context(victim(top)) for _ in range(2)]
         for server in servers:

@@ -117,17 +117,6 @@ def _ready(application: Application) -> None:
     wait_for(lambda: status().grep_ready, lambda: f"the index is not ready: {status()}")
 
 
-def settle(root: Path) -> None:
-    """Wait until no file was changed within the last second.
-
-    What the index reads of a file that was changed within a second is trusted by its own server
-    alone: a second one would never be ready.
-    """
-    newest = max(path.lstat().st_ctime for path in root.rglob("*"))
-    while time.time() < newest + 1.1:
-        time.sleep(0.05)
-
-
 def wait_for(condition: Any, told: Any) -> None:
     """Wait for something the background does; nothing here depends on how long that takes."""
     deadline = time.monotonic() + _PATIENCE_SECONDS

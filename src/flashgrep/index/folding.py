@@ -19,6 +19,7 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.index.builder import Builders, BuildFailed, portions
+from flashgrep.index.doubting import Doubt, doubt, hope
 from flashgrep.index.listing import Identity, identity
 from flashgrep.index.segment import RACY, Mask, Segment
 from flashgrep.index.snapshot import Place, Snapshot, snapshot
@@ -53,6 +54,8 @@ class Folder:
         self.size = store.size()
         self.writes = False
         """Whether this process is the one that writes."""
+        self._missing: dict[str, Identity] = {}
+        """What another process, which writes, has yet to put into a segment."""
 
     def drop(self, paths: set[str]) -> None:
         """Use segments no more that turned out to be damaged."""
@@ -100,11 +103,21 @@ class Folder:
         self._look_at_other_names(survey, alive)
         missing = self._found(survey.files, alive)
         left_out = set(missing)
+        self._remember_missing(missing, passed_over)
         if writes and missing:
             alive, left_out = self._built(alive, missing)
         elif len(missing) > sum(int(mask.sum()) for mask in alive):
             return None
         return self._view(survey, alive, left_out | passed_over | survey.unreadable)
+
+    def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
+        kept = {name: status for name, status in self._missing.items() if name in still}
+        kept.update(missing)
+        self._missing = {n: s for n, s in kept.items() if s[0] <= limits.INDEXED_FILE_BYTES}
+
+    def doubt(self, view: View) -> Doubt:
+        """What should be looked at again after a view was made, although nothing changes."""
+        return doubt(view) if self.writes else hope(self._missing)
 
     def _holds(self, view: View) -> bool:
         """Whether a view is of these very segments: some were dropped, or loaded anew."""

@@ -29,6 +29,7 @@ from flashgrep.errors import Cancelled
 from flashgrep.index import inventory, siblings
 from flashgrep.index.away import Gone
 from flashgrep.index.builder import Builders, BuildFailed
+from flashgrep.index.doubting import NO_DOUBT, without
 from flashgrep.index.folding import Folder
 from flashgrep.index.inotify import WatchLimit
 from flashgrep.index.inventory import has_same_rules_above, is_own_repository
@@ -80,6 +81,7 @@ class Keeper:
         """Why the whole tree has to be looked at; empty where it has not."""
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
+        self._doubt = NO_DOUBT
         self._damaged: set[str] = set()
         self._pace = Pace()
         self._status = Status(state="building")
@@ -350,13 +352,15 @@ class Keeper:
         if self._is_waiting():
             self._bell.wait(self._pace.pause())  # not for each single change: they go together
         else:
-            self._bell.wait(None, self._tracker.fd)
+            self._bell.wait(self._doubt.pause(), self._tracker.fd)
 
     def _is_waiting(self) -> bool:
         view = self._view
         if self._stopping:
             return False
-        return view is None or bool(view.subtrees) or not view.entries <= self._stuck
+        if view is None or view.subtrees or not view.entries <= self._stuck:
+            return True
+        return self._doubt.is_due()
 
     def _attempt(self, folder: Folder) -> None:
         """Fold changes in; where that fails, what was known stays, and so do the changes."""
@@ -366,6 +370,10 @@ class Keeper:
             changes = Changes(lost=self._lost)
             if view is not None:
                 changes = Changes(set(view.entries - self._stuck), set(view.subtrees), self._lost)
+                if self._doubt.is_due():
+                    # Searches go on with what was read: they would know of a change.
+                    changes.entries |= self._doubt.names
+                    view = without(view, self._doubt.names)
         folder.drop(self._damaged)
         try:
             self._publish(folder.fold(view, changes), folder)
@@ -398,6 +406,7 @@ class Keeper:
             self._pace.succeeded()
             self._view = view
             self._stuck = set(view.entries) if view is not None else set()
+            self._doubt = folder.doubt(view) if view is not None else NO_DOUBT
             if view is None:
                 self._pace.put_off(limits.FOLD_LATEST_SECONDS)
             self._status = replace(

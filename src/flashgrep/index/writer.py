@@ -31,7 +31,7 @@ from flashgrep.workspace.sniffing import is_text
 _FOLDS: Final = ("\u017f".encode(), "\u212a".encode())  # long s and Kelvin sign: s and k
 _ALIGN: Final = 64
 _HEAD_BYTES: Final = 2048
-_RACY_NS: Final = 1_000_000_000
+_RACY_NS: Final = int(limits.DOUBT_SECONDS * 1e9)
 
 
 @dataclass
@@ -93,6 +93,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]) -> bool:
+    begun = time.time_ns()  # and not once it is read, which may take any time
     try:
         status, data = _read(scope, real)
     except OSError:
@@ -102,7 +103,7 @@ def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]
     tables.names.append(shown.encode("utf-8", "surrogateescape"))
     tables.status.append(identity(status))
     tables.first.append(len(tables.starts))
-    racy = RACY if time.time_ns() - status.st_ctime_ns < _RACY_NS else 0
+    racy = RACY if begun - status.st_ctime_ns < _RACY_NS else 0
     if not is_text(data[: limits.SNIFF_BYTES]):
         tables.flags.append(BINARY | racy)
         return True
