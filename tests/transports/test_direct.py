@@ -15,6 +15,7 @@ import pytest
 from flashgrep.errors import NotFound
 from flashgrep.settings import Settings
 from flashgrep.tools.caller import Caller
+from flashgrep.transports.admission import Entrance
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.lines import LineSession, Manners
 from flashgrep.transports.protocol import build_server
@@ -124,7 +125,7 @@ def test_a_direct_method_can_be_stopped(end: str) -> None:
 
 def test_a_locked_connection_has_no_direct_methods() -> None:
     async def main() -> None:
-        async with session(Gate(Caller("me"), "T", locked=True)) as peer:
+        async with session(Gate(Caller("me"), Entrance("T"), locked=True)) as peer:
             await peer.send(request("double", 1, n=1))
             assert (await peer.receive())["error"]["code"] == -32001
             await peer.send(request("auth", 2, token="T"))

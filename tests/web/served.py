@@ -101,6 +101,6 @@ def served(
         make(home, notes, edits)
     every = ["--kb", str(home), "--no-index", "--tcp-port", "none", "--socket", "none", *flags]
     with serving(workdir, ["--http-port", "auto", *every], tools, ports=False) as server:
-        base = f"http://127.0.0.1:{server.http}"
+        base = f"http://127.0.0.1:{server.http or 0}"
         with httpx2.Client(base_url=base, timeout=PATIENCE_SECONDS, trust_env=False) as client:
             yield Served(server, home, client)

@@ -49,6 +49,8 @@ class Caller:
     """What it may do with which notes."""
     searched: Place | None = field(default=None, repr=False)
     """The directory that its last grep or glob searched; None for the working directory."""
+    _client: tuple[str, str] = field(default=("", ""), repr=False)
+    """What the client calls itself, and its version."""
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -60,12 +62,19 @@ class Caller:
 
     def call_itself(self, client: str, version: str = "") -> None:
         """Take the name a client gives itself, behind that of the token it came with."""
+        self._client = (client, version)
         self.takes_long_answers = takes_long_answers(client, version)
         name = author_name(client)
         author = f"{self.token}/{name}" if self.token else name
         if author != self.author:
             self.author = author
             self.principal = replace(self.principal, name=author)
+
+    def come_with(self, token: str, principal: Principal, notes_only: bool) -> None:
+        """Stand for a token from now on."""
+        self.token, self.principal, self.notes_only = token, principal, notes_only
+        self.call_itself(*self._client)
+        self.principal = replace(principal, name=self.author)
 
     def remember(self, path: bytes, digest: str) -> None:
         """Note that this caller has seen the file at `path` with this content."""

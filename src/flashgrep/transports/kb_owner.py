@@ -97,7 +97,7 @@ class OwnerSocket:
     def _gate(self, connection: socket.socket) -> Gate | None:
         if not peer_is_us(connection):
             return None
-        return Gate(Caller(f"kb:{next(self._numbers)}"), None)
+        return Gate(Caller(f"kb:{next(self._numbers)}"))
 
 
 def administrative(administration: Administration) -> dict[str, DirectMethod]:

@@ -8,6 +8,7 @@ Every open request stands in the `Ledger` under a number of ours.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -37,7 +38,7 @@ from flashgrep.transports.framing import (
     decode,
     too_long,
 )
-from flashgrep.transports.gate import AUTH, Gate
+from flashgrep.transports.gate import AUTH, Gate, TokenEnded
 from flashgrep.transports.ledger import Batch, Ledger, OpenRequest
 from flashgrep.transports.plaincalls import METHOD as TOOL_CALL
 from flashgrep.transports.plaincalls import PlainCall, is_plain
@@ -131,6 +132,7 @@ class LineSession:
         self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
         self._sdk: _SdkStreams | None = None
+        self._unwatch: Callable[[], None] = lambda: None
 
     async def run(self) -> None:
         """Serve the connection until its end; running calls are answered where that is possible."""
@@ -149,6 +151,7 @@ class LineSession:
             if is_refused:
                 await self._linger()
         finally:
+            self._unwatch()
             if self._sdk is not None:
                 self._sdk.close()
 
@@ -225,8 +228,13 @@ class LineSession:
         try:
             self._gate.check(message.method)
         except AccessDenied as denied:
+            is_over = isinstance(denied, TokenEnded)
+            if is_over:
+                await self._drain()
             if isinstance(message, Request):
                 await self._ledger.answer(envelope.failed(message.id, denied), batch)
+            if is_over:
+                raise _Refused("the token has ended") from None
             return
         await self._route(message, batch)
         self.established = self.established or not self._gate.locked
@@ -252,6 +260,7 @@ class LineSession:
         asked = message.id if isinstance(message, Request) else None
         try:
             granted = self._gate.present(message.params)
+            self._end_with_token()
             if asked is not None:
                 await self._ledger.answer(envelope.result(asked, granted), batch)
         except FlashgrepError as failure:
@@ -262,6 +271,25 @@ class LineSession:
                 await self._ledger.answer(envelope.failed(asked, failure), batch)
             if is_over:
                 raise _Refused("wrong token") from None
+
+    def _end_with_token(self) -> None:
+        """Close the connection, idle or not, when the token it came with is taken back."""
+        self._unwatch()
+        self._unwatch = lambda: None
+        if not self._gate.may_end:
+            return
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if self._gate.is_over():
+                log.debug("connection ends: its token has ended")
+                self._tasks.cancel_scope.cancel()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(look)
+
+        self._unwatch = self._gate.watch(tell)
 
     async def _join(
         self, message: Request | Notification, batch: Batch | None, comes_first: bool

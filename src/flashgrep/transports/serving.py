@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -22,7 +23,7 @@ from flashgrep.storage.statedir import StateDirectory, workspace_id
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
-from flashgrep.transports.admission import SERVER
+from flashgrep.transports.admission import SERVER, Entrance
 from flashgrep.transports.direct import direct_methods
 from flashgrep.transports.gate import Gate
 from flashgrep.transports.lines import Joined
@@ -168,7 +169,7 @@ class Serving:
             files = "" if self.settings.no_workspace else "; opens the files as yours does"
             kept = f"{mounted.agent.name} (kept in {mounted.agent.path})"
             yield f"  agent  {kept}: suggest on the notes, decides nothing{files}"
-        elif self.http is not None:
+        elif self.http is not None or self.tcp is not None:
             yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
 
     @property
@@ -184,7 +185,7 @@ class Serving:
 
     def agents_of(self, workdir: str) -> str | None:
         """What a token for agents is made for; None where they need none, or cannot come."""
-        if self.http is None or self.secret.token is None:
+        if (self.http is None and self.tcp is None) or self.secret.token is None:
             return None
         return "notes" if self.settings.no_workspace else workspace_id(os.fsencode(workdir))
 
@@ -287,9 +288,16 @@ class Serving:
         token = "" if open_to_all else SERVER
         caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all, token=token)
         reason = "" if self.settings.token else _STRANGER
-        return Gate(caller, self.secret.token, locked=not open_to_all, reason=reason)
+        return Gate(caller, self._entrance, locked=not open_to_all, reason=reason)
 
     def _unix_gate(self, connection: socket.socket) -> Gate | None:
         if not peer_is_us(connection):
             return None
-        return Gate(Caller(f"unix:{next(self._numbers)}"), self.secret.token)
+        return Gate(Caller(f"unix:{next(self._numbers)}"), self._entrance)
+
+    @cached_property
+    def _entrance(self) -> Entrance:
+        """Knows the tokens that `auth` takes: those that HTTP takes."""
+        mounted = self.mounted
+        agent = mounted.agent.secret if mounted and mounted.agent else None
+        return Entrance(self.secret.token, mounted.tokens if mounted else None, agent=agent)
