@@ -362,23 +362,43 @@ def _check_live_share(settings: Settings) -> None:
         )
 
 
+_SHARED: Final = tuple(
+    row
+    for row in SETTINGS
+    if not (row.serve_only or row.per_connection)
+    and row.name not in ("workdir", "log_level", "log_format")
+)
+"""What a connection must share with a server; the workdir does it by where the socket is."""
+_CREDENTIALS: Final = re.compile(r"://[^/@\s]*@")
+_TOLD_CHARS: Final = 500
+
+
 def settings_hash(settings: Settings, version: str) -> str:
     """What a connection must share with a server to be served by it.
 
     Everything but how servers are reached and what belongs to each connection: scope, index, size
     limits, skill and knowledge base.
     """
-    left_out = {"log_level", "log_format"}
-    left_out |= {row.name for row in SETTINGS if row.serve_only or row.per_connection}
     parts = [version, os.path.realpath(settings.workdir)]
-    parts += [
-        f"{row.name}={_resolved(row.name, getattr(settings, row.name))!r}"
-        for row in SETTINGS
-        if row.name not in left_out and row.name != "workdir"
-    ]
+    parts += [f"{row.name}={_resolved(row.name, getattr(settings, row.name))!r}" for row in _SHARED]
     return hashlib.blake2b(
         "\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12
     ).hexdigest()
+
+
+def shared_settings(settings: Settings) -> dict[str, str]:
+    """What `settings_hash` covers, by flag, in words for a person: to say what differs."""
+    return {row.flag: _told(_resolved(row.name, getattr(settings, row.name))) for row in _SHARED}
+
+
+def _told(value: Any) -> str:
+    """A value as it is told to another process of the same user; never a password in it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value or "")
+    text = _CREDENTIALS.sub("://…@", text)
+    text = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return f"{text[:_TOLD_CHARS]}…" if len(text) > _TOLD_CHARS else text or "not set"
 
 
 def _resolved(name: str, value: Any) -> Any:

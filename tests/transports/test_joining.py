@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep import __version__, limits
-from flashgrep.settings import SETTINGS, Settings, settings_hash
+from flashgrep.settings import BY_NAME, SETTINGS, Settings, settings_hash
 from flashgrep.transports import joining
 from flashgrep.transports.joining import join
 from tests.transports.clients import RawLines, Server, serving
@@ -82,6 +82,15 @@ def test_a_connection_with_settings_it_does_not_take_serves_by_itself(
     assert "does not take us: --disable-tools: unknown tool 'no such tool'" in caplog.text
 
 
+DIFFERENCES = {
+    "deny_dir": "not set there and x",
+    "allow_dir": "not set there and /",
+    "max_file_size": f"{10 * limits.MIB} there and 5",
+    "no_index": "off there and on",
+    "verify_index": "off there and on",
+    "skill_file": "not set there and /skill.md",
+    "kb_markup": "plain there and commentator",
+}
 OTHERS: list[dict[str, object]] = [
     {"deny_dir": ("x",)},
     {"allow_dir": ("/",)},
@@ -99,7 +108,25 @@ def test_a_daemon_with_other_settings_is_not(
 ) -> None:
     caplog.set_level(logging.INFO)
     assert not joins(Settings(workdir=workdir_of(daemon), **changed))  # type: ignore[arg-type]
-    assert "other settings" in caplog.text
+    name = next(iter(changed))
+    assert f"has other settings: {BY_NAME[name].flag} is {DIFFERENCES[name]} here" in caplog.text
+    assert caplog.text.count(" there and ") == 1
+
+
+def test_every_setting_that_differs_is_told_and_no_password(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    flags = [*NO_PORTS, "--deny-dir", "a", "--deny-dir", "b\nc", "--token", "secret-token"]
+    with serving(tmp_path, flags, ports=False):
+        assert not joins(
+            Settings(workdir=str(tmp_path), deny_dir=("x://me:word@y",), no_index=True)
+        )
+    assert (
+        "--deny-dir is a b\ufffdc there and x://…@y here; --no-index is off there and on here"
+        in (caplog.text)
+    )
+    assert "secret-token" not in caplog.text
 
 
 def test_a_restriction_of_the_daemon_is_told(

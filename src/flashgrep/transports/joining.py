@@ -6,9 +6,9 @@ directory, our own user at the other end. Whoever listens must then answer `flas
 directory, scope, index, limits and notes; what else shapes an answer is told with the question
 and belongs to the connection. So the daemon's answers are the ones we would give, or fewer where
 it was started with a restriction, which is logged. In every other case there is no daemon for us;
-one log line says why, unless there simply is no socket. An older server does not know the question,
-and an older `flashgrep mcp` asks for `stats` and finds a hash it does not expect: both go their own
-ways.
+one log line says why, and which settings differ, unless there simply is no socket. An older server
+does not know the question, and an older `flashgrep mcp` asks for `stats` and finds a hash it does
+not expect: both go their own ways.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Container
 from typing import Any
 
 from flashgrep import __version__, limits
-from flashgrep.settings import Settings, settings_hash
+from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.transports import connection_settings
 from flashgrep.transports.connection_settings import JOIN
 from flashgrep.transports.unixsocket import reach_unix
@@ -88,7 +88,7 @@ def _ask(
         params = {"version": __version__, "settings_hash": own, "settings": told}
     request = {"jsonrpc": "2.0", "id": 0, "method": JOIN, "params": params}
     connection.sendall(json.dumps(request).encode("ascii") + b"\n")
-    answer = _answer(_one_line(connection))
+    answer = _answer(_one_line(connection), settings)
     given = answer.get("settings_hash")
     if not isinstance(given, str) or given not in (accepted or {own}):
         raise _NotOurs("has other settings, or is another version")
@@ -113,7 +113,7 @@ def _one_line(connection: socket.socket) -> bytes:
     return line
 
 
-def _answer(line: bytes) -> dict[str, Any]:
+def _answer(line: bytes, settings: Settings) -> dict[str, Any]:
     try:
         value = json.loads(line)
         failure = value.get("error")
@@ -123,15 +123,34 @@ def _answer(line: bytes) -> dict[str, Any]:
     if value.get("id") != 0:
         raise _NotOurs(_UNKNOWN)
     if failure is not None:
-        raise _NotOurs(_refused(failure))
+        raise _NotOurs(_refused(failure, settings))
     if not isinstance(result, dict):
         raise _NotOurs(_UNKNOWN)
     return result
 
 
-def _refused(failure: dict[str, Any]) -> str:
+def _refused(failure: dict[str, Any], settings: Settings) -> str:
     """Why a server does not take us: in its own words, if it is one of ours and knows why."""
     data = failure.get("data")
     if not isinstance(data, dict) or "code" not in data:
         return _UNKNOWN
+    if differences := _differences(data.get("settings"), settings):
+        return f"has other settings: {'; '.join(differences)}"
     return f"does not take us: {str(failure['message'])[: limits.QUOTED_CHARS]}"
+
+
+def _differences(theirs: Any, settings: Settings) -> list[str]:
+    """Which settings a server has other than ours, with both values."""
+    if not isinstance(theirs, dict):
+        return []
+    return [
+        f"{flag} is {_one_word(theirs[flag])} there and {own} here"
+        for flag, own in shared_settings(settings).items()
+        if flag in theirs and theirs[flag] != own
+    ]
+
+
+def _one_word(value: Any) -> str:
+    """What a server says of a setting, fit for our log whoever it is."""
+    text = str(value)[: limits.QUOTED_CHARS]
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

@@ -6,6 +6,9 @@ on the workspace's unix socket:
     → {"version", "settings_hash", "settings"}     from `mcp`; a terminal command sends {}
     ← {"version", "settings_hash", "restricted"}   the server's; how it narrows what was asked for
 
+Where the hashes differ, the error's data has the server's `settings` by flag, in words for a
+person: the other side says which of them are not its own.
+
 With `settings` (see `connection_settings`) the connection speaks MCP from then on, as `flashgrep
 mcp` alone would: with its own tools, and without direct methods. They are enforced here, by the
 server, whatever the process at the other end does later. Without, nothing changes for it.
@@ -19,7 +22,7 @@ from typing import Any, Final
 
 from flashgrep import __version__, limits
 from flashgrep.errors import Conflict, InvalidParams, SettingsError
-from flashgrep.settings import Settings, settings_hash
+from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports import connection_settings
 from flashgrep.transports.lines import Joined, Offer
@@ -60,7 +63,9 @@ class Offers:
             raise Conflict(f"this server is flashgrep {__version__}, and {told} asks")
         if given.get("settings_hash") != self._hash:
             raise Conflict(
-                "this server has other settings: scope, index, size limits, skill or knowledge base"
+                "this server has other settings: scope, index, size limits, skill or knowledge "
+                "base",
+                {"settings": shared_settings(self._settings)},
             )
 
     def _offer(self, settings: Settings) -> Offer:
