@@ -139,6 +139,31 @@ def test_what_is_told_names_every_address_and_a_line_to_paste(tmp_path: Path) ->
         serving.close()
 
 
+def told_with(place: Path, **given: object) -> list[str]:
+    asked = settings(http_port="auto", tcp_port="none", **given)
+    state = StateDirectory(place / "state")
+    serving = Serving.prepare(toolbox(asked), Callers(), asked, str(place), state)
+    try:
+        return serving.told
+    finally:
+        serving.close()
+
+
+def test_with_a_token_of_the_users_own_the_banner_says_which_variable_to_set(
+    tmp_path: Path,
+) -> None:
+    told = told_with(tmp_path, token="my own secret")
+    (at,) = [number for number, line in enumerate(told) if "claude mcp add" in line]
+    assert told[at].endswith('"Authorization: Bearer $FLASHGREP_TOKEN"')
+    assert told[at + 1].strip() == "set FLASHGREP_TOKEN to that token where you paste this"
+    assert "my own secret" not in "\n".join(told)
+
+
+@pytest.mark.parametrize("given", [{}, {"no_auth": True}])
+def test_other_banners_name_no_variable(tmp_path: Path, given: dict[str, object]) -> None:
+    assert "FLASHGREP_TOKEN" not in "\n".join(told_with(tmp_path, **given))
+
+
 def test_no_listener_at_all_is_an_error(tmp_path: Path) -> None:
     asked = settings(http_port="none", tcp_port="none", socket="none")
     with pytest.raises(SettingsError, match="no listener"):

@@ -50,6 +50,7 @@ _STRANGER = (
 )
 
 
+_VARIABLE = "$FLASHGREP_TOKEN"
 _SEND = "Send the server's token in the header Authorization, as Bearer TOKEN"
 _SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TOKEN"
 """Not as `Authorization: Bearer …`: clients that hide secrets in their logs hide all after it."""
@@ -77,7 +78,7 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
     if settings.token:
         told = "the one given with --token"
         remedy = f"{_SEND}; it is the one that flashgrep serve was given with --token"
-        return Secret(settings.token, told, "$FLASHGREP_TOKEN", remedy)
+        return Secret(settings.token, told, _VARIABLE, remedy)
     if state is None:
         token = secrets.token_urlsafe(32)
         told = f"{token} (until this server ends: there is no place to keep it)"
@@ -154,6 +155,8 @@ class Serving:
         lines += self._told_of_notes() if self.mounted else [f"  token  {self.secret.told}"]
         if self.http is not None and (pasted := self._pasted(self._url(self.http))):
             lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
+            if _VARIABLE in pasted:  # a token that was given is never printed
+                lines.append(f"         set {_VARIABLE[1:]} to that token where you paste this")
         return [*lines, STOP_HINT]
 
     def _told_of_notes(self) -> Iterator[str]:
