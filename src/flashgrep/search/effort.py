@@ -64,15 +64,17 @@ def may_take_long() -> None:
     _is_killable = True
 
 
-@contextmanager
-def briefly() -> Iterator[None]:
+class briefly:  # a generator would cost every search more
     """In this block, wild patterns are matched for a moment only; then `TooLong` is raised."""
-    before = getattr(_place, "deadline", _FOREVER)
-    _place.deadline = min(before, time.perf_counter() + limits.BRIEF_SECONDS)
-    try:
-        yield
-    finally:
-        _place.deadline = before
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before: float = getattr(_place, "deadline", _FOREVER)
+        _place.deadline = min(self._before, time.perf_counter() + limits.BRIEF_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        _place.deadline = self._before
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)

@@ -13,6 +13,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -64,7 +65,11 @@ class Scanner:
         ]
         self._chains = RuleChains(scope, chain_above(request.rules, request.root))
         self._batches: dict[int, Batch] = {}
-        self.root_is_made_up = is_made_up_place(scope, request.root)
+
+    @cached_property
+    def root_is_made_up(self) -> bool:
+        """Asked for where something is looked at on disk: an index alone need not know."""
+        return is_made_up_place(self.scope, self.request.root)
 
     def batch(self, room: int) -> Batch:
         """An empty batch; kept from slice to slice, because fresh memory is dear."""

@@ -6,8 +6,6 @@ waits for those of others; further ones share a number of places, and whoever ru
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -21,6 +19,22 @@ class _Waiting:
     admitted: anyio.Event = field(default_factory=anyio.Event)
 
 
+class _Place:
+    """A block of code that holds a place; not made of a generator, which costs every call more."""
+
+    __slots__ = ("_key", "_running")
+
+    def __init__(self, running: Running, key: str) -> None:
+        self._running = running
+        self._key = key
+
+    async def __aenter__(self) -> None:
+        await self._running.enter(self._key)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._running.end(self._key)
+
+
 class Running:
     """The calls of a server that run, and those that wait. For one event loop."""
 
@@ -28,17 +42,16 @@ class Running:
         self._counts: dict[str, int] = {}
         self._waiting: list[_Waiting] = []
 
-    @asynccontextmanager
-    async def place(self, key: str) -> AsyncIterator[None]:
+    def place(self, key: str) -> _Place:
         """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""
+        return _Place(self, key)
+
+    async def enter(self, key: str) -> None:
+        """Take a place, which `end` gives back."""
         if self._waiting or not self._has_room(key):
             await self._wait(key)
         else:
             self._admit(key)
-        try:
-            yield
-        finally:
-            self._end(key)
 
     async def _wait(self, key: str) -> None:
         waiting = _Waiting(key)
@@ -50,7 +63,7 @@ class Running:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
             else:
-                self._end(key)
+                self.end(key)
             raise
 
     def _has_room(self, key: str) -> bool:
@@ -63,7 +76,8 @@ class Running:
     def _admit(self, key: str) -> None:
         self._counts[key] = self._counts.get(key, 0) + 1
 
-    def _end(self, key: str) -> None:
+    def end(self, key: str) -> None:
+        """Give a place back."""
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]

@@ -57,15 +57,19 @@ class Cancellation:
 
     def __init__(self, seconds: int = 0) -> None:
         """With `seconds`, it sets itself after so long; 0 = never."""
-        self._event = threading.Event()
+        self._is_set = False
         self._actions: list[Callable[[], None]] = []
         self._guard = threading.Lock()
+        self.begin(seconds)
+
+    def begin(self, seconds: int) -> None:
+        """Count its seconds from now on."""
         self.seconds = seconds
         self._deadline = time.monotonic() + seconds if seconds else math.inf
 
     def set(self) -> None:
         with self._guard:
-            self._event.set()
+            self._is_set = True
             actions, self._actions = self._actions, []
         for action in actions:
             action()
@@ -76,7 +80,7 @@ class Cancellation:
         The end of the call's time does not set it: who waits has to look at the clock.
         """
         with self._guard:
-            if not self._event.is_set():
+            if not self._is_set:
                 self._actions.append(action)
                 return partial(self._forget, action)
         action()
@@ -99,10 +103,10 @@ class Cancellation:
     @property
     def has_expired(self) -> bool:
         """Whether the time of the call is over, and nobody has withdrawn it."""
-        return not self._event.is_set() and time.monotonic() > self._deadline
+        return not self._is_set and time.monotonic() > self._deadline
 
     def __bool__(self) -> bool:
-        return self._event.is_set() or time.monotonic() > self._deadline
+        return self._is_set or time.monotonic() > self._deadline
 
 
 @dataclass
@@ -227,7 +231,7 @@ class Toolbox:
         try:
             async with self._running.place(call.caller.key):
                 ON_BEHALF.set(call.caller.key)
-                call.cancelled = Cancellation(self._settings.call_seconds)
+                call.cancelled.begin(self._settings.call_seconds)
                 handler = self._handler(spec, name, arguments or {}, values)
                 return await _in_thread(spec, handler, call, values, self._threads)
         except Cancelled as ended:
