@@ -47,6 +47,8 @@ _SOURCE = str(Path(__file__).with_name("warm_source.py"))
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 STARTED: dict[int, list[str]] = {}
 """The command lines by process number: the kernel knows that of the warm process only."""
+_ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+"""Nothing that the test has set which happens to be the first; and a fork has one thread only."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -63,9 +65,11 @@ class Warm(subprocess.Popen[AnyStr]):
         assert plain == (None, None, False, (), None, None, None, -1, -1), "this needs a Popen"
         assert words[0] == sys.executable
         theirs = [pipes[0], pipes[3], pipes[5]]
-        self.pid = _source(_modules(words)).fork(
+        with _ONE_AT_A_TIME:
+            source = _source(_modules(words))
+        self.pid = source.fork(
             {
-                "words": [word for word in words[1:] if word != "-P"],
+                "words": words[2:] if words[1] == "-P" else words[1:],
                 "directory": os.fspath(directory or os.getcwd()),
                 "environment": dict(os.environ if environment is None else environment),
                 "parent": os.getpid(),
@@ -110,7 +114,7 @@ class _Source:
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 cwd="/",
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a fork has one thread
+                env=_ENVIRONMENT,
             )
         atexit.register(self.close)
 
