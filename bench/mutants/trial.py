@@ -58,6 +58,7 @@ def run_tests(scratch: Scratch, tests: list[str], seconds: float) -> Run:
     command = [
         *(str(scratch.python), "-m", "pytest", "-x", "-q", "--no-header", "--tb=line"),
         *("-p", "no:cacheprovider", "--hypothesis-seed=0", f"--basetemp={scratch.temporary}/p"),
+        *("-o", "timeout=60"),  # a defect that hangs is common here
         *tests,
     ]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -177,7 +177,7 @@ def _plain(result: types.CallToolResult) -> dict[str, Any]:
     return plain | {"meta": meta}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_every_tool_answers_alike_on_every_transport(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

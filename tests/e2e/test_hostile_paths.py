@@ -145,7 +145,7 @@ def test_there_are_enough_hostile_paths() -> None:
     assert len({row.why for row in ROWS}) == len(ROWS)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_hostile_path_is_accepted(kind: str, world: World, server: Server) -> None:
     with _raw(kind, world, server) as ask:

@@ -31,7 +31,7 @@ ENTRIES = 200_000 if HEAVY else 20_000
 TRUNCATIONS = 1_000 if HEAVY else 30
 ADDED_BYTES = 64 * MIB
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(1800 if HEAVY else 120)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1800 if HEAVY else 600)]
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ if HEAVY:
         for flags in FLAGS
     ]
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(600 if HEAVY else 120)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

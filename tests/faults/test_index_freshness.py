@@ -38,7 +38,7 @@ RACES = 10_000 if HEAVY else 200
 FLOOD = 6_000
 """Files; each is made, written and closed: three events."""
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 120)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 Ask = Callable[[str], list[tuple[str, int]]]
 """Files and matching lines, by a pattern."""
 

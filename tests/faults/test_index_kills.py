@@ -26,7 +26,7 @@ FILES = 120
 LATEST_KILL_SECONDS = 1.0
 GONE_SECONDS = 2.0
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 120)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 
 
 @pytest.fixture

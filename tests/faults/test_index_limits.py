@@ -21,7 +21,7 @@ from flashgrep.settings import Settings
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300 if HEAVY else 120)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 
 
 def isolated(*flags: str) -> list[str]:

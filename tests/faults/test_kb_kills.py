@@ -26,7 +26,7 @@ LATEST_KILL_SECONDS = 0.6
 MARKS = re.compile(r"\{--(.*?)--\}\{\+\+(.*?)\+\+\}", re.DOTALL)
 """A line typed before a slot just when the slot is marked may come to stand inside the mark."""
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 180)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 
 
 def check(server: Served, working: Sequence[Writer]) -> None:

@@ -49,7 +49,7 @@ class Books:
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(1800 if HEAVY else 120)
+@pytest.mark.timeout(1800 if HEAVY else 600)
 def test_a_kill_during_overwrites_tears_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     """Two files at once: one replaced by rename, one in place because it has a second name."""
     ws, recovery = tmp_path / "ws", tmp_path / "state" / "recovery"
@@ -166,7 +166,7 @@ def _make_slow_tree(ws: Path) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_killed_server_takes_its_workers_along(tmp_path: Path) -> None:
     _make_slow_tree(tmp_path / "ws")
     with victim(tmp_path) as server:
@@ -178,7 +178,7 @@ def test_a_killed_server_takes_its_workers_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_nothing_of_a_killed_server_blocks_the_next_one(tmp_path: Path) -> None:
     """The same ports, socket, state and files, a search and a write under way.
 

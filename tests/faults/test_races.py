@@ -184,7 +184,7 @@ SCRIPTS: dict[str, list[Call]] = {
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(7200 if HEAVY else 120)
+@pytest.mark.timeout(7200 if HEAVY else 600)
 @pytest.mark.parametrize("tool", SCRIPTS)
 def test_no_swap_leads_a_tool_out_of_its_scope(
     tool: str, world: World, application: Application, way: str
@@ -216,7 +216,7 @@ async def _attempts(
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(7200 if HEAVY else 120)
+@pytest.mark.timeout(7200 if HEAVY else 600)
 def test_no_swap_leads_a_search_process_out_of_its_scope(
     world: World, application: Application, way: str
 ) -> None:

@@ -103,7 +103,7 @@ def _short(edit: Edit) -> str:
     return " ".join(str(part)[-90:] for part in edit)
 
 
-@pytest.mark.timeout(14_400 if HEAVY else 180)
+@pytest.mark.timeout(14_400 if HEAVY else 600)
 def test_random_trees_random_edits_random_questions(tmp_path: Path) -> None:
     compared = by_index = 0
     with haste(ranked=HEAVY), Gardener() as gardener:

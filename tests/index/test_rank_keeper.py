@@ -226,7 +226,7 @@ ALLOWED = {"threads": 2, "descriptors": 12, "mapped": 16, "View": 1, "Snapshot":
 """What is there at one moment and not at another: a segment is one file, its ranking six."""
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_what_is_held_does_not_grow_over_fifty_changes(
     tmp_path: Path, pair: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:

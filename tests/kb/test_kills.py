@@ -26,7 +26,7 @@ MOST_ACKNOWLEDGED = 400 if HEAVY else 60
 KILLS_A_HOME = 5
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 180)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 
 
 @dataclass

@@ -145,7 +145,7 @@ def test_a_step_that_fails_leaves_the_old_format(
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_format_and_both_open(tmp_path: Path) -> None:
     name = FORMATS[0]
     whole = copied(name, "kb", tmp_path / "whole")

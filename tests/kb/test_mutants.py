@@ -19,7 +19,7 @@ SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 MUTANTS = 1_000_000 if HEAVY else 1_500
 MUTANTS_A_NOTE = 20
 
-pytestmark = pytest.mark.timeout(7_200 if HEAVY else 120)
+pytestmark = pytest.mark.timeout(7_200 if HEAVY else 600)
 
 
 def mutant(update: bytes, chance: Random) -> bytes:

@@ -20,7 +20,7 @@ ROUNDS = 1_000 if HEAVY else 40
 STEPS = 40
 WORDS = ("a", "é", "😀", "日本", "word\n", "{--", "e\u0301", "👩\u200d👧", "", "")
 
-pytestmark = pytest.mark.timeout(3_600 if HEAVY else 120)
+pytestmark = pytest.mark.timeout(3_600 if HEAVY else 600)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ for turn in range(int(rounds)):
 """
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("linked", [False, True], ids=["by rename", "in place"])
 def test_two_processes_lose_no_edit_of_each_others(tmp_path: Path, linked: bool) -> None:
     root, state = tmp_path / "root", tmp_path / "state"

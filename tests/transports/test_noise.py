@@ -185,7 +185,7 @@ def mutated(random: Random) -> bytes:
     return bytes(line).replace(b"\n", b" ")
 
 
-@pytest.mark.timeout(300 if HEAVY else 60)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_valid_request_is_answered_after_any_mutated_frame(kind: str, server: Server) -> None:
     random = Random(7)

@@ -32,7 +32,7 @@ BY_SOCKET = 20_000 if HEAVY else 200
 A_NOTE = 250
 """Frames that one note has to bear."""
 
-pytestmark = pytest.mark.timeout(7_200 if HEAVY else 120)
+pytestmark = pytest.mark.timeout(7_200 if HEAVY else 600)
 
 
 def hostile(chance: Random, number: int) -> Iterator[bytes]:

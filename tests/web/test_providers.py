@@ -107,7 +107,7 @@ def test_a_final_code_is_final(node: Node, tmp_path: Path) -> None:
             peer.ask("close")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not os.environ.get("FLASHGREP_HEAVY"), reason="takes most of a minute")
 def test_a_provider_that_has_nothing_to_say_stays_connected(node: Node, tmp_path: Path) -> None:
     """y-websocket ends a connection on which nothing came for thirty seconds."""

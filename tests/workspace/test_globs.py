@@ -19,7 +19,7 @@ from flashgrep.workspace import globs
 from flashgrep.workspace.globs import DenyRules, compile_glob, name_filter
 
 HEAVY = bool(os.environ.get("FLASHGREP_HEAVY"))
-pytestmark = pytest.mark.timeout(1_800 if HEAVY else 60)
+pytestmark = pytest.mark.timeout(1_800 if HEAVY else 600)
 
 MATCHES = [
     # pattern            path                 matches

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from flashgrep.workspace.ignoring import IgnoreChain, Rules, decide_line_by_line, parse_rules
 
 HEAVY = bool(os.environ.get("FLASHGREP_HEAVY"))
-pytestmark = pytest.mark.timeout(1_800 if HEAVY else 60)
+pytestmark = pytest.mark.timeout(1_800 if HEAVY else 600)
 
 # rule file, path (a directory's ends in a slash), what the rules say about it
 TABLE: list[tuple[bytes, bytes, bool | None]] = [

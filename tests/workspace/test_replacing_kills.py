@@ -54,7 +54,7 @@ signal.pause()
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_kill_in_the_middle_of_a_write_in_place_is_undone(tmp_path: Path) -> None:
     files, state = tmp_path / "files", tmp_path / "state"
     files.mkdir()
@@ -71,7 +71,7 @@ def test_a_kill_in_the_middle_of_a_write_in_place_is_undone(tmp_path: Path) -> N
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("linked", [False, True], ids=["by rename", "in place"])
 def test_a_killed_overwrite_tears_nothing_and_leaves_nothing(tmp_path: Path, linked: bool) -> None:
     files, state = tmp_path / "files", tmp_path / "state"

@@ -103,7 +103,7 @@ def files(draw: st.DrawFn) -> bytes:
     return WIDE[encoding] + text.encode(encoding)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(files(), st.data())
 def test_bytes_outside_a_span_are_identical(data: bytes, draw: st.DataObject) -> None:
@@ -123,7 +123,7 @@ def test_bytes_outside_a_span_are_identical(data: bytes, draw: st.DataObject) ->
     assert middle.replace("\r\n", "\n") == new
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(files())
 def test_a_file_of_one_kind_of_line_end_keeps_to_it(data: bytes) -> None:
