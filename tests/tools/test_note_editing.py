@@ -230,7 +230,7 @@ MARKS: list[tuple[str, str, str, str]] = [
     ),
     ("see {>>a remark<<} here\n", "see  here", "invalid_params", "a comment stands inside"),
     ("see {==this==} here\n", "see this", "invalid_params", "overlaps a highlighted text"),
-    ("see {++this++} here\n", "see this", "conflict", "overlaps a mark somebody typed"),
+    ("see {++this++} here\n", "see this", "conflict", "overlaps a pending suggestion by somebody"),
     ("see {--this--} here\n", "this", "string_not_found", "takes away, at line 1"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,14 +151,11 @@ def test_without_suggestions_there_is_no_list(shop: Workshop) -> None:
         assert "[Pending" not in shop.text("read", path="kb://Plan.md", view=view)
 
 
-def test_marks_that_somebody_typed_are_listed_without_a_name(shop: Workshop) -> None:
+def test_marks_that_somebody_typed_are_listed_as_theirs(shop: Workshop) -> None:
     shop.note("Plan.md", "a {--b--}{++c++} d\n")
-    assert shop.lines("read", path="kb://Plan.md") == [
-        "     1\ta c d",
-        "",
-        "[Pending suggestions]",
-        '- marks in the text, by nobody known, line 1: "b" -> "c"',
-    ]
+    *shown, row = shop.lines("read", path="kb://Plan.md")
+    assert shown == ["     1\ta c d", "", "[Pending suggestions]"]
+    assert re.fullmatch(r'- s_\w+ by somebody, just now, line 1: "b" -> "c"', row)
 
 
 @pytest.mark.parametrize(

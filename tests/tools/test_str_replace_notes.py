@@ -74,7 +74,7 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("a remark", "x", "invalid_params", "old_str stands only inside a comment"),
     ("see ,", "x", "invalid_params", "a comment stands inside old_str"),
     ("this and", "x", "invalid_params", "old_str overlaps a highlighted text"),
-    ("and that", "x", "conflict", "old_str overlaps a mark somebody typed"),
+    ("and that", "x", "conflict", "old_str overlaps a pending suggestion by somebody"),
 ]
 
 
