@@ -441,6 +441,12 @@ some 30 ms) but when somebody asks for them…"""
 TYPED_CHARS: Final = 16 * KIB
 """…and those of a note longer than this not with every letter that is typed in it (2 ms)."""
 
+DECISIONS_A_TURN: Final = 100
+"""More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
+
+ANCHORS_A_TURN: Final = 200
+"""…for which so many characters are named at a time (40 ms in a note of 15,000 blocks)."""
+
 NOTES_A_SLICE: Final = 250
 """Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
 

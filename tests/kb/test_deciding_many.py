@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -14,17 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep import limits
 from flashgrep.errors import Conflict
 from flashgrep.kb import critic, deciding, deciding_many
+from flashgrep.kb.anchors import Anchors
 from flashgrep.kb.deciding import Action, Cut
 from flashgrep.kb.deciding_many import Deciding
+from flashgrep.kb.decision_step import Step
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.reviewing import Status
 from flashgrep.kb.roles import Role, everywhere
-from flashgrep.kb.splices import Push, spliced
+from flashgrep.kb.splices import Push, Splice, spliced
 from flashgrep.kb.suggestion import Recorded, pending
 from tests.kb.marked import Note, notes
 
@@ -193,16 +197,74 @@ def history(path: Path, seed: int, names: list[str]) -> list[Any]:
     return told
 
 
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["at once", "prepared"])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_log_and_what_is_undone_are_the_same_too(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, is_prepared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, names = made_home(tmp_path / "first", seed)
     second = Path(shutil.copytree(first, tmp_path / "second"))
-    quick = history(first, seed, names)
+    with monkeypatch.context() as patched:
+        if is_prepared:
+            patched.setattr(limits, "DECISIONS_A_TURN", 1)
+            patched.setattr(limits, "ANCHORS_A_TURN", 3)
+        quick = history(first, seed, names)
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
     assert any(status is Status.DONE for _, status, _ in quick[0])
+
+
+def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others get their turns in between; in the transaction itself nothing is named."""
+    home, names = made_home(tmp_path / "kb", seed=1)
+    kb = KnowledgeBase(home)
+    named: list[int] = []
+    turn = 0
+    at, work = Anchors.at, kb._do
+
+    def counted_at(anchors: Anchors, index: int) -> Any:
+        named.append(turn)
+        return at(anchors, index)
+
+    def counted_turn(*given: Any) -> None:
+        nonlocal turn
+        turn += 1
+        work(*given)
+
+    monkeypatch.setattr(limits, "DECISIONS_A_TURN", 1)
+    monkeypatch.setattr(limits, "ANCHORS_A_TURN", 3)
+    monkeypatch.setattr(deciding_many, "_tangled", lambda _: {})  # all decided together
+    monkeypatch.setattr(Anchors, "at", counted_at)
+    monkeypatch.setattr(kb, "_do", counted_turn)
+    kb.review.decide(names, Action.ACCEPT, ADMIN)
+    kb.close()
+    assert len(named) > 12
+    assert max(map(named.count, named)) <= 3
+    assert turn not in named
+
+
+def test_a_note_that_changes_while_decisions_are_prepared_is_decided_as_it_is_then(
+    tmp_path: Path,
+) -> None:
+    home, names = made_home(tmp_path / "kb", seed=2)
+    twin = Path(shutil.copytree(home, tmp_path / "twin"))
+    told: list[list[Any]] = []
+    for path, is_prepared in ((home, True), (twin, False)):
+        kb = KnowledgeBase(path)
+        note = kb.ask(lambda library: library.find("A.md").id)
+        step = Step(kb, note, Action.REJECT, ADMIN, "ann", 1)
+        if is_prepared:
+            step.prepare(kb, names)
+        change = Amendment([Splice(0, 0, "typed meanwhile é ")], {names[0]: None})
+        kb.ask(partial(Library.amend, note=note, plan=lambda *_, change=change: change))
+        outcomes = kb.ask(partial(step.run, names=names))
+        told.append([(one.id, one.status, one.message) for one in outcomes.values()])
+        told[-1].append(kb.read(note).text)
+        kb.close()
+    assert told[0] == told[1]
+    assert told[0][-1].startswith("typed meanwhile é ")
 
 
 def test_a_note_is_read_once_however_many_of_its_suggestions_are_decided(

@@ -1,10 +1,16 @@
-"""Decisions on suggestions of one note, in one transaction on the thread of the notes."""
+"""Decisions on suggestions of one note, in one transaction on the thread of the notes.
+
+Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
+be prepared before: in the thread of whoever asks, and in short turns on the thread of the notes,
+with others in between. Where the note changes meanwhile, it is worked out again in the transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
@@ -54,6 +60,18 @@ class _Row:
     marks: tuple[tuple[Edge, Edge], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What was worked out before the transaction."""
+
+    sequence: int
+    """Of the note that it was worked out for."""
+    many: Deciding
+    taken: int
+    anchors: Mapping[int, Anchor]
+    """Of the characters beside all cuts."""
+
+
 class Step:
     """The suggestions of one note, all decided alike."""
 
@@ -67,6 +85,46 @@ class Step:
         self._by = by
         self._now = now
         self._outcomes: dict[str, Outcome] = {}
+        self._prepared: _Prepared | None = None
+
+    def prepare(self, kb: KnowledgeBase, names: Sequence[str]) -> None:
+        """Work out in short turns what `run` will do; for any thread but that of the notes."""
+
+        def look(library: Library) -> tuple[int, str, dict[str, Beside], Anchors] | None:
+            if not self._note or self._refusal(library):
+                return None
+            found = library.read(self._note)
+            besides, anchors = library.records(self._note), library.anchors(self._note)
+            return found.sequence, found.text, besides, anchors
+
+        try:
+            found = kb.ask(look)
+            if found is None:
+                return
+            sequence, text, besides, anchors = found
+            many = Deciding(text, records.recorded(besides), self._action)
+            taken = many.take(names)
+            beside = (pair for made in many.made.values() for pair in made.beside)
+            places = sorted({place for pair in beside for place in pair if place is not None})
+            named: dict[int, Anchor] = {}
+            for at in range(0, len(places), limits.ANCHORS_A_TURN):
+                some = places[at : at + limits.ANCHORS_A_TURN]
+                more = kb.ask(partial(self._named, sequence=sequence, anchors=anchors, places=some))
+                if more is None:
+                    return
+                named |= more
+        except FlashgrepError:
+            return  # `run` tells it
+        self._prepared = _Prepared(sequence, many, taken, named)
+
+    def _named(
+        self, library: Library, sequence: int, anchors: Anchors, places: Sequence[int]
+    ) -> dict[int, Anchor] | None:
+        """The anchors of some characters; None where the note has changed."""
+        with library.looking(self._note):  # one look at the document, and not one each
+            if library.read(self._note).sequence != sequence:
+                return None
+            return {place: anchors.at(place) for place in places}
 
     def run(self, library: Library, names: Sequence[str]) -> dict[str, Outcome]:
         """An outcome for each name, as if they were decided one after the other."""
@@ -94,14 +152,18 @@ class Step:
 
         def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
             nonlocal taken
-            deciding_all = Deciding(text, records.recorded(besides), self._action)
-            taken = deciding_all.take(names)
+            prepared, self._prepared = self._prepared, None
+            if prepared and prepared.sequence == library.read(self._note).sequence:
+                deciding_all, taken, named = prepared.many, prepared.taken, prepared.anchors
+            else:
+                deciding_all, named = Deciding(text, records.recorded(besides), self._action), {}
+                taken = deciding_all.take(names)
             gone.update(deciding_all.missing)
             if not deciding_all.made:
                 return None
             with library.looking(self._note) as anchors:
                 for name, made in deciding_all.made.items():
-                    cuttings = tuple(_cuttings(anchors, made))
+                    cuttings = tuple(_cuttings(named, anchors, made))
                     rows[name] = _Row(besides[name], made.change, cuttings, made.marks)
             return Amendment(deciding_all.splices, dict.fromkeys(deciding_all.made))
 
@@ -208,9 +270,13 @@ def _past(action: Action) -> str:
     return "accepted" if action is Action.ACCEPT else "rejected"
 
 
-def _cuttings(anchors: Anchors, made: Made) -> list[Cutting]:
+def _cuttings(known: Mapping[int, Anchor], anchors: Anchors, made: Made) -> list[Cutting]:
+    def named(place: int | None) -> Anchor | None:
+        return known.get(place) or anchors.at(place) if place is not None else None
+
     return [
-        _cutting(anchors, cut, *beside) for cut, beside in zip(made.cuts, made.beside, strict=True)
+        Cutting(cut, named(before), named(behind))
+        for cut, (before, behind) in zip(made.cuts, made.beside, strict=True)
     ]
 
 

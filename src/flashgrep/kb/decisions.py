@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from flashgrep.errors import NotFound
@@ -98,7 +98,7 @@ class Decisions:
             json.dumps(cuts),
             json.dumps(decided.marks),
         )
-        return self.get(cursor.lastrowid or 0)
+        return replace(decided, id=cursor.lastrowid or 0)
 
     def undo(self, number: int, by: str, time: int) -> Decided:
         """Note that a decision no longer stands."""

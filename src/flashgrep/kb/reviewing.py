@@ -159,7 +159,10 @@ class Review:
             if is_cancelled():
                 raise Cancelled("stopped between two notes; what was decided stays so")
             step = Step(self._kb, note, action, who, by or who.name, self._now())
-            outcomes = self._kb.ask(partial(step.run, names=list(names)))
+            some = list(names)
+            if len(some) > limits.DECISIONS_A_TURN:
+                step.prepare(self._kb, some)
+            outcomes = self._kb.ask(partial(step.run, names=some))
             self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])
             yield outcomes
 
