@@ -10,9 +10,9 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.search.engine import Question
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import SearchQuestion
 from tests.index.twins import Twins, haste, twins
 
 WILD = ["a.{0,40}c", "[ab]{3}b[abc]{12}", "^.{12}a", "x.{20}y"]
@@ -83,12 +83,12 @@ def test_a_cancelled_search_is_ended_while_others_match(tmp_path: Path) -> None:
         pair.folded()
         engine = pair.indexed.services.search
         place = pair.indexed.services.scope.place(".")
-        question = Question(place, PatternSpec(".*a.{880}z"), "lines")
+        question = SearchQuestion(PatternSpec(".*a.{880}z"), "lines")
 
         class WithdrawnAtWork:
             def __bool__(self) -> bool:
                 return bool(engine.pool._turns._held)
 
         with pytest.raises(Cancelled):
-            engine.scan(question, WithdrawnAtWork(), lambda *_: None)
+            engine.search(place, question, WithdrawnAtWork(), lambda *_: None)
         assert not engine.pool._turns._held

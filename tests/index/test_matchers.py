@@ -23,7 +23,7 @@ from flashgrep.index.segment import Damaged, Segment
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Worker
-from flashgrep.search.request import Counting
+from flashgrep.search.result import Counting
 from tests.index.segments import block_bytes, made
 from tests.scarcity import no_more_files
 

@@ -11,14 +11,15 @@ from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.index.scan import IndexedScan
 from flashgrep.index.starting import StartingIndex
-from flashgrep.search.engine import Question
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan import Scan
 from flashgrep.settings import Settings
 from tests.index.twins import haste, wait_for
 from tests.search import oracle
 
 NEEDLE = PatternSpec("needle")
+LINES = SearchQuestion(NEEDLE, "lines")
 
 
 @pytest.fixture
@@ -54,10 +55,10 @@ class ReadyInTheMiddle:
 def test_a_search_that_scans_ends_by_the_index_once_that_is_ready(server: Application) -> None:
     place = server.services.scope.place(".")
     middle = ReadyInTheMiddle(server)
-    found = server.services.search.scan(Question(place, NEEDLE, "lines"), middle, lambda *_: None)
+    found = server.services.search.search(place, LINES, middle, lambda *_: None)
     assert middle.asked
     assert isinstance(found, IndexedScan)
-    rows = [(file.shown, file.value) for file in found.in_walk_order()]
+    rows = [(file.path, file.count) for file in found.files()]
     assert rows == oracle.counts(Path(server.settings.workdir), NEEDLE)
     assert not server.services.search.pool._turns._held
 
@@ -71,14 +72,14 @@ def test_a_search_of_what_the_index_has_not_goes_on_where_it_was(
     (outside / "b.txt").write_bytes(b"hay\n" * limits.INLINE_TAME_BYTES + b"needle\n")
     place = server.services.scope.place(str(outside))
     middle = ReadyInTheMiddle(server)
-    found = server.services.search.scan(Question(place, NEEDLE, "lines"), middle, lambda *_: None)
+    found = server.services.search.search(place, LINES, middle, lambda *_: None)
     assert middle.asked
     assert isinstance(found, Scan)
-    assert [file.shown for file in found.in_walk_order()] == ["a.txt", "b.txt"]
+    assert [file.path for file in found.files()] == ["a.txt", "b.txt"]
 
 
 def test_an_index_that_was_never_begun_leaves_the_search_alone(server: Application) -> None:
     assert isinstance(server.services.index, StartingIndex)
     place = server.services.scope.place(".")
-    found = server.services.search.scan(Question(place, NEEDLE, "lines"), False, lambda *_: None)
+    found = server.services.search.search(place, LINES, False, lambda *_: None)
     assert isinstance(found, Scan)

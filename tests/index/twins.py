@@ -51,14 +51,14 @@ class Twins:
     def _count(self) -> None:
         index = self.indexed.services.index
         assert isinstance(index, StartingIndex), index.status()
-        scan = index.scan
+        search = index.search
 
         def counted(*arguments: Any) -> Any:
-            found = scan(*arguments)
+            found = search(*arguments)
             self.by_index += found is not None
             return found
 
-        index.scan = counted  # type: ignore[method-assign,assignment]
+        index.search = counted  # type: ignore[method-assign,assignment]
 
     def close(self) -> None:
         for application in (self.indexed, self.plain, self.writer):

@@ -15,16 +15,17 @@ from flashgrep.kb.database import Database
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
-from flashgrep.kb.notesearch import NoteQuestion, NoteSearch
+from flashgrep.kb.notesearch import NoteResult, NoteSearcher
 from flashgrep.kb.notetexts import Shown
 from flashgrep.kb.notetree import NoteTree
 from flashgrep.kb.proposing import propose
 from flashgrep.kb.roles import Grant, Principal, Role, everywhere
 from flashgrep.kb.shelf import Quarantined
 from flashgrep.kb.suggesting import Edit
-from flashgrep.search.excerpt import PageRequest
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
+from flashgrep.search.result import Page, SearchQuestion
+from flashgrep.search.turns import Flag
 
 POOL = Pool()
 """Starts no process unless a pattern may take long."""
@@ -47,6 +48,11 @@ def create(notes: KnowledgeBase, path: str, text: str = "") -> str:
 
 def paths(tree: NoteTree, folder: str = "") -> list[str]:
     return [leaf.path for leaf in tree.below(folder)]
+
+
+def searched(notes: KnowledgeBase, question: SearchQuestion, cancelled: Flag = False) -> NoteResult:
+    searcher = NoteSearcher(notes, NoteTree(notes, READER), POOL)
+    return searcher.search("", question, cancelled, lambda *_: None)
 
 
 def damage(path: Path, note: str) -> None:
@@ -191,9 +197,8 @@ def test_a_damaged_note_is_an_error_and_the_others_are_read(tmp_path: Path) -> N
             assert isinstance(found[bad], Quarantined)
         with pytest.raises(FlashgrepError, match="quarantined"):
             notes.texts.reading(bad)
-        question = NoteQuestion(PatternSpec("x|^$"), "files")
-        search = NoteSearch(notes, question, NoteTree(notes, READER).all(), POOL)
-        assert [found.shown for found in search.in_walk_order()] == ["good.md"]
+        search = searched(notes, SearchQuestion(PatternSpec("x|^$"), "files"))
+        assert [found.path for found in search.files()] == ["good.md"]
         assert [path for path, _ in search.skipped] == ["bad.md"]
         assert notes.listing.quarantined().keys() == {bad}
     finally:
@@ -205,19 +210,17 @@ def test_a_damaged_note_is_an_error_and_the_others_are_read(tmp_path: Path) -> N
 
 def test_a_search_shows_what_it_looked_at(notes: KnowledgeBase) -> None:
     note = create(notes, "a.md", "first\nneedle\n")
-    question = NoteQuestion(PatternSpec("needle"), "lines")
-    search = NoteSearch(notes, question, NoteTree(notes, READER).all(), POOL)
+    search = searched(notes, SearchQuestion(PatternSpec("needle"), "lines"))
     notes.ask(lambda library: library.rebuild(note, "nothing\n"))
-    page = search.page(PageRequest([("a.md", 0, 1)], 1, 0, False, 0, 0))
+    page = search.lines(Page([("a.md", 0, 1)], before=1))
     assert page == [("a.md", [(1, False, "first"), (2, True, "needle")])]
 
 
 def test_enough_is_enough(notes: KnowledgeBase) -> None:
     for number in range(40):
         create(notes, f"{number:02}.md", "needle\n" * 10)
-    leaves = NoteTree(notes, READER).all()
-    few = NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines", wanted=15), leaves, POOL)
-    assert [found.shown for found in few.in_walk_order()] == ["00.md", "01.md"]
+    few = searched(notes, SearchQuestion(PatternSpec("needle"), "lines", wanted=15))
+    assert [found.path for found in few.files()] == ["00.md", "01.md"]
 
 
 def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -> None:
@@ -228,7 +231,6 @@ def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -
                 library.create(f"{number:04}.md", "hay\n")
 
     notes.ask(make)
-    leaves = NoteTree(notes, READER).all()
 
     class Withdrawn:
         asked = 0
@@ -238,4 +240,4 @@ def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -
             return self.asked > 2
 
     with pytest.raises(Cancelled):
-        NoteSearch(notes, NoteQuestion(PatternSpec("needle"), "lines"), leaves, POOL, Withdrawn())
+        searched(notes, SearchQuestion(PatternSpec("needle"), "lines"), Withdrawn())

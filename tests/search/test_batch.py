@@ -8,7 +8,7 @@ from pathlib import Path
 from flashgrep.search.batch import Batch, modified
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.request import Found
+from flashgrep.search.result import FoundFile
 
 
 def test_a_file_that_vanished_after_it_was_read_is_the_oldest(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_file_that_vanished_after_it_was_read_is_the_oldest(tmp_path: Path) ->
             assert batch.read(fd, "d/", name, directory)
             os.close(fd)
         (tmp_path / "gone").unlink()
-        assert batch.flush() == [Found("d/gone", 0), Found("d/there", 5)]
+        assert batch.flush() == [FoundFile("d/gone", 1, 0), FoundFile("d/there", 1, 5)]
         assert modified("gone", directory) == 0
     finally:
         os.close(directory)

@@ -12,9 +12,10 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.search.engine import Engine, Question
+from flashgrep.search.engine import Engine
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
+from flashgrep.search.result import SearchQuestion
 from flashgrep.search.turns import ON_BEHALF
 from flashgrep.tools.toolbox import Cancellation
 from flashgrep.workspace.scope import Scope
@@ -57,9 +58,10 @@ class Searching:
         pool, spec, share = self._search
         ON_BEHALF.set(share)
         try:
-            question = Question(self._scope.place("."), spec, "files")
-            scan = Engine(self._scope, pool).scan(question, self.cancelled, lambda *_: None)
-            self.found = [file.shown for file in scan.in_walk_order()]
+            question, place = SearchQuestion(spec, "files"), self._scope.place(".")
+            engine = Engine(self._scope, pool)
+            found = engine.search(place, question, self.cancelled, lambda *_: None)
+            self.found = [file.path for file in found.files()]
         except BaseException as error:
             self.failure = error
 

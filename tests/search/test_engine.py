@@ -12,10 +12,11 @@ import pytest
 
 from flashgrep.search.engine import Engine
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import Item, ScanRequest
-from flashgrep.search.scan import Report, Scan, Search
+from flashgrep.search.request import Item, scan_request
+from flashgrep.search.result import Report, SearchQuestion, SearchResult
+from flashgrep.search.scan import Scan
 from flashgrep.search.turns import Flag
-from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.scope import Place, Scope
 from tests.tools.workshop import Workshop, workshop
 
 
@@ -28,20 +29,17 @@ class OldIndex:
         self._copy = bytes(copy)
         self.wanted: list[int] = []
 
-    def scan(
-        self, request: ScanRequest, wanted: int, cancelled: Flag, report: Report
-    ) -> Search | None:
-        self.wanted.append(wanted)
-        there = replace(request, root=self._copy)
+    def search(
+        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+    ) -> SearchResult | None:
+        self.wanted.append(question.wanted)
+        there = replace(scan_request(self._scope, where, question), root=self._copy)
         scan = Scan(there, self._scope, self._pool, cancelled, report)
         scan.run([Item("", self._copy)])
         return scan
 
     def is_ready(self) -> bool:
         return True
-
-    def tell_changed(self, root: bytes, shown: list[str]) -> None:
-        raise AssertionError("nothing changes while it is searched")
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.search.excerpt import FileExcerpts, Line, PageRequest, intervals
+from flashgrep.search.excerpt import FileExcerpts, intervals
 from flashgrep.search.haystack import decoded, text_of
 from flashgrep.search.longline import context_line, match_line
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
 from flashgrep.search.request import Reach, ScanRequest
+from flashgrep.search.result import Line, Page
 from flashgrep.search.scanner import Scanner
 from flashgrep.workspace.scope import Scope
 from tests.search.strategies import patterns, texts
@@ -68,7 +69,7 @@ def test_a_page_holds_its_matches_and_their_neighbours(
         (Path(directory) / "file").write_bytes(data)
         scope = Scope(directory)
         request = ScanRequest(scope.workdir, spec, "lines", Reach(scope.workdir))
-        page = PageRequest([("file", first, first + count)], before, after, False, 0, 0)
+        page = Page([("file", first, first + count)], before, after, False, 0, 0)
         shown = FileExcerpts(Scanner(request, scope)).page(page)
         scope.close()
     expected = by_hand(spec, data, first, first + count, before, after)

@@ -84,7 +84,7 @@ def test_a_search_goes_on_with_the_workers_it_has(tmp_path: Path) -> None:
         while scan._has_more():
             scan._feed()
             scan._collect()
-        assert [file.shown for file in scan.in_walk_order()] == [f"{name}/f" for name in names]
+        assert [file.path for file in scan.files()] == [f"{name}/f" for name in names]
         assert pool.started > 1
     finally:
         pool.close()

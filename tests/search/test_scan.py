@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search import scan as scanning
-from flashgrep.search.engine import Engine, Question
+from flashgrep.search.engine import Engine
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
+from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scanner import Patience
 from flashgrep.workspace.scope import Scope
 from tests.search import oracle
@@ -89,10 +90,10 @@ def searched(root: Path, spec: PatternSpec, pool: Pool, path: str = ".") -> list
     """Files and matching lines, as the engine finds them."""
     scope = Scope(str(root))
     try:
-        question = Question(scope.place(path), spec, "lines")
-        scan = Engine(scope, pool).scan(question, False, lambda *_: None)
+        question = SearchQuestion(spec, "lines")
+        scan = Engine(scope, pool).search(scope.place(path), question, False, lambda *_: None)
         assert scan.skipped == []
-        return [(file.shown, file.value) for file in scan.in_walk_order()]
+        return [(file.path, file.count) for file in scan.files()]
     finally:
         scope.close()
 
@@ -155,10 +156,10 @@ def test_a_large_file_is_left_to_a_worker_and_found(
 
 def test_wanted_lines_come_from_the_front_of_the_walk(forest: Path, pool: Pool) -> None:
     scope = Scope(str(forest))
-    question = Question(scope.place("."), PatternSpec("needle"), "lines", wanted=9)
-    scan = Engine(scope, pool).scan(question, False, lambda *_: None)
+    question = SearchQuestion(PatternSpec("needle"), "lines", wanted=9)
+    scan = Engine(scope, pool).search(scope.place("."), question, False, lambda *_: None)
     expected = oracle.counts(forest, PatternSpec("needle"))
-    assert [(file.shown, file.value) for file in scan.in_walk_order()][:3] == expected[:3]
+    assert [(file.path, file.count) for file in scan.files()][:3] == expected[:3]
     scope.close()
 
 
@@ -167,9 +168,9 @@ def test_a_cancelled_search_ends_and_leaves_the_pool_usable(
 ) -> None:
     monkeypatch.setattr(scanning, "INLINE", Patience(seconds=-1))
     scope = Scope(str(forest))
-    question = Question(scope.place("."), PatternSpec("needle"), "lines")
+    question = SearchQuestion(PatternSpec("needle"), "lines")
     with pytest.raises(Cancelled):
-        Engine(scope, pool).scan(question, True, lambda *_: None)
+        Engine(scope, pool).search(scope.place("."), question, True, lambda *_: None)
     scope.close()
     assert len(searched(forest, PatternSpec("needle"), pool)) == 43
 

@@ -56,13 +56,13 @@ def test_a_page_looks_for_one_match_beyond_it_and_no_further(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted: list[int] = []
-    whole = Engine.scan
+    whole = Engine.search
 
-    def scan(engine: Engine, question: Any, *others: Any) -> Any:
+    def search(engine: Engine, where: Any, question: Any, *others: Any) -> Any:
         wanted.append(question.wanted)
-        return whole(engine, question, *others)
+        return whole(engine, where, question, *others)
 
-    monkeypatch.setattr(Engine, "scan", scan)
+    monkeypatch.setattr(Engine, "search", search)
     shop.files("a", "b", data="x\n" * 100)
     last(shop, output_mode="content", head_limit=5, offset=7)
     last(shop, output_mode="content")

@@ -6,7 +6,7 @@ searched on disk until the background thread has folded it into a new segment. T
 until something changes.
 
 Where changes cannot be watched (no more watches, a system without inotify) every query looks at
-the whole tree first; where even that has lost its sense, or the index is not there yet, `scan`
+the whole tree first; where even that has lost its sense, or the index is not there yet, `search`
 gives None, and the search goes over the disk as if there were no index.
 
 Over 400 lines, because those who ask and the thread that folds share one state under one lock, and
@@ -48,11 +48,11 @@ from flashgrep.index.sweeping import sweep
 from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import ScanRequest
-from flashgrep.search.scan import Report
+from flashgrep.search.request import scan_request
+from flashgrep.search.result import Report, SearchQuestion
 from flashgrep.search.turns import Flag
 from flashgrep.workspace.finding import Entry
-from flashgrep.workspace.scope import Scope, is_within
+from flashgrep.workspace.scope import Place, Scope, is_within
 from flashgrep.workspace.walking import parent_rules
 
 log = logging.getLogger(__name__)
@@ -123,20 +123,30 @@ class Keeper:
 
     # ── answering ───────────────────────────────────────────────────────────────────────────────
 
-    def scan(
-        self, request: ScanRequest, wanted: int, cancelled: Flag, report: Report
+    def search(
+        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> IndexedScan | None:
         """Search below a directory; None where the disk has to be searched."""
-        root = self._shown(request.root)
+        root = self._shown(where.path)
         if root is None:
             return None
         self._wait_while_loading(cancelled)
+        request = scan_request(self._scope, where, question)
         view = self._current(root, request.rules)
         if view is None:
             return None
-        scan = IndexedScan(request, view, self._tracker, root, self._pool, self._set_aside)
+        scan = IndexedScan(
+            request,
+            view,
+            self._tracker,
+            root,
+            self._pool,
+            cancelled,
+            self._set_aside,
+            self._tell_changed,
+        )
         try:
-            scan.run(wanted, self._matchers, cancelled, report)
+            scan.run(question.wanted, self._matchers, report)
         except Damaged as error:
             self._set_aside(error)
             return None
@@ -153,10 +163,8 @@ class Keeper:
         """Whether it could answer now, without waiting."""
         return self._view is not None
 
-    def tell_changed(self, root: bytes, shown: list[str]) -> None:
+    def _tell_changed(self, names: set[str]) -> None:
         """Learn that files are not what the index has of them."""
-        directory = self._shown(root) or ""
-        names = {f"{directory}/{name}" if directory else name for name in shown}
         with self._changed:
             self._take(Changes(entries=names))
 

@@ -10,42 +10,43 @@ import numpy as np
 from flashgrep.index.listing import Identity
 from flashgrep.index.segment import Segment
 from flashgrep.index.snapshot import ROOM, Place, Snapshot
-from flashgrep.search.request import Found, walk_key
+from flashgrep.search.request import walk_key
+from flashgrep.search.result import FoundFile, Order
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64
 """Rows whose names are made one by one: all names of a segment take a new process 300 µs."""
 
 
-class Rows(Sequence[Found]):
+class Rows(Sequence[FoundFile]):
     """Found files in an order."""
 
     def __init__(self, table: Table, order: Any) -> None:
         self._table = table
         self._order = order
-        self._made: list[Found] | None = None
+        self._made: list[FoundFile] | None = None
         """All of them, where they are few: an answer goes through them several times."""
 
     def __len__(self) -> int:
         return len(self._order)
 
     @overload
-    def __getitem__(self, at: int) -> Found: ...
+    def __getitem__(self, at: int) -> FoundFile: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Found]: ...
-    def __getitem__(self, at: int | slice) -> Found | Sequence[Found]:
+    def __getitem__(self, at: slice) -> Sequence[FoundFile]: ...
+    def __getitem__(self, at: int | slice) -> FoundFile | Sequence[FoundFile]:
         if isinstance(at, slice):
             return Rows(self._table, self._order[at])
         return self._table.row(int(self._order[at]))
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FoundFile]:
         if len(self._order) <= _AT_ONCE:
             if self._made is None:
                 self._made = self._table.rows(self._order)
             return iter(self._made)
         return self._portions()
 
-    def _portions(self) -> Iterator[Found]:
+    def _portions(self) -> Iterator[FoundFile]:
         for at in range(0, len(self._order), _AT_ONCE):
             yield from self._table.rows(self._order[at : at + _AT_ONCE])
 
@@ -58,18 +59,20 @@ class Table:
         self._root = root + "/" if root else ""
         self._segments: list[Any] = []
         self._files: list[Any] = []
-        self._values: list[Any] = []
-        self._others: list[Found] = []
+        self._counts: list[Any] = []
+        self._modified: list[Any] = []
+        self._others: list[FoundFile] = []
         self._seen: dict[str, int] = {}
         """The rows of the segments that were looked at, by name."""
 
-    def add(self, segments: Any, files: Any, values: Any) -> None:
-        """Take in what was found in segments: of each file that of its segment, and a value."""
+    def add(self, segments: Any, files: Any, counts: Any, modified: Any) -> None:
+        """Take in what was found in segments: of each file its segment, count and time."""
         self._segments.append(segments)
         self._files.append(files)
-        self._values.append(values)
+        self._counts.append(counts)
+        self._modified.append(modified)
 
-    def add_others(self, found: Sequence[Found]) -> None:
+    def add_others(self, found: Sequence[FoundFile]) -> None:
         """Take in what was found on disk, or under another name."""
         self._others.extend(found)
 
@@ -78,9 +81,9 @@ class Table:
         nothing = np.empty(0, np.int64)
         self.segment = np.concatenate([*self._segments, nothing])
         self.file = np.concatenate([*self._files, nothing])
-        found = np.concatenate([*self._values, nothing])
-        others = np.array([row.value for row in self._others], np.int64)
-        self.value = np.concatenate([found, others])
+        others = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
+        self.count = np.concatenate([*self._counts, others[0]])
+        self.modified = np.concatenate([*self._modified, others[1]])
         ground = self._snapshot.ground
         self.rank = self._ranked(
             self._snapshot.all_ranks[ground.file_firsts[self.segment] + self.file]
@@ -93,7 +96,7 @@ class Table:
         later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
         rows = [*later, *range(len(ranks), len(ranks) + len(self._others))]
         places = [
-            (self._gap(row, ranks), walk_key("", self._root + self.row(row).shown), row)
+            (self._gap(row, ranks), walk_key("", self._root + self.row(row).path), row)
             for row in rows
         ]
         ranks = np.append(ranks, np.zeros(len(self._others), np.int64))
@@ -104,13 +107,13 @@ class Table:
     def _gap(self, row: int, ranks: Any) -> int:
         if row < len(ranks):
             return int(ranks[row]) // ROOM
-        return self._snapshot.rank(self._root + self._others[row - len(ranks)].shown) // ROOM
+        return self._snapshot.rank(self._root + self._others[row - len(ranks)].path) // ROOM
 
-    def row(self, at: int) -> Found:
+    def row(self, at: int) -> FoundFile:
         """One found file."""
         return self.rows(np.array([at]))[0]
 
-    def rows(self, order: Any) -> list[Found]:
+    def rows(self, order: Any) -> list[FoundFile]:
         """Some found files."""
         own = len(self.segment)
         if len(order) and order.max() >= own:
@@ -118,7 +121,9 @@ class Table:
             return [next(known) if at < own else self._others[at - own] for at in order.tolist()]
         shown = self._few_names(order) if len(order) <= _FEW else self._names(order)
         self._seen.update(zip(shown, order.tolist(), strict=True))
-        return list(map(Found, shown, self.value[order].tolist()))
+        return list(
+            map(FoundFile, shown, self.count[order].tolist(), self.modified[order].tolist())
+        )
 
     def _few_names(self, order: Any) -> list[str]:
         segments = map(self._snapshot.segments.__getitem__, self.segment[order].tolist())
@@ -147,10 +152,8 @@ class Table:
         known = map(Segment.identity, segments, self.file[own].tolist())
         return [next(known) if row >= 0 else None for row in rows]
 
-    @property
-    def in_walk_order(self) -> Rows:
-        return Rows(self, np.argsort(self.rank, kind="stable"))
-
-    @property
-    def newest_first(self) -> Rows:
-        return Rows(self, np.lexsort((self.rank, -self.value)))
+    def in_order(self, order: Order) -> Rows:
+        """All of them, as a sequence."""
+        if order == "walk":
+            return Rows(self, np.argsort(self.rank, kind="stable"))
+        return Rows(self, np.lexsort((self.rank, -self.modified)))

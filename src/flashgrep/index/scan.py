@@ -44,14 +44,15 @@ from flashgrep.search.bordered import bordered_literal
 from flashgrep.search.effort import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpt import Text
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import Found, ScanRequest
-from flashgrep.search.scan import Report, Scan
+from flashgrep.search.request import ScanRequest
+from flashgrep.search.result import FoundFile, Line, Order, Page, Report
+from flashgrep.search.scan import Scan, read_lines
 from flashgrep.search.scanner import Scanner
 from flashgrep.search.turns import Flag
 
 
 class IndexedScan:
-    """One search of a directory that the view covers; has the face of `search.scan.Scan`."""
+    """One search of a directory that the view covers."""
 
     def __init__(
         self,
@@ -60,28 +61,35 @@ class IndexedScan:
         tracker: Tracker,
         root: str,
         pool: Pool,
+        cancelled: Flag,
         damaged: Callable[[Damaged], None],
+        changed: Callable[[set[str]], None],
     ) -> None:
+        """`damaged` takes a segment that cannot be used, `changed` the files (as names of the tree)
+        that are not what the segments have."""
         self.request = request
         self.number = pool.number()
         self.scanner = Scanner(request, tracker.scope)
         self.skipped: list[tuple[str, str]] = []
-        self.notes: list[str] = []
+        self.remarks: list[str] = []
         self.matched_bytes = 0
         self._finder = LineFinder(request, self.scanner.counter)
         self._view = view
         self._tracker = tracker
         self._root = root
         self._pool = pool
+        self._cancelled = cancelled
         self._damaged = damaged
+        self._changed = changed
         self._away: Away | None = None
         """Set where the pattern may take so long that other processes match all of it."""
         self._table = Table(view.snapshot, root)
         self._candidates = Candidates(request.pattern, view.snapshot.ground)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
-    def run(self, wanted: int, matchers: Matchers, cancelled: Flag, report: Report) -> None:
+    def run(self, wanted: int, matchers: Matchers, report: Report) -> None:
         """Search; with `wanted`, the rest may be left out once so many lines are found."""
+        cancelled = self._cancelled
         on_disk = self._on_disk(cancelled, report)
         try:
             with briefly():
@@ -99,17 +107,9 @@ class IndexedScan:
         self._table = Table(self._view.snapshot, self._root)
         self.matched_bytes = 0
 
-    def in_walk_order(self) -> Rows:
-        """What was found, depth first, entries by bytes."""
-        return self._table.in_walk_order
-
-    def newest_first(self) -> Rows:
-        """What was found, the file changed last first."""
-        return self._table.newest_first
-
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
 
-    def _on_disk(self, cancelled: Flag, report: Report) -> list[Found]:
+    def _on_disk(self, cancelled: Flag, report: Report) -> list[FoundFile]:
         items = self._overlay.items()
         if not items:
             return []
@@ -292,18 +292,28 @@ class IndexedScan:
         if len(parts) > 1:
             files, places = np.unique(files, return_inverse=True)
             counts = np.bincount(places, counts, len(files)).astype(np.int64)
+        modified = np.zeros_like(counts)
         if self.request.counting == "files":
-            counts = self._view.snapshot.segments[number].status[files, 1]
-        self._table.add(np.full(len(files), number), files, counts)
+            counts = np.ones_like(counts)
+            modified = self._view.snapshot.segments[number].status[files, 1]
+        self._table.add(np.full(len(files), number), files, counts, modified)
 
     def _add_few(self, found: dict[Place, int]) -> None:
         """As `_add`, where they are few."""
+        if not found:
+            return
+        segments, counts, modified = (
+            self._view.snapshot.segments,
+            [*found.values()],
+            [0] * len(found),
+        )
         if self.request.counting == "files":
-            segments = self._view.snapshot.segments
-            found = {place: segments[place.segment].identity(place.file)[1] for place in found}
-        if found:
-            places, values = np.array([*found], np.int64).T, np.array([*found.values()], np.int64)
-            self._table.add(places[0], places[1], values)
+            counts = [1] * len(found)
+            modified = [segments[place.segment].identity(place.file)[1] for place in found]
+        places = np.array([*found], np.int64).T
+        self._table.add(
+            places[0], places[1], np.array(counts, np.int64), np.array(modified, np.int64)
+        )
 
     @cached_property
     def _runs(self) -> Mapping[int, Runs]:
@@ -355,9 +365,12 @@ class IndexedScan:
             else:
                 for runs in self._runs_of(number, file):
                     match_runs(self.scanner.counter, runs, found, wanted)
-            if found and self.request.counting == "files":
-                found = {file: segment.identity(file)[1]}
-            self._table.add_others([Found(shown, value) for value in found.values()])
+            if not found:
+                continue
+            row = FoundFile(shown, found[file])
+            if self.request.counting == "files":
+                row = FoundFile(shown, 1, segment.identity(file)[1])
+            self._table.add_others([row])
 
     def _candidate_aliases(self) -> list[tuple[str, Place]]:
         """Links to files that could hold a match; asked together, for a tree may have many."""
@@ -375,9 +388,15 @@ class IndexedScan:
         start, end = pieces.searchsorted(ground.span(number, file))
         return ground.runs(pieces[start:end]).values()
 
-    # ── showing ─────────────────────────────────────────────────────────────────────────────────
+    # ── what was found ──────────────────────────────────────────────────────────────────────────
 
-    def text(self, shown: str) -> Text | None:
+    def files(self, order: Order = "walk") -> Rows:
+        return self._table.in_order(order)
+
+    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
+        return read_lines(page, self.scanner, self.number, self._pool, self._cancelled, self._text)
+
+    def _text(self, shown: str) -> Text | None:
         """The text of a found file, if it is in a segment."""
         place = self._place(shown)
         if place is None:
@@ -391,16 +410,19 @@ class IndexedScan:
         pieces = partial(self._candidates.pieces_of, place.segment)
         return PackText(segment, place.file, pieces, lines)
 
-    def confirm(self, shown: Sequence[str]) -> list[str]:
+    def stale(self, paths: Sequence[str]) -> list[str]:
         """Those of some found files that are not on disk what they are in the index.
 
         A write through a memory map raises no event; at least nothing of it is shown wrong. Of a
         list of tens of thousands the first are looked at: the rest would take longer than the
         search, and has the bound that such writes have anyway.
         """
-        names = shown[: limits.CONFIRMED_FILES]
+        names = paths[: limits.CONFIRMED_FILES]
         known = zip(names, self._table.identities(names), strict=True)
-        return [name for name, identity in known if not self._is_as_known(name, identity)]
+        stale = [name for name, identity in known if not self._is_as_known(name, identity)]
+        if stale:
+            self._changed({joined(self._root, name) for name in stale})
+        return stale
 
     def _place(self, shown: str) -> Place | None:
         return self._table.place(shown) or self._overlay.alias(shown)

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from flashgrep.index.keeper import Keeper
     from flashgrep.index.scan import IndexedScan
     from flashgrep.search.pool import Pool
-    from flashgrep.search.request import ScanRequest
-    from flashgrep.search.scan import Report
+    from flashgrep.search.result import Report, SearchQuestion
     from flashgrep.search.turns import Flag
     from flashgrep.workspace.finding import Entry
-    from flashgrep.workspace.scope import Scope
+    from flashgrep.workspace.scope import Place, Scope
 
 log = logging.getLogger(__name__)
 
@@ -67,21 +66,16 @@ class StartingIndex:
             self._there.wait(limits.INDEX_WAIT_SECONDS)
         return self._keeper
 
-    def scan(
-        self, request: ScanRequest, wanted: int, cancelled: Flag, report: Report
+    def search(
+        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> IndexedScan | None:
         """Search below a directory; None where the disk has to be searched."""
         keeper = self._found()
-        return None if keeper is None else keeper.scan(request, wanted, cancelled, report)
+        return None if keeper is None else keeper.search(where, question, cancelled, report)
 
     def is_ready(self) -> bool:
         """Whether it could answer now, without waiting."""
         return self._keeper is not None and self._keeper.is_ready()
-
-    def tell_changed(self, root: bytes, shown: list[str]) -> None:
-        """Learn that files are not what the index has of them."""
-        if self._keeper is not None:
-            self._keeper.tell_changed(root, shown)
 
     def status(self) -> Status:
         """How far it is."""

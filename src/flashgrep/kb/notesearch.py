@@ -4,100 +4,137 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError
+from flashgrep.kb import notepath
 from flashgrep.kb.notetexts import Shown
-from flashgrep.kb.notetree import Leaf
+from flashgrep.kb.notetree import Leaf, NoteTree
 from flashgrep.kb.shelf import Quarantined
-from flashgrep.search.excerpt import Line, PageRequest
-from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.pattern import check
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import Counting, Found
-from flashgrep.search.scan import Report
+from flashgrep.search.result import (
+    Filters,
+    FoundFile,
+    Line,
+    Order,
+    Page,
+    Report,
+    SearchQuestion,
+)
 from flashgrep.search.textsearch import Named, TextSearch
 from flashgrep.search.turns import Flag
+from flashgrep.workspace.globs import NameFilter
 
 if TYPE_CHECKING:
     from flashgrep.kb.knowledge_base import KnowledgeBase
 
 QUARANTINED: Final = "quarantined; see flashgrep kb history, go back with flashgrep kb restore"
-"""What is told of a damaged note, with what a person does about it."""
+"""What an answer says of a damaged note, with what a person does about it."""
 
 
-@dataclass(frozen=True)
-class NoteQuestion:
-    """What is looked for, and in which view."""
+class NoteSearcher:
+    """Searches the notes that somebody may see, in one view of them."""
 
-    pattern: PatternSpec
-    counting: Counting
-    shown: Shown = Shown.ACCEPTED
-    wanted: int = 0
-    """Matching lines after which the rest need not be looked at; 0 = all."""
+    def __init__(
+        self, notes: KnowledgeBase, tree: NoteTree, pool: Pool, shown: Shown = Shown.ACCEPTED
+    ) -> None:
+        """The pool is for what may take long."""
+        self._notes = notes
+        self._tree = tree
+        self._pool = pool
+        self._shown = shown
+
+    def search(
+        self, where: str, question: SearchQuestion, cancelled: Flag, report: Report
+    ) -> NoteResult:
+        """Search the notes in a folder, or one note; "" is all of them."""
+        check(question.pattern)
+        leaves = _kept(self._tree.below(where), where, question.filters)
+        texts = _Texts(self._notes, leaves, self._shown, cancelled, report)
+        search = TextSearch(question.pattern, self._pool, cancelled)
+        found = list(search.search(texts, question.counting, question.wanted))
+        return NoteResult(search, found, texts)
 
 
-class NoteSearch:
-    """One search that has been done. It keeps the texts it looked at: a note that changes while
-    its lines are shown is shown as it was."""
+def _kept(leaves: Sequence[Leaf], folder: str, filters: Filters) -> Sequence[Leaf]:
+    """Those that pass the filters, which look at paths from the folder on."""
+    if not filters:
+        return leaves
+    kept = [NameFilter(one if isinstance(one, str) else list(one)) for one in filters]
+    return [
+        leaf
+        for leaf in leaves
+        if all(names.keeps(notepath.from_folder(leaf.path, folder)) for names in kept)
+    ]
+
+
+class _Texts:
+    """The texts of some notes, read a slice at a time: after a start they have to be loaded, which
+    takes seconds."""
 
     def __init__(
         self,
         notes: KnowledgeBase,
-        question: NoteQuestion,
         leaves: Sequence[Leaf],
-        pool: Pool,
-        cancelled: Flag = False,
-        report: Report = lambda done, total, message: None,
+        shown: Shown,
+        cancelled: Flag,
+        report: Report,
     ) -> None:
-        """Search notes, which are in walk order; the pool is for what may take long."""
-        check(question.pattern)
-        self._question = question
+        self._notes = notes
+        self._leaves = leaves
+        self._shown = shown
+        self._cancelled = cancelled
+        self._report = report
+        self.read: dict[str, bytes] = {}
         self.skipped: list[tuple[str, str]] = []
-        """Notes that could not be searched, with the reason and what to do."""
-        self.notes: list[str] = []
-        self._texts: dict[str, bytes] = {}
-        readable = self._readable(notes, leaves, cancelled, report)
-        self._search = TextSearch(question.pattern, pool, cancelled)
-        self.found: list[Found] = list(
-            self._search.search(readable, question.counting, question.wanted)
-        )
 
-    def _readable(
-        self, notes: KnowledgeBase, leaves: Sequence[Leaf], cancelled: Flag, report: Report
-    ) -> Iterator[Named]:
-        """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
-        told = time.monotonic()
+    def __iter__(self) -> Iterator[Named]:
+        reported, leaves = time.monotonic(), self._leaves
         for at in range(0, len(leaves), limits.NOTES_A_SLICE):
-            if cancelled:
+            if self._cancelled:
                 raise Cancelled("The search was cancelled")
-            if time.monotonic() - told > limits.PROGRESS_SECONDS:
-                told = time.monotonic()
-                report(at, len(leaves), f"searched {at:,} notes")
-            yield from self._slice(notes, leaves[at : at + limits.NOTES_A_SLICE])
+            if time.monotonic() - reported > limits.PROGRESS_SECONDS:
+                reported = time.monotonic()
+                self._report(at, len(leaves), f"searched {at:,} notes")
+            yield from self._slice(leaves[at : at + limits.NOTES_A_SLICE])
 
-    def _slice(self, notes: KnowledgeBase, leaves: Sequence[Leaf]) -> Iterator[Named]:
-        found = notes.texts.all([leaf.note for leaf in leaves], self._question.shown)
+    def _slice(self, leaves: Sequence[Leaf]) -> Iterator[Named]:
+        found = self._notes.texts.all([leaf.note for leaf in leaves], self._shown)
         for leaf in leaves:
             text = found[leaf.note]
             if isinstance(text, bytes):
-                self._texts[leaf.path] = text
+                self.read[leaf.path] = text
                 yield leaf.path, text
             else:
                 self.skipped.append((leaf.path, reason(text)))
 
-    def in_walk_order(self) -> Sequence[Found]:
-        """What was found, depth first, names by bytes."""
-        return self.found
 
-    def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
-        """The lines of a page."""
-        return self._search.page(request, self._texts)
+class NoteResult:
+    """What a search of notes found. It keeps the texts that were searched: a note that changes
+    while its lines are shown is shown as it was."""
+
+    def __init__(self, search: TextSearch, found: list[FoundFile], texts: _Texts) -> None:
+        self._search = search
+        self._found = found
+        self._texts = texts.read
+        self.skipped = texts.skipped
+        """Notes that could not be searched, with the reason and what to do."""
+        self.remarks: list[str] = []
+
+    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
+        return self._found  # notes have one order
+
+    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
+        return self._search.lines(page, self._texts)
+
+    def stale(self, paths: Sequence[str]) -> list[str]:
+        return []
 
 
 def reason(error: FlashgrepError) -> str:
-    """Why a note is passed over, in a few words, and what a person does about it."""
+    """Why a note is skipped, in a few words, and what a person does about it."""
     if isinstance(error, Quarantined):
         return QUARANTINED
     return error.message

@@ -17,7 +17,7 @@ from flashgrep.search.characters import hide
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import bytes_in, seconds_a_byte
 from flashgrep.search.haystack import MARK_BYTES, decoded, wide_encoding
-from flashgrep.search.request import Found
+from flashgrep.search.result import FoundFile
 from flashgrep.workspace.sniffing import is_text
 
 _NEWLINE = 0x0A
@@ -81,9 +81,9 @@ class Batch:
             self._view[start:end] = text
         return end, True
 
-    def flush(self) -> list[Found]:
+    def flush(self) -> list[FoundFile]:
         """Match what is there, and start anew."""
-        found: list[Found] = []
+        found: list[FoundFile] = []
         if self._fill:
             if self._counter.needs_care:
                 hide(self._buffer, 0, self._fill)
@@ -100,11 +100,11 @@ class Batch:
         self._starts.clear()
         self._fill = 0
 
-    def _match_together(self, found: list[Found]) -> None:
+    def _match_together(self, found: list[FoundFile]) -> None:
         for at, value in matched(self._counter, self._buffer, self._starts, self._fill):
             self._take(found, self._entries[at], value)
 
-    def _match_each(self, found: list[Found]) -> None:
+    def _match_each(self, found: list[FoundFile]) -> None:
         """Files with carriage returns are matched as copies without them, each on its own."""
         buffer = self._buffer
         for entry in self._entries:
@@ -116,15 +116,14 @@ class Batch:
                 value = self._counter.in_lines(text, 0, len(text))
             self._take(found, entry, value)
 
-    def _take(self, found: list[Found], entry: Entry, value: int) -> None:
+    def _take(self, found: list[FoundFile], entry: Entry, value: int) -> None:
         prefix, name, directory, start, end, announced = entry
         if not value:
             return
         head = self._view[start : min(end, start + limits.SNIFF_BYTES)]
         if announced or is_text(bytes(head)):
-            if self._counter.counting == "files":
-                value = modified(name, directory)
-            found.append(Found(prefix + name, value))
+            when = modified(name, directory) if self._counter.counting == "files" else 0
+            found.append(FoundFile(prefix + name, value, when))
 
 
 def matched(

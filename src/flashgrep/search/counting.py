@@ -13,7 +13,7 @@ from flashgrep.search.haystack import text_of, windows
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.request import Counting
+from flashgrep.search.result import Counting
 
 if TYPE_CHECKING:
     from flashgrep.search.dense import Dense

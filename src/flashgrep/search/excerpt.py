@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -21,26 +21,11 @@ from flashgrep.search.longline import context_line, match_line
 from flashgrep.search.matcher import line_matcher
 from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import Span
+from flashgrep.search.result import Line, Page
 
 if TYPE_CHECKING:
     from flashgrep.search.pattern import PatternSpec
     from flashgrep.search.scanner import Scanner
-
-Line = tuple[int, bool, str]
-"""Line number from 1, whether it matches, and its text as shown."""
-
-
-class PageRequest(NamedTuple):
-    """A page of results: from each file, the matches `first` up to `last`."""
-
-    files: list[tuple[str, int, int]]
-    before: int
-    after: int
-    only_matching: bool
-    budget: int
-    """Characters after which no further file is begun; 0 is no limit."""
-    largest: int
-    """Files above this size are left to a worker; 0 is no limit."""
 
 
 class NeedsWorker(Exception):
@@ -104,7 +89,7 @@ class Excerpts:
         self._matcher = line_matcher(spec)
         self._source = source
 
-    def page(self, request: PageRequest) -> list[tuple[str, list[Line]]]:
+    def page(self, request: Page) -> list[tuple[str, list[Line]]]:
         """The lines to show of each file, in order; a file that has gone is left out."""
         shown = []
         left = request.budget
@@ -118,11 +103,11 @@ class Excerpts:
                     break
         return shown
 
-    def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
+    def _lines_of(self, name: str, first: int, last: int, request: Page) -> list[Line]:
         text = self._source(name)
         return [] if text is None else list(self._lines(text, first, last, request))
 
-    def _lines(self, text: Text, first: int, last: int, request: PageRequest) -> Iterable[Line]:
+    def _lines(self, text: Text, first: int, last: int, request: Page) -> Iterable[Line]:
         if self._spec.multiline:
             return self._in_text(text.whole(), first, last, request)
         if request.only_matching:
@@ -201,7 +186,7 @@ class Excerpts:
 
     # ── multiline ───────────────────────────────────────────────────────────────────────────────
 
-    def _in_text(self, text: bytes, first: int, last: int, request: PageRequest) -> Iterator[Line]:
+    def _in_text(self, text: bytes, first: int, last: int, request: Page) -> Iterator[Line]:
         starts = line_starts(text)
         matcher = TextMatcher(self._spec)
         if request.only_matching:
@@ -234,7 +219,7 @@ class FileExcerpts(Excerpts):
         self._scope = scanner.scope
         self._root = scanner.request.root
 
-    def _lines_of(self, name: str, first: int, last: int, request: PageRequest) -> list[Line]:
+    def _lines_of(self, name: str, first: int, last: int, request: Page) -> list[Line]:
         text = self._source(name)
         if text is not None:
             return list(self._lines(text, first, last, request))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import astuple, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import Counting, Filters, FoundFile, SearchQuestion
+from flashgrep.workspace.walking import parent_rules
 
-Counting = Literal["files", "lines", "matches"]
-"""What is wanted of each file: whether it matches, its matching lines, or its matches."""
+if TYPE_CHECKING:
+    from flashgrep.workspace.scope import Place, Scope
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,30 @@ class ScanRequest:
     pattern: PatternSpec
     counting: Counting
     reach: Reach
-    filters: tuple[tuple[str, ...] | str, ...] = ()
-    """Name filters that a file must pass, all of them."""
+    filters: Filters = ()
     rules: tuple[tuple[bytes, bytes], ...] = ()
     """Rule files above the root: the directory of each and its text, top first."""
 
     def packed(self) -> tuple[Any, ...]:
         """As marshal takes it."""
         return astuple(self)
+
+
+def scan_request(scope: Scope, where: Place, question: SearchQuestion) -> ScanRequest:
+    """A question about a directory, as those who search files take it."""
+    return _request(scope, where.path, question, tuple(parent_rules(scope, where.path)))
+
+
+def file_request(scope: Scope, where: Place, question: SearchQuestion) -> ScanRequest:
+    """A question about one file; ignore rules do not count, because it was named."""
+    return _request(scope, os.path.dirname(where.path), question)
+
+
+def _request(
+    scope: Scope, root: bytes, question: SearchQuestion, rules: tuple[tuple[bytes, bytes], ...] = ()
+) -> ScanRequest:
+    reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+    return ScanRequest(root, question.pattern, question.counting, reach, question.filters, rules)
 
 
 def unpacked(data: tuple[Any, ...]) -> ScanRequest:
@@ -74,17 +93,10 @@ def walk_key(directory: str, name: str) -> str:
     return path.replace("/", "\0")
 
 
-class Found(NamedTuple):
-    """A file that matches: its path and its count, or modification time for `files`."""
-
-    shown: str
-    value: int
-
-
 class Outcome(NamedTuple):
     """What a slice of a search brought."""
 
-    found: list[Found]
+    found: list[FoundFile]
     pending: list[Item]
     links: list[Item]
     """Links to directories outside the search root, to be entered in walk order."""

@@ -10,15 +10,17 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search.crew import DIED, Crew
 from flashgrep.search.effort import TooLong, briefly, is_tame, portion
-from flashgrep.search.excerpt import Text
+from flashgrep.search.errands import run_one
+from flashgrep.search.excerpt import FileExcerpts, NeedsWorker, Source
 from flashgrep.search.pool import Pool, Worker
-from flashgrep.search.request import Found, Item, Outcome, ScanRequest, walk_key
+from flashgrep.search.request import Item, Outcome, ScanRequest, walk_key
+from flashgrep.search.result import FoundFile, Line, Order, Page, Report
 from flashgrep.search.scanner import INLINE, Scanner
 from flashgrep.search.turns import HERE, Flag
 from flashgrep.workspace.scope import Scope, is_within
@@ -26,39 +28,8 @@ from flashgrep.workspace.scope import Scope, is_within
 _ITEMS = 64  # directories handed over at once
 
 
-Report = Callable[[float, float | None, str], None]
-
-
-class Search(Protocol):
-    """A search that has been done, over the disk or with an index."""
-
-    request: ScanRequest
-    scanner: Scanner
-    number: int
-    skipped: list[tuple[str, str]]
-    """Files that could not be searched, with the reason."""
-    notes: list[str]
-    """What else the answer should say of this search."""
-
-    def in_walk_order(self) -> Sequence[Found]:
-        """What was found, depth first, entries by bytes."""
-        ...
-
-    def newest_first(self) -> Sequence[Found]:
-        """What was found, the file changed last first, ties in walk order."""
-        ...
-
-    def text(self, shown: str) -> Text | None:
-        """The text of a found file from elsewhere than the disk."""
-        ...
-
-    def confirm(self, shown: Sequence[str]) -> list[str]:
-        """Those of some found files that are no longer what was searched."""
-        ...
-
-
 class Scan:
-    """The state of one search over the disk."""
+    """One search over the disk, and what it found."""
 
     def __init__(
         self,
@@ -76,9 +47,9 @@ class Scan:
         self.cancelled = cancelled
         self.number = pool.number()
         self.scanner = Scanner(request, scope)
-        self.found: list[Found] = []
+        self.found: list[FoundFile] = []
         self.skipped: list[tuple[str, str]] = []
-        self.notes: list[str] = []
+        self.remarks: list[str] = []
         self.scanned = 0
         self.is_partial = False
         """Whether its time was over before everything was searched."""
@@ -134,17 +105,19 @@ class Scan:
             return  # workers begin anew, and can be stopped
         self._take(outcome, items)
 
-    def in_walk_order(self) -> Sequence[Found]:
-        return sorted(self.found, key=lambda file: walk_key("", file.shown))
+    # ── what was found ──────────────────────────────────────────────────────────────────────────
 
-    def newest_first(self) -> Sequence[Found]:
-        return sorted(self.in_walk_order(), key=lambda file: -file.value)
+    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
+        in_walk_order = sorted(self.found, key=lambda file: walk_key("", file.path))
+        if order == "walk":
+            return in_walk_order
+        return sorted(in_walk_order, key=lambda file: -file.modified)
 
-    def text(self, shown: str) -> Text | None:
-        return None
+    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
+        return read_lines(page, self.scanner, self.number, self.pool, self.cancelled)
 
-    def confirm(self, shown: Sequence[str]) -> list[str]:
-        return []
+    def stale(self, paths: Sequence[str]) -> list[str]:
+        return []  # it was searched on disk just now
 
     # ── handing out ─────────────────────────────────────────────────────────────────────────────
 
@@ -203,7 +176,7 @@ class Scan:
         found, pending, links, skipped, scanned = body
         self._take(
             Outcome(
-                [Found(*file) for file in found],
+                [FoundFile(*file) for file in found],
                 [Item(*item) for item in pending],
                 [Item(*item) for item in links],
                 skipped,
@@ -243,9 +216,9 @@ class Scan:
         open_keys += [item.key for share in self._crew.tasks for item in share]
         first_open = min(open_keys, default=None)
         before = (
-            file.value
+            file.count
             for file in self.found
-            if first_open is None or walk_key("", file.shown) < first_open
+            if first_open is None or walk_key("", file.path) < first_open
         )
         return sum(before) >= self.wanted
 
@@ -262,3 +235,28 @@ class Scan:
                 self._queue(share)
             else:
                 self._answered(answer, share)
+
+
+def read_lines(
+    page: Page,
+    scanner: Scanner,
+    number: int,
+    pool: Pool,
+    cancelled: Flag,
+    source: Source = lambda _: None,
+) -> list[tuple[str, list[Line]]]:
+    """The lines of a page of files: read here if the files are small, else in a worker.
+
+    `source` has the texts that are in memory; `number` is the search the workers know it by.
+    """
+    try:
+        with briefly():
+            return FileExcerpts(scanner, source).page(
+                page._replace(largest=limits.INLINE_FILE_BYTES)
+            )
+    except (NeedsWorker, TooLong):
+        begin = (number, scanner.request.packed())
+        is_short = is_tame(scanner.request.pattern)
+        lines: list[tuple[str, list[Line]]]
+        _, lines = run_one(pool, ("page", number, tuple(page)), cancelled, begin, is_short)
+        return lines

@@ -21,7 +21,8 @@ from flashgrep.search.batch import Batch, modified
 from flashgrep.search.counting import Counter, TooLargeForMultiline
 from flashgrep.search.effort import is_tame
 from flashgrep.search.haystack import TooSparse
-from flashgrep.search.request import ROOT, Found, Item, Outcome, ScanRequest
+from flashgrep.search.request import ROOT, Item, Outcome, ScanRequest
+from flashgrep.search.result import FoundFile
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignoring import IgnoreChain
 from flashgrep.workspace.kernelfs import REASON, is_made_up, is_made_up_place
@@ -298,9 +299,8 @@ class _Slice:
             self.outcome.skipped.append((shown, f"a sparse file with over {gib} GiB of holes"))
             return
         if value:
-            if self.scanner.counter.counting == "files":
-                value = modified(name, directory)
-            self.outcome.found.append(Found(shown, value))
+            when = modified(name, directory) if self.scanner.counter.counting == "files" else 0
+            self.outcome.found.append(FoundFile(shown, value, when))
 
     # ── ends ────────────────────────────────────────────────────────────────────────────────────
 

@@ -10,11 +10,11 @@ from flashgrep.errors import Cancelled
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import TooLong, briefly, bytes_in, portion, seconds_of_matches
 from flashgrep.search.errands import run_all, run_one
-from flashgrep.search.excerpt import Excerpts, Line, PageRequest
+from flashgrep.search.excerpt import Excerpts
 from flashgrep.search.marks import marks
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
-from flashgrep.search.request import Counting, Found
+from flashgrep.search.result import Counting, FoundFile, Line, Page
 from flashgrep.search.texts import MemoryText, counts
 from flashgrep.search.turns import HERE, Flag
 
@@ -32,14 +32,16 @@ class TextSearch:
         self._is_away = False
         """Whether it has turned out that the pattern may take long."""
 
-    def search(self, texts: Iterable[Named], counting: Counting, wanted: int) -> Iterator[Found]:
+    def search(
+        self, texts: Iterable[Named], counting: Counting, wanted: int
+    ) -> Iterator[FoundFile]:
         """The texts that match, in order, with their counts; it may end when they make `wanted`."""
         counter, total = Counter(self._spec, counting), 0
         for together in _batches(texts, limits.BATCH_BYTES):
             if self._cancelled:
                 raise Cancelled("The search was cancelled")
             for number, value in self._counted(counter, together):
-                yield Found(together[number][0], value)
+                yield FoundFile(together[number][0], value)
                 total += value
                 if wanted and total >= wanted:
                     return
@@ -65,14 +67,14 @@ class TextSearch:
             before += len(part)
         return found
 
-    def page(self, request: PageRequest, texts: dict[str, bytes]) -> list[tuple[str, list[Line]]]:
+    def lines(self, page: Page, texts: dict[str, bytes]) -> list[tuple[str, list[Line]]]:
         """The lines of a page of what was found."""
         try:
             with briefly():
-                return Excerpts(self._spec, lambda name: MemoryText(texts[name])).page(request)
+                return Excerpts(self._spec, lambda name: MemoryText(texts[name])).page(page)
         except TooLong:
-            needed = {name: texts[name] for name, _, _ in request.files}
-            message = ("excerpts", astuple(self._spec), tuple(request), needed)
+            needed = {name: texts[name] for name, _, _ in page.files}
+            message = ("excerpts", astuple(self._spec), tuple(page), needed)
             lines: list[tuple[str, list[Line]]]
             _, lines = run_one(self._pool, message, self._cancelled)
             return lines

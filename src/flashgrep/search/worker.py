@@ -19,11 +19,12 @@ from typing import Any, Final
 from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import may_take_long
-from flashgrep.search.excerpt import Excerpts, FileExcerpts, PageRequest
+from flashgrep.search.excerpt import Excerpts, FileExcerpts
 from flashgrep.search.marks import marks
 from flashgrep.search.messages import read_message, write_message
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.request import Counting, Item, unpacked
+from flashgrep.search.request import Item, unpacked
+from flashgrep.search.result import Counting, Page
 from flashgrep.search.scanner import WORKER, Scanner
 from flashgrep.search.texts import MemoryText, counts
 from flashgrep.workspace.scope import Scope
@@ -49,7 +50,7 @@ class Jobs:
             return None
         scanner = self._scanners[number]
         if kind == "page":
-            return "page", FileExcerpts(scanner).page(PageRequest(*rest[0]))
+            return "page", FileExcerpts(scanner).page(Page(*rest[0]))
         items, entered = rest
         outcome = scanner.run([Item(*item) for item in items], frozenset(entered), WORKER)
         return "slice", _plain(outcome)
@@ -60,7 +61,7 @@ def _counts(spec: PatternSpec, counting: Counting, texts: list[bytes]) -> Any:
 
 
 def _excerpts(spec: PatternSpec, request: tuple[Any, ...], texts: dict[str, bytes]) -> Any:
-    page = Excerpts(spec, lambda name: MemoryText(texts[name])).page(PageRequest(*request))
+    page = Excerpts(spec, lambda name: MemoryText(texts[name])).page(Page(*request))
     return "page", page
 
 

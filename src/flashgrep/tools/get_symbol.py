@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep import limits
@@ -14,17 +13,15 @@ from flashgrep.errors import Cancelled, InvalidParams
 from flashgrep.index.path_weights import path_weight
 from flashgrep.index.symbol_parser import NotParsed
 from flashgrep.index.symbols import POSSIBLE, Shapes, word_pattern
-from flashgrep.search.engine import Question
-from flashgrep.search.excerpt import PageRequest
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
 from flashgrep.tools.answer import Answer, json_answer, json_text
 from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.passages import read_text
 from flashgrep.tools.registry import Parameter, ToolSpec
 
 if TYPE_CHECKING:
-    from flashgrep.search.request import Found
-    from flashgrep.search.scan import Search
+    from flashgrep.search.result import SearchResult
     from flashgrep.tools.arguments import Arguments
     from flashgrep.tools.toolbox import Call
 
@@ -54,11 +51,11 @@ def run(call: Call, arguments: Arguments) -> Answer:
     """Find definitions and references; page the references."""
     name = _checked(arguments.text("symbol_name"))
     offset: int = arguments.get("offset")
-    scan = _scan(call, name)
-    files = scan.in_walk_order()
-    total = sum(file.value for file in files)
+    result = _searched(call, name)
+    files = result.files()
+    total = sum(file.count for file in files)
     search = _Search(call, name)
-    search.run(scan, files)
+    search.run(result, files)
     answer: dict[str, Any] = {
         "symbol_name": name,
         "definitions": [vars(definition) for definition in search.in_order()],
@@ -66,24 +63,24 @@ def run(call: Call, arguments: Arguments) -> Answer:
     if not search.is_complete:
         answer["definitions_incomplete"] = True
     used = len(json_text(answer))
-    references = _references(call, scan, files, offset, arguments.get("limit"), used)
+    references = _references(call, result, files, offset, arguments.get("limit"), used)
     following = offset + len(references)
     is_cut = following < total and bool(references)
     answer["references"] = references
     answer["total"] = total
     answer["truncated"] = is_cut
     answer["next_offset"] = following if is_cut else None
-    if scan.skipped:
-        few = sorted(scan.skipped)[: limits.LISTED_LINES]
+    if result.skipped:
+        few = sorted(result.skipped)[: limits.LISTED_LINES]
         answer["skipped"] = [[printable(path), reason] for path, reason in few]
     return json_answer(answer)
 
 
 def definitions_of(call: Call, name: str) -> list[Definition]:
     """The definitions of a symbol, implementations first."""
-    scan = _scan(call, _checked(name))
+    result = _searched(call, _checked(name))
     search = _Search(call, name)
-    search.run(scan, scan.in_walk_order())
+    search.run(result, result.files())
     return search.in_order()
 
 
@@ -99,10 +96,10 @@ def _checked(name: str) -> str:
     return name
 
 
-def _scan(call: Call, name: str) -> Search:
+def _searched(call: Call, name: str) -> SearchResult:
     place = call.services.scope.place(".")
-    asked = Question(place, PatternSpec(word_pattern(name)), "lines")
-    return call.services.search.scan(asked, call.cancelled, call.report)
+    asked = SearchQuestion(PatternSpec(word_pattern(name)), "lines")
+    return call.services.search.search(place, asked, call.cancelled, call.report)
 
 
 # ── definitions ─────────────────────────────────────────────────────────────────────────────────
@@ -133,20 +130,20 @@ class _Search:
             self.found, key=lambda one: (-path_weight(one.file_path), one.file_path, one.line)
         )
 
-    def run(self, scan: Search, files: Sequence[Found]) -> None:
+    def run(self, result: SearchResult, files: Sequence[FoundFile]) -> None:
         """Parse the files whose lines look like a definition, then some that may hold one."""
-        candidates = self._candidates(scan, files)
+        candidates = self._candidates(result, files)
         self._parse([one for one in candidates if one.grade < POSSIBLE], None)
         rest = [one for one in candidates if one.grade == POSSIBLE]
         self._parse(rest, _MORE_BYTES if self.found else None)
 
-    def _candidates(self, scan: Search, files: Sequence[Found]) -> list[_Candidate]:
+    def _candidates(self, result: SearchResult, files: Sequence[FoundFile]) -> list[_Candidate]:
         """The files that could define the name, the likeliest first."""
         shapes = Shapes(self._name)
-        self.is_complete = sum(file.value for file in files) <= limits.SYMBOL_LINES
-        request = PageRequest(_page(files, 0, limits.SYMBOL_LINES), 0, 0, False, 0, 0)
+        self.is_complete = sum(file.count for file in files) <= limits.SYMBOL_LINES
+        page = Page(on_page(files, 0, limits.SYMBOL_LINES))
         found: list[_Candidate] = []
-        for path, lines in self._call.services.search.page(scan, request, self._call.cancelled):
+        for path, lines in result.lines(page):
             grades = [(shapes.grade(text), number) for number, _, text in lines]
             best = min((grade for grade, _ in grades if grade is not None), default=None)
             if best is not None:
@@ -190,14 +187,19 @@ class _Search:
 
 
 def _references(
-    call: Call, scan: Search, files: Sequence[Found], offset: int, limit: int | None, used: int
+    call: Call,
+    result: SearchResult,
+    files: Sequence[FoundFile],
+    offset: int,
+    limit: int | None,
+    used: int,
 ) -> list[dict[str, Any]]:
     """The lines of the page, as many as the answer has room for."""
     chars = call.output_chars
     left = max(chars - limits.FOOTER_CHARS - used, chars // 2) if chars else None
-    request = PageRequest(_page(files, offset, limit), 0, 0, False, chars, 0)
+    page = Page(on_page(files, offset, limit), budget=chars)
     references: list[dict[str, Any]] = []
-    for name, lines in call.services.search.page(scan, request, call.cancelled):
+    for name, lines in result.lines(page):
         shown = printable(name)
         for number, _, text in lines:
             reference = {"file_path": shown, "line": number, "text": text.strip()}
@@ -207,18 +209,6 @@ def _references(
                     return references
             references.append(reference)
     return references
-
-
-def _page(files: Sequence[Found], offset: int, limit: int | None) -> list[tuple[str, int, int]]:
-    """From each file, which of its lines fall on the page."""
-    end = None if limit is None else offset + limit
-    page = []
-    for file, stop in zip(files, accumulate(file.value for file in files), strict=True):
-        start = stop - file.value
-        first, last = max(offset, start), stop if end is None else min(end, stop)
-        if first < last:
-            page.append((file.shown, first - start, last - start))
-    return page
 
 
 SPEC = ToolSpec(

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
-from flashgrep.search.engine import Question
-from flashgrep.search.excerpt import Line, PageRequest
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.grep_answer import Query, printable
+from flashgrep.search.result import Report, SearchQuestion, SearchResult
+from flashgrep.search.turns import Flag
+from flashgrep.tools import places
+from flashgrep.tools.answer import Answer, json_answer
+from flashgrep.tools.grep_answer import GrepArguments, SearchedPlace, as_rows, as_text, printable
 from flashgrep.tools.places import VIEW, refuse_scheme, refuse_view, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.searched import remember, shown_root
 from flashgrep.workspace import names
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.sniffing import is_text
 
 if TYPE_CHECKING:
-    from flashgrep.search.request import Found
-    from flashgrep.search.scan import Search
     from flashgrep.tools.arguments import Arguments
     from flashgrep.tools.toolbox import Call
+
+Search = Callable[[SearchQuestion, Flag, Report], SearchResult]
 
 DESCRIPTION = """\
 Search file contents with a regular expression (RE2 syntax: no look-around, no backreferences).
@@ -46,67 +48,78 @@ context if asked), "count" (path:number). Sorted by path; paths in full, as read
 Always exact: no results means there are none."""
 
 
+_ATTEMPTS = 3  # files that change without an event, while they are searched
+
+
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search the workspace, or the notes."""
     refuse_scheme(call, "glob (include)", arguments.get("include"))
     folder = scope_path(call, arguments.get("path"))
-    if folder is not None:
-        from flashgrep.tools.note_grep import NoteQuery  # with the engine of the notes
+    if folder is None:
+        refuse_view(arguments)
+    asked = GrepArguments.read(arguments)
+    place, search = _files(call, arguments) if folder is None else _notes(call, arguments, folder)
+    for _ in range(_ATTEMPTS):
+        result = search(asked.question(), call.cancelled, call.report)
+        if call.direct:
+            rows, shown = as_rows(asked, result, place)
+            answer = json_answer(rows)
+        else:
+            text, shown = as_text(asked, result, place, call.settings.max_output_chars)
+            answer = Answer(text)
+        if not result.stale(shown):
+            break
+    return answer
 
-        return NoteQuery(call, arguments, folder).answer()
-    refuse_view(arguments)
-    return FileQuery(call, arguments).answer()
 
-
-class FileQuery(Query["Search"]):
-    """Over the files of the workspace."""
-
-    def __init__(self, call: Call, arguments: Arguments) -> None:
-        super().__init__(call, arguments)
-        self.place: Place = call.services.scope.place(self.path)
-        kind = call.services.scope.kind(self.place)
-        self.is_file = kind == "file"
-        if kind == "directory":
-            remember(call.caller, call.services.scope, self.place)
-
-    def search(self) -> Search:
-        question = Question(
-            self.place, self.pattern, self.counting(), self.filters, self.wanted(), True
+def _files(call: Call, arguments: Arguments) -> tuple[SearchedPlace, Search]:
+    """Files below a directory, or one file, which the answer names as the caller did."""
+    scope, named = call.services.scope, arguments.get("path")
+    path: str = "." if named is None else named
+    where = scope.place(path)
+    kind = scope.kind(where)
+    if kind == "directory":
+        remember(call.caller, scope, where)
+    if kind == "file":
+        place = SearchedPlace(
+            label=lambda paths: [path for _ in paths],
+            label_skipped=printable,
+            why_empty=lambda: _why_empty(scope, where),
         )
-        return self.call.services.search.scan(question, self.call.cancelled, self.call.report)
+    else:
+        place = SearchedPlace(
+            label=names.shown_paths,
+            label_skipped=printable,
+            order="newest",
+            root=shown_root(scope, where),
+        )
+    return place, partial(call.services.search.search, where)
 
-    def page(self, scan: Search, request: PageRequest) -> list[tuple[str, list[Line]]]:
-        return self.call.services.search.page(scan, request, self.call.cancelled)
 
-    def is_current(self, scan: Search) -> bool:
-        return self.call.services.search.is_current(scan, self.named)
+def _why_empty(scope: Scope, where: Place) -> str:
+    # Silent in a walk, as documented; but who names a file must not take this for "no match".
+    fd, _ = scope.open_regular(where)
+    try:
+        is_binary = not is_text(os.pread(fd, limits.SNIFF_BYTES, 0))
+    finally:
+        os.close(fd)
+    return f"{where.shown} is a binary file and was not searched" if is_binary else ""
 
-    def nothing(self) -> str:
-        if self.is_file and self._is_binary():
-            return f"{self.place.shown} is a binary file and was not searched"
-        return super().nothing()
 
-    def root(self) -> str:
-        return "" if self.is_file else shown_root(self.call.services.scope, self.place)
+def _notes(call: Call, arguments: Arguments, folder: str) -> tuple[SearchedPlace, Search]:
+    """The notes in a folder, or one note; paths are in full, so they have no root."""
+    from flashgrep.kb.notesearch import NoteSearcher  # with the engine of the notes
+    from flashgrep.kb.notetexts import Shown
 
-    def _is_binary(self) -> bool:
-        # Silent in a walk, as documented; but who names a file must not take this for "no match".
-        fd, _ = self.call.services.scope.open_regular(self.place)
-        try:
-            return not is_text(os.pread(fd, limits.SNIFF_BYTES, 0))
-        finally:
-            os.close(fd)
-
-    def ordered(self, scan: Search) -> Sequence[Found]:
-        files = self.mode == "files_with_matches"
-        return scan.newest_first() if files else scan.in_walk_order()
-
-    def label(self, shown: str) -> str:
-        """Relative to the root, or as the caller named it."""
-        return self.path if self.is_file else printable(shown)
-
-    def labels(self, files: list[Found]) -> list[str]:
-        return [self.path] if self.is_file else names.shown_paths([file.shown for file in files])
+    tree = places.tree(call)
+    view = Shown(arguments.get("view") or Shown.ACCEPTED)
+    searcher = NoteSearcher(places.mounted(call), tree, call.services.search.pool, view)
+    place = SearchedPlace(
+        label=lambda paths: [tree.prefix + path for path in paths],
+        label_skipped=lambda path: tree.prefix + path,
+        kind="note",
+    )
+    return place, partial(searcher.search, folder)
 
 
 SPEC = ToolSpec(

@@ -12,8 +12,8 @@ from flashgrep.errors import Cancelled, InvalidParams
 from flashgrep.index.path_weights import path_weight
 from flashgrep.index.question import RankedQuestion
 from flashgrep.index.scoring import RankedFile
-from flashgrep.search.engine import Question
 from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.result import SearchQuestion
 from flashgrep.search.textsearch import TextSearch
 from flashgrep.tools.answer import Answer, json_answer, json_text
 from flashgrep.tools.grep_answer import printable
@@ -95,17 +95,16 @@ class _Query:
         source = re.escape(self.text) if self.mode == "literal" else self.text
         pattern = PatternSpec(source, multiline="\n" in self.text)
         check(pattern)
-        asked = Question(
-            self.place, pattern, "matches" if pattern.multiline else "lines", self.filters
-        )
-        scan = self.call.services.search.scan(asked, self.call.cancelled, self.call.report)
-        self.skipped = sorted(scan.skipped)
+        call = self.call
+        asked = SearchQuestion(pattern, "matches" if pattern.multiline else "lines", self.filters)
+        result = call.services.search.search(self.place, asked, call.cancelled, call.report)
+        self.skipped = sorted(result.skipped)
         files = [
-            RankedFile(file.shown, math.log2(1 + file.value) * path_weight(file.shown))
-            for file in scan.in_walk_order()
+            RankedFile(file.path, math.log2(1 + file.count) * path_weight(file.path))
+            for file in result.files()
         ]
         files.sort(key=lambda file: -file.score)  # stable: walk order among equals
-        search = TextSearch(pattern, self.call.services.search.pool, self.call.cancelled)
+        search = TextSearch(pattern, call.services.search.pool, call.cancelled)
         return files[: limits.QUERY_FILES], pattern_finder(search)
 
     # ── showing ─────────────────────────────────────────────────────────────────────────────────

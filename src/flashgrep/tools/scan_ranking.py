@@ -16,8 +16,8 @@ from flashgrep.index.path_weights import path_weight
 from flashgrep.index.question import RankedQuestion, any_form
 from flashgrep.index.scoring import RankedFile, frequency, rarity
 from flashgrep.index.words import parts
-from flashgrep.search.engine import Question
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import SearchQuestion
 
 if TYPE_CHECKING:
     from flashgrep.tools.toolbox import Call
@@ -35,10 +35,10 @@ def rank_by_scanning(
     skipped: dict[str, str] = {}
     for word in (*question.compounds, *question.words)[: limits.SCANNED_WORDS]:
         pattern = PatternSpec(any_form(word), case_insensitive=True)
-        asked = Question(place, pattern, "lines", filters)
-        scan = call.services.search.scan(asked, call.cancelled, call.report)
-        counts[word] = {file.shown: file.value for file in scan.in_walk_order()}
-        skipped.update(scan.skipped)
+        asked = SearchQuestion(pattern, "lines", filters)
+        result = call.services.search.search(place, asked, call.cancelled, call.report)
+        counts[word] = {file.path: file.count for file in result.files()}
+        skipped.update(result.skipped)
     return _ranked(call, place, counts), sorted(skipped.items())
 
 
