@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
+from flashgrep.index.index import Index, NoIndex
 from flashgrep.index.starting import StartingIndex
-from flashgrep.index.status import NoIndex
 from flashgrep.search.engine import Engine
 from flashgrep.search.pool import Pool
 from flashgrep.settings import Settings
@@ -58,15 +58,13 @@ class Application:
 
         A server that still has to load much of itself says so, and calls `settle` when it has.
         """
-        if isinstance(self.services.index, StartingIndex):
-            self.services.index.start()
+        self.services.index.start()
         if is_settled:
             self.settle()
 
     def settle(self) -> None:
         """The server is ready: the index may use this process as it likes."""
-        if isinstance(self.services.index, StartingIndex):
-            self.services.index.settle()
+        self.services.index.settle()
 
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""
@@ -101,8 +99,7 @@ def build(
     state = _state(path)
     pool = Pool(module="flashgrep.index.search_worker")
     index = _index(settings, scope, state, pool)
-    supplier = index if isinstance(index, StartingIndex) else None
-    engine = Engine(scope, pool, supplier, settings.verify_index)
+    engine = Engine(scope, pool, index, settings.verify_index)
     services = Services(scope, _recovery(state), engine, index)
     toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))
     open_notes(settings, services, keeps_notes)
@@ -139,9 +136,7 @@ def open_notes(settings: Settings, services: Services, keeps: bool = False) -> N
         raise SettingsError(f"--kb: {error.message}") from None
 
 
-def _index(
-    settings: Settings, scope: Scope, state: StateDirectory | None, pool: Pool
-) -> StartingIndex | NoIndex:
+def _index(settings: Settings, scope: Scope, state: StateDirectory | None, pool: Pool) -> Index:
     """The index of the workspace, or the reason why there is none."""
     home = os.path.realpath(os.fsencode(os.path.expanduser("~")))
     if settings.no_workspace:

@@ -49,7 +49,7 @@ def racy(view: View | None) -> list[str]:
 
 def is_whole(pair: Twins) -> bool:
     """Whether everything is answered from the segments."""
-    view = pair.keeper._view
+    view = pair.index._state.view
     return view is not None and view.snapshot.files == FILES and not view.entries
 
 
@@ -57,8 +57,8 @@ def test_a_second_server_is_ready_on_a_tree_that_was_written_a_moment_ago(
     tmp_path: Path, work: Path
 ) -> None:
     with twins(tmp_path, reads=True) as pair:  # which waits until it is
-        wait_for(lambda: is_whole(pair), lambda: f"{pair.keeper._view}")
-        assert not racy(pair.keeper._view)
+        wait_for(lambda: is_whole(pair), lambda: f"{pair.index._state.view}")
+        assert not racy(pair.index._state.view)
         status = pair.indexed.services.index.status()
         assert (status.state, status.progress) == ("ready", 1.0)
         assert pair.agree("grep", pattern="needle 7").startswith("f07")
@@ -69,10 +69,10 @@ def test_a_second_server_that_is_ready_soon_takes_the_last_files_from_the_index_
     tmp_path: Path, work: Path
 ) -> None:
     with twins(tmp_path) as first:
-        wait_for(lambda: not racy(first.keeper._view), lambda: f"{first.keeper._view}")
+        wait_for(lambda: not racy(first.index._state.view), lambda: f"{first.index._state.view}")
         (work / "f03").write_text("needle again\n")
         with twins(tmp_path) as second:
-            wait_for(lambda: is_whole(second), lambda: f"{second.keeper._view}")
+            wait_for(lambda: is_whole(second), lambda: f"{second.index._state.view}")
             assert "again" in second.agree("grep", pattern="needle a", output_mode="content")
 
 
@@ -80,17 +80,17 @@ def test_while_files_are_read_again_the_index_answers_and_stays_ready(
     tmp_path: Path, work: Path
 ) -> None:
     with twins(tmp_path) as pair:
-        keeper = pair.keeper
+        index = pair.index
         seen = []
 
         def is_trusted() -> bool:
-            status = keeper.status()
+            status = index.status()
             seen.append((status.state, status.grep_ready, status.progress, status.total_files))
-            assert keeper._view is not None
-            assert not keeper._view.entries
-            return not racy(keeper._view)
+            assert index._state.view is not None
+            assert not index._state.view.entries
+            return not racy(index._state.view)
 
-        wait_for(is_trusted, lambda: f"not trusted: {racy(keeper._view)}")
+        wait_for(is_trusted, lambda: f"not trusted: {racy(index._state.view)}")
         assert set(seen) == {("ready", True, 1.0, FILES)}
 
 
@@ -99,7 +99,7 @@ def test_what_is_read_again_is_what_is_there_by_then(tmp_path: Path, work: Path)
         for turn in range(5):
             (work / "f05").write_text(f"needle {turn}!\n")
             pair.folded()
-        wait_for(lambda: not racy(pair.keeper._view), lambda: f"{pair.keeper._view}")
+        wait_for(lambda: not racy(pair.index._state.view), lambda: f"{pair.index._state.view}")
         assert "needle 4!" in pair.agree("grep", pattern="!", output_mode="content")
 
 

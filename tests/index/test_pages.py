@@ -39,7 +39,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with haste(), twins(top) as both:
         grow(top, chance, (2, 5, 6, 11, 13))
         both.folded()
-        view = both.keeper._view
+        view = both.index._state.view
         assert view is not None
         assert 0 < view.snapshot.base < len(view.snapshot.segments)
         yield both

@@ -83,13 +83,13 @@ def write(top: Path, word: str, numbers: Any = range(FILES)) -> None:
 def ranked(pair: Twins) -> None:
     """Wait until all that happened so far is in the ranked index."""
     pair.folded()
-    keeper = pair.keeper
+    index = pair.index
 
     def is_ranked() -> bool:
-        segments = keeper._view.snapshot.segments if keeper._view else ()
-        return keeper._ranks._tree.keys == {os.path.basename(each.path) for each in segments}
+        segments = index._state.view.snapshot.segments if index._state.view else ()
+        return index._ranks._tree.keys == {os.path.basename(each.path) for each in segments}
 
-    wait_for(is_ranked, lambda: f"not ranked: {keeper.status()}")
+    wait_for(is_ranked, lambda: f"not ranked: {index.status()}")
 
 
 def ask(pair: Twins, text: str, **arguments: Any) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_changed_file_is_counted_once_however_many_questions_come(
     ranked(pair)
     assert set(ask(pair, "zebra")) == everything - {"f02.py"}
     assert sum(counts.values()) == 9
-    assert pair.keeper._ranks._overlay._now.files == 0  # nothing is held of what is ranked
+    assert pair.index._ranks._overlay._now.files == 0  # nothing is held of what is ranked
 
 
 def test_while_nothing_happens_a_question_looks_at_no_file(
@@ -128,7 +128,7 @@ def test_while_nothing_happens_a_question_looks_at_no_file(
     write(tmp_path, "zebra", range(5))
     pair.folded()
     looks: list[int] = []
-    ranks = pair.keeper._ranks
+    ranks = pair.index._ranks
     real = ranks._unranked
 
     def looking(*arguments: Any) -> Any:
@@ -175,7 +175,7 @@ def test_a_question_during_which_the_ranking_changes_is_answered_from_the_new_on
         return counted(path, text)
 
     monkeypatch.setattr("flashgrep.index.overlay_ranking.counted", slowly)
-    found = pair.keeper.ranked("zebra", lambda path: True, lambda: False)
+    found = pair.index.ranked("zebra", lambda path: True, lambda: False)
     assert found is not None
     assert len(found) == len(counts) == 5
 
@@ -184,7 +184,7 @@ def test_counts_are_let_go_when_nobody_asks(
     tmp_path: Path, pair: Twins, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate.clear()
-    ranks = pair.keeper._ranks
+    ranks = pair.index._ranks
     monkeypatch.setattr(ranks._rest_overlay, "_seconds", 0.05)
     write(tmp_path, "zebra", range(5))
     assert len(ask(pair, "zebra")) == 5
@@ -232,8 +232,8 @@ def test_what_is_held_does_not_grow_over_fifty_changes(
 ) -> None:
     """Snapshots, segments, opened rankings, watchers: the old ones go when new ones come."""
     monkeypatch.setattr(limits, "RANKING_IDLE_SECONDS", 3_600.0)  # not by waiting, that is
-    assert pair.keeper._view is not None
-    own = len(pair.keeper._view.snapshot.segments)
+    assert pair.index._state.view is not None
+    own = len(pair.index._state.view.snapshot.segments)
     others = max(0, held()["Segment"] - own)  # of tests before this one
     first: Counter[str] = Counter()
     for change in range(50):
@@ -247,7 +247,7 @@ def test_what_is_held_does_not_grow_over_fifty_changes(
 
     def is_bounded() -> bool:
         now = held()
-        segments = len(pair.keeper._view.snapshot.segments) if pair.keeper._view else 0
+        segments = len(pair.index._state.view.snapshot.segments) if pair.index._state.view else 0
         is_few = now["Segment"] <= segments + others and now["Ranking"] <= 1
         return is_few and all(now[what] <= first[what] + more for what, more in ALLOWED.items())
 

@@ -16,9 +16,9 @@ from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
 from flashgrep.index import tracker
-from flashgrep.index.keeper import Keeper
 from flashgrep.index.rank_keeper import RankKeeper
 from flashgrep.index.starting import StartingIndex
+from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import refusal
 from flashgrep.tools.arguments import read_arguments
@@ -85,12 +85,12 @@ class Twins:
     # ── waiting ─────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def keeper(self) -> Keeper:
-        index = self.indexed.services.index
-        assert isinstance(index, StartingIndex)
-        wait_for(lambda: index._keeper is not None, lambda: f"no keeper: {index.status()}")
-        assert index._keeper is not None
-        return index._keeper
+    def index(self) -> WorkspaceIndex:
+        starting = self.indexed.services.index
+        assert isinstance(starting, StartingIndex)
+        wait_for(starting._there.is_set, lambda: f"no index: {starting.status()}")
+        assert isinstance(starting._index, WorkspaceIndex)
+        return starting._index
 
     def ready(self) -> None:
         """Wait until searches are answered from the index."""
@@ -98,18 +98,18 @@ class Twins:
 
     def folded(self) -> None:
         """Wait until all that has happened so far is in the segments, or never will be."""
-        keeper = self.keeper
+        index, state = self.index, self.index._state
 
         def is_folded() -> bool:
-            keeper._look_at_everything_unless_watching()
-            with keeper._changed:
-                keeper._take(keeper._tracker.changes())
-                view = keeper._view
+            index._look_at_everything_unless_watching()
+            with state._changed:
+                state._take(state.tracker.changes())
+                view = state.view
                 if view is None:  # a reader trusts no file that was written as it was indexed
-                    return keeper.status().reason == "another server builds the index"
-                return not view.subtrees and view.entries <= keeper._stuck
+                    return index.status().reason == "another server builds the index"
+                return not view.subtrees and view.entries <= state._stuck
 
-        wait_for(is_folded, lambda: f"changes are not folded in: {keeper._view}")
+        wait_for(is_folded, lambda: f"changes are not folded in: {state.view}")
 
 
 def _ready(application: Application) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.tools.workshop import Workshop, workshop
 
 from flashgrep import __version__
-from flashgrep.index.status import NoIndex, Status
+from flashgrep.index.index import NoIndex, Status
 from flashgrep.settings import settings_hash
 
 

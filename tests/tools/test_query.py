@@ -10,9 +10,9 @@ import pytest
 from tests.tools.workshop import Workshop, workshop
 
 from flashgrep import limits
+from flashgrep.index.index import NoIndex
 from flashgrep.index.question import RankedQuestion
 from flashgrep.index.scoring import RankedFile
-from flashgrep.index.status import NoIndex
 from flashgrep.tools.passages import best_passage, word_finder
 
 RETRY = '''"""Uploads."""

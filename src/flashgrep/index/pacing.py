@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -68,10 +69,15 @@ class Bell:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._closed = False
+        self._owner: threading.Thread | None = None
+
+    def belong_to_this_thread(self) -> None:
+        """The one that sleeps: it does not wake itself."""
+        self._owner = threading.current_thread()
 
     def ring(self) -> None:
         """End the sleep, or the next one; rung after it was closed, it is silent."""
-        if not self._closed:
+        if not self._closed and threading.current_thread() is not self._owner:
             with suppress(BlockingIOError):  # a full pipe wakes as well as one byte
                 os.write(self._write, b"!")
 

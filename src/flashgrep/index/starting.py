@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
+from flashgrep.index.index import Index, NoIndex, Status
 from flashgrep.index.scoring import RankedFile
-from flashgrep.index.status import Status
 
 if TYPE_CHECKING:
-    from flashgrep.index.keeper import Keeper
-    from flashgrep.index.scan import IndexedScan
     from flashgrep.search.pool import Pool
-    from flashgrep.search.result import Report, SearchQuestion
+    from flashgrep.search.result import Report, SearchQuestion, SearchResult
     from flashgrep.search.turns import Flag
     from flashgrep.workspace.finding import Entry
     from flashgrep.workspace.scope import Place, Scope
@@ -30,85 +28,67 @@ log = logging.getLogger(__name__)
 
 
 class StartingIndex:
-    """The index of a workspace, there or about to be."""
+    """The index of a workspace, there or about to be: until then, none."""
 
     def __init__(self, scope: Scope, directory: Path, pool: Pool) -> None:
         self._parts = (scope, directory, pool)
-        self._keeper: Keeper | None = None
+        self._index: Index = NoIndex("not started")
         self._begun = False
-        self._started = threading.Event()
+        self._settled = threading.Event()
         self._there = threading.Event()
-        self._reason = ""
 
     def start(self) -> None:
-        """Begin to load, to watch and to build; at full speed once `settle` is called."""
         self._begun = True
+        self._index = NoIndex("", "building")
         threading.Thread(target=self._load, name="flashgrep-start", daemon=True).start()
 
     def settle(self) -> None:
-        """The server is started: nothing else needs this process now."""
-        self._started.set()
+        self._settled.set()
 
     def _load(self) -> None:
-        from flashgrep.index.keeper import Keeper
+        from flashgrep.index.workspace_index import WorkspaceIndex
 
         try:
-            self._keeper = Keeper(*self._parts, self._started.is_set)
-            self._keeper.start()
+            index = WorkspaceIndex(*self._parts, self._settled.is_set)
+            self._index = index
+            index.start()
         except OSError as error:
-            self._reason = f"the workspace cannot be watched: {error}"
-            log.warning("%s; searching without an index", self._reason)
+            reason = f"the workspace cannot be watched: {error}"
+            log.warning("%s; searching without an index", reason)
+            self._index = NoIndex(reason)
         finally:
             self._there.set()
 
-    def _found(self) -> Keeper | None:
+    def _waited(self) -> Index:
+        """The index, once it is there; what is known of it without waiting is asked of `_index`."""
         if self._begun:
             self._there.wait(limits.INDEX_WAIT_SECONDS)
-        return self._keeper
+        return self._index
+
+    def close(self) -> None:
+        if self._begun:
+            self._there.wait()
+        index, self._index = self._index, NoIndex("closed")
+        index.close()
+
+    def status(self) -> Status:
+        return self._index.status()
+
+    def is_ready(self) -> bool:
+        return self._index.is_ready()
 
     def search(
         self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
-    ) -> IndexedScan | None:
-        """Search below a directory; None where the disk has to be searched."""
-        keeper = self._found()
-        return None if keeper is None else keeper.search(where, question, cancelled, report)
-
-    def is_ready(self) -> bool:
-        """Whether it could answer now, without waiting."""
-        return self._keeper is not None and self._keeper.is_ready()
-
-    def status(self) -> Status:
-        """How far it is."""
-        if self._keeper is not None:
-            return self._keeper.status()
-        if self._begun and not self._reason:
-            return Status(state="building")
-        return Status(reason=self._reason or "not started")
+    ) -> SearchResult | None:
+        return self._waited().search(where, question, cancelled, report)
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
-        """Every file a search looks at, in walk order; None where a walk has to say."""
-        keeper = self._found()
-        return None if keeper is None else keeper.files(stopped)
+        return self._waited().files(stopped)
 
     def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
-        """The files and links below a directory; None where a walk has to say."""
-        keeper = self._found()
-        return None if keeper is None else keeper.tree(root)
+        return self._waited().tree(root)
 
     def ranked(
-        self,
-        text: str,
-        keeps: Callable[[str], bool],
-        stopped: Callable[[], bool],
+        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
     ) -> list[RankedFile] | None:
-        """The files that answer a question, best first; None where a scan has to say."""
-        keeper = self._found()
-        return None if keeper is None else keeper.ranked(text, keeps, stopped)
-
-    def close(self) -> None:
-        """Stop working in the background."""
-        if self._begun:
-            self._there.wait()
-        if self._keeper is not None:
-            self._keeper.close()
-            self._keeper = None
+        return self._waited().ranked(text, keeps, stopped)

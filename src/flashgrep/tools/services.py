@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flashgrep.index.status import Index, NoIndex
+from flashgrep.index.index import Index, NoIndex
 from flashgrep.index.symbol_parser import SymbolParser
 from flashgrep.search.engine import Engine
 from flashgrep.workspace.scope import Scope

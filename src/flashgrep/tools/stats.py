@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flashgrep import __version__
-from flashgrep.index.status import Status
+from flashgrep.index.index import Status
 from flashgrep.settings import Settings, settings_hash
 from flashgrep.tools.answer import Answer, json_answer
 from flashgrep.tools.arguments import Arguments

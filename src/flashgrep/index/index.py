@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from flashgrep.index.scoring import RankedFile
+from flashgrep.search.result import Searcher
 from flashgrep.workspace.finding import Entry
+from flashgrep.workspace.scope import Place
+
+if TYPE_CHECKING:
+    from flashgrep.search.result import Report, SearchQuestion, SearchResult
+    from flashgrep.search.turns import Flag
 
 State = Literal["building", "ready", "off"]
 Freshness = Literal["watching", "sweeping"]
@@ -31,11 +37,27 @@ class Status:
     """Why it is off, or not growing, for a person to read."""
 
 
-class Index(Protocol):
-    """The index as tools see it."""
+class Index(Searcher[Place], Protocol):
+    """The index of a workspace; `NoIndex` is one that knows nothing."""
+
+    def start(self) -> None:
+        """Begin to load, to watch and to build; at full speed once `settle` is called."""
+        ...
+
+    def settle(self) -> None:
+        """The server is started: nothing else needs this process now."""
+        ...
+
+    def close(self) -> None:
+        """Stop working in the background."""
+        ...
 
     def status(self) -> Status:
         """How far it is."""
+        ...
+
+    def is_ready(self) -> bool:
+        """Whether it could answer a search now, without waiting."""
         ...
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
@@ -61,19 +83,32 @@ class Index(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Stop working in the background."""
-        ...
-
 
 class NoIndex:
-    """A server without an index."""
+    """No index: every question is left to the disk."""
 
-    def __init__(self, reason: str = "switched off") -> None:
-        self._reason = reason
+    def __init__(self, reason: str = "switched off", state: State = "off") -> None:
+        self._status = Status(state, reason=reason)
+
+    def start(self) -> None:
+        return None
+
+    def settle(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
 
     def status(self) -> Status:
-        return Status(reason=self._reason)
+        return self._status
+
+    def is_ready(self) -> bool:
+        return False
+
+    def search(
+        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+    ) -> SearchResult | None:
+        return None
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
         return None
@@ -82,12 +117,6 @@ class NoIndex:
         return None
 
     def ranked(
-        self,
-        text: str,
-        keeps: Callable[[str], bool],
-        stopped: Callable[[], bool],
+        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
     ) -> list[RankedFile] | None:
-        return None
-
-    def close(self) -> None:
         return None

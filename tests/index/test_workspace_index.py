@@ -1,4 +1,4 @@
-"""The keeper: quiet when nothing happens, gone when closed, honest about how far it is."""
+"""The index at work: quiet when nothing happens, gone when closed, honest about how far it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import build
-from flashgrep.index import keeper
+from flashgrep.index import updater
 from flashgrep.index.builder import Builders
 from flashgrep.index.folding import Folder
 from flashgrep.index.ranked import DamagedRanking
@@ -184,7 +184,7 @@ def test_a_ready_index_is_at_full_progress_also_while_a_change_is_folded_in(
     def looking(builders: Builders, jobs: Any, done: Callable[[float], None]) -> list[str]:
         def look(count: float) -> None:
             done(count)
-            status = pair.keeper.status()
+            status = pair.index.status()
             seen.append((status.state, status.progress))
 
         look(0.0)
@@ -201,13 +201,13 @@ def test_a_ready_index_is_at_full_progress_also_while_a_change_is_folded_in(
 def test_an_index_that_begins_anew_is_at_no_progress(tmp_path: Path, work: Path) -> None:
     with twins(tmp_path) as pair:
         settled(pair)
-        keeper = pair.keeper
-        with keeper._changed:  # before anything can be done about it
-            keeper._lose("a test wants it")
-            status = keeper.status()
+        index = pair.index
+        with index._state._changed:  # before anything can be done about it
+            index._state.lose("a test wants it")
+            status = index.status()
         assert (status.state, status.grep_ready, status.progress) == ("building", False, 0.0)
         pair.ready()
-        status = keeper.status()
+        status = index.status()
         assert (status.state, status.progress) == ("ready", 1.0)
 
 
@@ -315,7 +315,7 @@ def test_an_index_that_failed_for_a_moment_goes_on(
         settled(pair)
         failures = _failing_once(monkeypatch, where, what, error)
         reasons: list[str] = []
-        monkeypatch.setattr(pair.keeper, "_lose", _noted(pair.keeper._lose, reasons))
+        monkeypatch.setattr(pair.index._state, "lose", _noted(pair.index._state.lose, reasons))
         for turn in range(3):  # added, changed, and joined with what was there
             (work / f"new{turn}").write_text("needle new\n")
             (work / "f03").write_text(f"needle changed {turn}\n")
@@ -358,7 +358,7 @@ def test_a_look_at_everything_that_failed_is_taken_another_time(
 ) -> None:
     with twins(tmp_path) as pair:
         settled(pair)
-        failures = _failing_once(monkeypatch, keeper, "sweep", OSError("a listing process died"))
+        failures = _failing_once(monkeypatch, updater, "sweep", OSError("a listing process died"))
         monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.0)
         pair.agree("grep", pattern="needle")
         wait_for(lambda: bool(failures), lambda: "nothing was looked at")
@@ -404,7 +404,7 @@ def test_a_reader_answers_questions_once_the_writer_has_ranked(
     monkeypatch.setattr(limits, "RANK_LOOK_SECONDS", 0.0)
     with twins(tmp_path) as pair:
         settled(pair)
-        ranks = pair.keeper._ranks
+        ranks = pair.index._ranks
         monkeypatch.setattr(ranks, "_writes", False)  # as a second server on the same state
         ranks._tree.close()
         assert pair.answer("query", False, {"text": "needle 7"})

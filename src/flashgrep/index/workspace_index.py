@@ -1,0 +1,191 @@
+"""The index of a workspace: searches answered from what is known of the tree.
+
+A query first drains what the kernel has queued of changes (`tree_state`), so a change made before
+the query is known to it. What changed is searched on disk until the updater has put it into a
+segment. Where changes cannot be watched (no more watches, a system without inotify) every query
+looks at the whole tree first. Where even that makes no sense, or the index is not there yet,
+`search` gives None, and the search goes over the disk as if there were no index.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from flashgrep import limits
+from flashgrep.index import inventory
+from flashgrep.index.away import Gone
+from flashgrep.index.index import Status
+from flashgrep.index.inventory import has_same_rules_above, is_own_repository
+from flashgrep.index.listing import Rules
+from flashgrep.index.matchers import Matchers
+from flashgrep.index.rank_keeper import RankKeeper
+from flashgrep.index.resting import Rest
+from flashgrep.index.scan import IndexedScan
+from flashgrep.index.scoring import RankedFile
+from flashgrep.index.segment import Damaged
+from flashgrep.index.sweeping import sweep
+from flashgrep.index.tracker import Changes, Tracker
+from flashgrep.index.tree_state import TreeState
+from flashgrep.index.updater import PASSING, Updater
+from flashgrep.index.view import View
+from flashgrep.search.pool import Pool
+from flashgrep.search.request import scan_request
+from flashgrep.search.result import Report, SearchQuestion
+from flashgrep.search.turns import Flag
+from flashgrep.workspace.finding import Entry
+from flashgrep.workspace.scope import Place, Scope, is_within
+from flashgrep.workspace.walking import parent_rules
+
+log = logging.getLogger(__name__)
+
+Asked = Callable[[], bool]
+
+
+class WorkspaceIndex:
+    """The index of one workspace, at work."""
+
+    def __init__(
+        self, scope: Scope, directory: Path, pool: Pool, is_started: Asked = lambda: True
+    ) -> None:
+        """Until the server `is_started`, the work is left to other processes as far as it can."""
+        self._scope = scope
+        self._pool = pool
+        self._tracker = Tracker(scope, scope.workdir, is_started)
+        self._state = TreeState(self._tracker)
+        self._matchers = Matchers()
+        self._touched = 0
+        self._rest = Rest(self._release, limits.RELEASE_SECONDS)
+        self._ranks = RankKeeper(str(directory / "ranked"), self._report_ranked)
+        self._updater = Updater(directory, self._state, self._ranks)
+
+    def start(self) -> None:
+        """Begin to watch and to build."""
+        self._updater.start()
+
+    def settle(self) -> None:
+        """Nothing: `is_started` says when."""
+
+    def close(self) -> None:
+        """Stop working in the background."""
+        self._updater.close()
+        self._ranks.close()
+        self._rest.close()
+        self._state.bell.close()
+        self._matchers.close()
+        self._tracker.close()
+
+    def status(self) -> Status:
+        """How far it is."""
+        return self._state.status()
+
+    def is_ready(self) -> bool:
+        """Whether it could answer now, without waiting."""
+        return self._state.view is not None
+
+    def search(
+        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+    ) -> IndexedScan | None:
+        """Search below a directory; None where the disk has to be searched."""
+        root, state = self._shown(where.path), self._state
+        if root is None:
+            return None
+        state.wait_while_loading(cancelled)
+        request = scan_request(self._scope, where, question)
+        view = self._current(root, request.rules)
+        if view is None:
+            return None
+        scan = IndexedScan(
+            request,
+            view,
+            self._tracker,
+            root,
+            self._pool,
+            cancelled,
+            damaged=state.set_aside,
+            changed=lambda names: state.take(Changes(entries=names)),
+        )
+        try:
+            scan.run(question.wanted, self._matchers, report)
+        except Damaged as error:
+            state.set_aside(error)
+            return None
+        except Gone:
+            return None
+        if state.watches and state.pace.is_time_to_sweep():
+            state.bell.ring()  # a write through a memory map raises no event
+        self._touched += scan.matched_bytes
+        if self._touched > limits.RELEASE_BYTES:
+            self._rest.used()
+        return scan
+
+    def files(self, stopped: Asked) -> list[str] | None:
+        """Every file a search of the workspace looks at, in walk order."""
+        view = self._current("", None)
+        if view is None or view.changed_below(""):
+            return None
+        return inventory.names(view)
+
+    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+        """The files and links below a directory; None where something there is not certain."""
+        shown = self._shown(root)
+        rules = tuple(parent_rules(self._scope, root))
+        view = None if shown is None else self._current(shown, rules)
+        if shown is None or view is None or view.changed_below(shown):
+            return None
+        return view.snapshot.entries(shown), inventory.links(view, shown)
+
+    def ranked(
+        self, text: str, keeps: Callable[[str], bool], stopped: Asked
+    ) -> list[RankedFile] | None:
+        """The files that answer a question, best first; None where a scan has to say."""
+        found, keys = None, None
+        while found is None and keys != self._ranks.keys and not stopped():
+            keys = self._ranks.keys  # others may be ranked by the time the changes are counted
+            view = self._current("", None)
+            if view is None:
+                return None
+            found = self._ranks.ranked(text, keeps, view, self._tracker)
+        return found
+
+    def _shown(self, root: bytes) -> str | None:
+        if not is_within(root, self._tracker.root):
+            return None
+        return os.fsdecode(root[len(self._tracker.root.rstrip(b"/")) + 1 :])
+
+    def _current(self, root: str, rules: Rules | None) -> View | None:
+        """The view as of now, if it covers a directory."""
+        try:
+            self._look_at_everything_unless_watching()
+        except PASSING as error:
+            log.warning("a search goes over the disk: %s", error)
+            return None
+        view = self._state.current(root)
+        if view is None or not view.covers(root) or is_own_repository(self._tracker, root):
+            return None
+        if view.root != self._tracker.root_identity():
+            self._state.lose("another directory stands in the workspace's place")
+            return None
+        if rules is not None and not has_same_rules_above(self._tracker, rules, view):
+            self._state.lose("the ignore rules above the workspace changed")
+            return None
+        return view
+
+    def _look_at_everything_unless_watching(self) -> None:
+        state = self._state
+        while not state.watches and (view := state.view) is not None:
+            changes = sweep(self._tracker, view, lambda: state.stopping)
+            if state.take_for(view, changes):
+                return  # else it was updated meanwhile: what was seen is of another view
+
+    def _release(self) -> None:
+        """Give mapped pages back: they count as ours as long as nobody else maps them."""
+        self._touched = 0
+        for segment in (self._state.view or View()).snapshot.segments:
+            segment.release()
+        self._matchers.release()
+
+    def _report_ranked(self) -> None:
+        self._state.report_ranked(self._ranks.is_ready)
