@@ -74,7 +74,7 @@ class Application:
         self.services.search.close()
         self.services.symbols.close()
         self.services.scope.close()
-        if self.state is None:
+        if self.state is None and self.services.recovery_dir:
             shutil.rmtree(self.services.recovery_dir, ignore_errors=True)
 
 
@@ -104,6 +104,21 @@ def build(
     toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))
     open_notes(settings, services, keeps_notes)
     return Application(settings, toolbox, services, state)
+
+
+def build_for_terminal(
+    settings: Settings, environment: Mapping[str, str] | None = None
+) -> Application:
+    """The parts that one command at a terminal needs, all tools among them.
+
+    Nothing here writes, so there is no state; an index that nobody keeps fresh would be no help.
+    """
+    environment = os.environ if environment is None else environment
+    workdir = os.path.realpath(os.fsencode(settings.workdir))
+    own = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, environment)))
+    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (own,))
+    services = Services(scope, b"", Engine(scope))
+    return Application(settings, Toolbox(all_tools(), services, settings, ""), services, None)
 
 
 def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...]:

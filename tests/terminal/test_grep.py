@@ -198,7 +198,7 @@ from click.testing import CliRunner
 from flashgrep.cli import cli
 ran = CliRunner().invoke(cli, {words!r})
 assert ran.exit_code == 0, ran.output
-heavy = {{"mcp", "uvicorn", "starlette", "flashgrep.app", "numpy"}} & set(sys.modules)
+heavy = {{"mcp", "uvicorn", "starlette", "pycrdt", "numpy", "asyncio"}} & set(sys.modules)
 assert not heavy, heavy
 commands = [name for name in sys.modules if name.startswith("flashgrep.terminal.")]
 print(*sorted(commands))

@@ -71,7 +71,7 @@ class FileText:
         number = 0
         for buffer, start, end in windows(self._fd):
             yield number, (searchable(buffer, start, end), start, end)
-            number += _newlines(buffer, start, end)
+            number += newlines(buffer, start, end)
 
     def whole(self) -> bytes:
         return whole_text(self._fd)
@@ -123,7 +123,7 @@ class Excerpts:
         for number, region, lines in text.candidates():
             buffer, counted, _ = region
             for start, stop in self._matcher.lines(*region) if lines is None else lines:
-                number += _newlines(buffer, counted, start)
+                number += newlines(buffer, counted, start)
                 counted = start
                 yield number, region, (start, stop)
 
@@ -254,7 +254,8 @@ def _whole_matches(text: bytes, starts: list[int], spans: list[tuple[int, int]])
         yield bisect_right(starts, first), True, text[first:last].decode("utf-8", "replace")
 
 
-def _newlines(buffer: Any, start: int, end: int) -> int:
+def newlines(buffer: Any, start: int, end: int) -> int:
+    """How many there are in a part of a region."""
     if isinstance(buffer, bytes):
         return buffer.count(b"\n", start, end)
     if hasattr(buffer, "count"):

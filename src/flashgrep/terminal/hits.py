@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from flashgrep import limits
 from flashgrep.search.characters import searchable
 from flashgrep.search.counting import whole_text
-from flashgrep.search.excerpt import intervals
+from flashgrep.search.excerpt import intervals, newlines
 from flashgrep.search.haystack import windows
 from flashgrep.search.matcher import LineMatcher
 from flashgrep.search.multiline import TextMatcher, line_starts
@@ -69,13 +69,13 @@ class Looking:
         for buffer, begin, end in windows(fd, self._scratch):
             counted = begin
             for start, stop in self._lines.lines(searchable(buffer, begin, end), begin, end):
-                number += _newlines(buffer, counted, start)
+                number += newlines(buffer, counted, start)
                 counted = start
                 yield Hit(number, offset + start - begin, bytes(buffer[start:stop]), True)
                 left -= 1
                 if not left:
                     return
-            number += _newlines(buffer, counted, end)
+            number += newlines(buffer, counted, end)
             offset += end - begin
 
     def _every_line(self, fd: int) -> Iterator[Hit]:
@@ -151,9 +151,3 @@ def _block(text: bytes, starts: list[int], top: int, bottom: int, spans: Any) ->
         return Hit(top + 1, start, text[start:stop], False)
     inside = tuple((a - start, b - start) for a, b in spans if b > a)
     return Hit(top + 1, start, text[start:stop], True, inside)
-
-
-def _newlines(buffer: Any, start: int, end: int) -> int:
-    if hasattr(buffer, "count"):
-        return int(buffer.count(b"\n", start, end))
-    return int(end == len(buffer))  # a mapped region is one long line, ended by its last byte

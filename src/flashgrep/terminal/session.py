@@ -21,16 +21,11 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from flashgrep import __version__
-from flashgrep.errors import FlashgrepError, Unavailable
-from flashgrep.search.engine import Engine
+from flashgrep.app import build_for_terminal
+from flashgrep.errors import FlashgrepError
 from flashgrep.settings import Settings, settings_hash
-from flashgrep.storage.statedir import state_path
 from flashgrep.tools.answer import Answer
-from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.caller import Caller
-from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.services import Services
-from flashgrep.tools.toolbox import Call
 from flashgrep.transports.joining import join
 from flashgrep.transports.unixsocket import OWN_DIRECTORY, SOCKET_NAME
 from flashgrep.workspace.scope import Scope
@@ -56,22 +51,15 @@ class Session(Protocol):
 
 
 class Local:
-    """Answers in this process, by scanning: an index that nobody keeps fresh is no help here."""
+    """Answers in this process, by scanning."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        workdir = os.path.realpath(os.fsencode(settings.workdir))
-        state = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, os.environ)))
-        self.scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (state,))
-        self._search = Engine(self.scope)
-        # Nothing here writes, so there is no place for unfinished writes.
-        self.services = Services(self.scope, b"", self._search)
+        self._application = build_for_terminal(settings)
+        self.scope = self._application.services.scope
 
     def close(self) -> None:
         """End worker processes and give descriptors back."""
-        self.services.symbols.close()
-        self._search.close()
-        self.scope.close()
+        self._application.close()
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = self.answer(name, arguments, direct=True)
@@ -79,12 +67,7 @@ class Local:
 
     def answer(self, name: str, arguments: Mapping[str, Any], direct: bool = False) -> Answer:
         """A tool's own answer, without a budget."""
-        spec = next((spec for spec in all_tools() if name in spec.names), None)
-        if spec is None:
-            raise Unavailable(f"this version has no {name}")
-        settings = self.settings if direct else replace(self.settings, max_output_chars=0)
-        call = Call(Caller("terminal"), self.services, settings, direct=direct)
-        answer = spec.handler(call, read_arguments(spec, arguments))
+        answer = self._application.toolbox.here(name, arguments, Caller("terminal"), direct)
         if answer.failed:
             raise _Refused(answer.text, answer.code or "")
         return answer

@@ -7,6 +7,7 @@ waits for those of others; further ones share a number of places, and whoever ru
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import anyio
 
@@ -41,6 +42,11 @@ class Running:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._waiting: list[_Waiting] = []
+
+    @cached_property
+    def threads(self) -> anyio.CapacityLimiter:
+        """The threads of the calls; made by the first one, because this loads asyncio."""
+        return anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
 
     def place(self, key: str) -> _Place:
         """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""

@@ -154,7 +154,6 @@ class Toolbox:
         self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._running = Running()
-        self._threads = anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared.
@@ -171,7 +170,7 @@ class Toolbox:
     def beside(self, specs: tuple[ToolSpec, ...], settings: Settings, instructions: str) -> Toolbox:
         """Another choice of tools of the same server, with the same threads and shares."""
         other = Toolbox(specs, self._services, settings, instructions)
-        other._threads, other._running = self._threads, self._running
+        other._running = self._running
         return other
 
     def direct_names(self) -> tuple[str, ...]:
@@ -204,6 +203,14 @@ class Toolbox:
         answer = await self._run(name, params, call)
         return answer.data if answer.data is not None else {"text": answer.text}
 
+    def here(
+        self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool = False
+    ) -> Answer:
+        """Run one tool in this thread, without a budget: for a process that serves one caller."""
+        spec, values = self._prepare(name, arguments, caller)
+        settings = dataclasses.replace(self._settings, max_output_chars=0)
+        return spec.handler(Call(caller, self._services, settings, direct=direct), values)
+
     async def answer(
         self,
         name: str,
@@ -233,7 +240,7 @@ class Toolbox:
                 ON_BEHALF.set(call.caller.key)
                 call.cancelled.begin(self._settings.call_seconds)
                 handler = self._handler(spec, name, arguments or {}, values)
-                return await _in_thread(spec, handler, call, values, self._threads)
+                return await _in_thread(spec, handler, call, values, self._running.threads)
         except Cancelled as ended:
             if call.cancelled.has_expired:
                 raise out_of_time(name, call.cancelled.seconds) from ended
