@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.index import ground, scan
+from flashgrep.index import scan, segment_set
 from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"
@@ -49,7 +49,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, clock: Any) -> list[str]:
     """Small portions, each timed by a clock of ours; who matched each step is noted."""
     monkeypatch.setattr(limits, "INDEX_FEW_PIECES", 0)
     monkeypatch.setattr(limits, "INDEX_INLINE_BYTES", 20_000)
-    monkeypatch.setattr(ground, "_LONGEST", 1)
+    monkeypatch.setattr(segment_set, "_LONGEST", 1)
     monkeypatch.setattr(scan, "time", SimpleNamespace(perf_counter=clock))
     noted: list[str] = []
     for name in ("_by_one", "_by_all"):

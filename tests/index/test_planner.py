@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from flashgrep.index import lookup
 from flashgrep.index.candidates import Candidates
-from flashgrep.index.ground import ground
 from flashgrep.index.segment import Segment
+from flashgrep.index.segment_set import segment_set
 from flashgrep.search.haystack import decoded, text_of
 from flashgrep.search.multiline import TextMatcher
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
@@ -51,7 +51,7 @@ def test_the_piece_of_every_matching_line_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = set(Candidates(spec, ground([segment])).pieces.tolist())
+    candidates = set(Candidates(spec, segment_set([segment])).pieces.tolist())
     for at, data in enumerate(contents):
         if not is_text(data[:512]):
             continue
@@ -73,7 +73,7 @@ def test_every_file_whose_whole_text_matches_is_a_candidate(
 ) -> None:
     spec, contents = search
     segment = segment_of(quick, contents, block)
-    candidates = Candidates(spec, ground([segment])).files
+    candidates = Candidates(spec, segment_set([segment])).files
     for at, data in enumerate(contents):
         text = text_of(data)
         if is_text(data[:512]) and TextMatcher(spec).matches(text, len(text)):
@@ -164,7 +164,7 @@ NARROWED = pytest.mark.parametrize(
 @NARROWED
 @pytest.mark.usefixtures("thorough")
 def test_what_a_pattern_leaves_to_be_matched(lines: Segment, pattern: str, expected: str) -> None:
-    pieces = Candidates(PatternSpec(pattern), ground([lines])).pieces
+    pieces = Candidates(PatternSpec(pattern), segment_set([lines])).pieces
     found = {owner(lines, piece) for piece in pieces.tolist()}
     assert found == set(expected.split())
 
@@ -185,7 +185,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> list[Segment]:
 def test_segments_asked_together_leave_as_little(
     apart: list[Segment], pattern: str, expected: str
 ) -> None:
-    candidates = Candidates(PatternSpec(pattern), ground(apart))
+    candidates = Candidates(PatternSpec(pattern), segment_set(apart))
     found = {
         owner(segment, piece)
         for number, segment in enumerate(apart)
@@ -230,10 +230,10 @@ def test_segments_asked_together_miss_no_more_than_each_alone(
     for share, data in zip(shares, contents + other[1], strict=False):
         shared[share].append(data)
     segments = segments_of(quick, shared, blocks)
-    together = Candidates(spec, ground(segments))
+    together = Candidates(spec, segment_set(segments))
     for number, segment in enumerate(segments):
         expected = matching_pieces(spec, segment)
-        alone = Candidates(spec, ground([segment]))
+        alone = Candidates(spec, segment_set([segment]))
         assert expected <= set(alone.pieces.tolist()), spec
         assert expected <= set(together.pieces_of(number).tolist()), spec
         assert together.pieces_of(number).tolist() == sorted(together.pieces_of(number).tolist())
@@ -255,7 +255,7 @@ def test_a_piece_may_hold_every_alternative_that_stands_in_it(
     shared: list[list[bytes]] = [[] for _ in range(4)]
     for share, words in zip(shares, lines, strict=False):
         shared[share].append((" ".join(words) + "\n").encode())
-    whole = ground(segments_of(quick, shared, [1, 16, 64, 1]))
+    whole = segment_set(segments_of(quick, shared, [1, 16, 64, 1]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lookup, "_SPARSE", sparse)
         found = Candidates(PatternSpec("|".join(literals)), whole)
@@ -278,7 +278,7 @@ def test_whole_texts_of_segments_asked_together_are_not_missed(
     shared: list[list[bytes]] = [[] for _ in range(max(shares) + 1)]
     for share, data in zip(shares, contents, strict=False):
         shared[share].append(data)
-    whole = ground(segments_of(quick, shared, blocks))
+    whole = segment_set(segments_of(quick, shared, blocks))
     candidates = Candidates(spec, whole).files
     assert len(candidates) == len(contents)
     for number, (segment, (base, _)) in enumerate(zip(whole.segments, whole.files, strict=True)):
@@ -290,7 +290,7 @@ def test_whole_texts_of_segments_asked_together_are_not_missed(
 
 def test_alternatives_are_told_apart(tmp_path: Path) -> None:
     texts = [b"needle\n", b"thread\n", b"hay\n", b"needle thread\n"]
-    whole = ground(segments_of(tmp_path, [texts], [1]))
+    whole = segment_set(segments_of(tmp_path, [texts], [1]))
     found = Candidates(PatternSpec("needle|thread"), whole)
     assert found.pieces.tolist() == [0, 1, 3]
     assert found.alternatives(found.pieces) == [1, 2, 3]
@@ -309,7 +309,7 @@ def test_what_stands_in_few_of_many_blocks_is_found_in_every_segment(
         for held in places
     ]
     segments = segments_of(tmp_path, shares, [1] * len(shares))
-    together = Candidates(PatternSpec(pattern), ground(segments))
+    together = Candidates(PatternSpec(pattern), segment_set(segments))
     for number, segment in enumerate(segments):
         expected = matching_pieces(PatternSpec(pattern), segment)
         assert len(expected) == len(places[number])
@@ -318,7 +318,7 @@ def test_what_stands_in_few_of_many_blocks_is_found_in_every_segment(
 
 @pytest.mark.parametrize("pattern", ["needle", "needle|thread", "(?i)needle", ".", r"\d\d\d\d"])
 def test_without_segments_there_are_no_candidates(pattern: str) -> None:
-    found = Candidates(PatternSpec(pattern), ground([]))
+    found = Candidates(PatternSpec(pattern), segment_set([]))
     assert found.pieces.tolist() == []
     assert found.alternatives(found.pieces) == []
     assert found.files.tolist() == []

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.candidates import Candidates
-from flashgrep.index.ground import ground
 from flashgrep.index.listing import identity
 from flashgrep.index.segment import BINARY, Damaged, Segment
+from flashgrep.index.segment_set import segment_set
 from flashgrep.search.characters import searchable_text
 from flashgrep.search.haystack import lines_of, text_of
 from flashgrep.search.pattern import PatternSpec
@@ -65,7 +65,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
     segment = made(tmp_path, {})
     assert segment.files == segment.pieces == segment.blocks == 0
     assert segment.all_names() == []
-    assert not len(Candidates(PatternSpec("needle"), ground([segment])).pieces)
+    assert not len(Candidates(PatternSpec("needle"), segment_set([segment])).pieces)
 
 
 # ── damage ──────────────────────────────────────────────────────────────────────────────────────
@@ -73,7 +73,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 def answers(segment: Segment) -> object:
     """Everything a query can learn from a segment."""
-    needle = Candidates(PatternSpec("needle"), ground([segment])).pieces.tolist()
+    needle = Candidates(PatternSpec("needle"), segment_set([segment])).pieces.tolist()
     texts = [segment.text(file) for file in range(segment.files)]
     return segment.all_names(), segment.status.tolist(), segment.flags.tolist(), needle, texts
 

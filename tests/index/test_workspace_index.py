@@ -19,7 +19,7 @@ from flashgrep import limits
 from flashgrep.app import build
 from flashgrep.index import updater
 from flashgrep.index.builder import Builders
-from flashgrep.index.folding import Folder
+from flashgrep.index.compactor import Compactor
 from flashgrep.index.ranked import DamagedRanking
 from flashgrep.index.ranking import Ranking
 from flashgrep.index.store import Store
@@ -293,9 +293,9 @@ def test_damage_is_answered_around_and_built_again(
 PASSING = [
     ("a full disk at the last step", Store, "commit", OSError(errno.ENOSPC, "full")),
     ("no further thread", Builders, "build", RuntimeError("can't start new thread")),
-    ("no memory", Folder, "fold", MemoryError()),
-    ("a defect of ours", Folder, "_found", IndexError("a defect")),
-    ("one without a word", Folder, "_found", AssertionError()),
+    ("no memory", Compactor, "update", MemoryError()),
+    ("a defect of ours", Compactor, "_found", IndexError("a defect")),
+    ("one without a word", Compactor, "_found", AssertionError()),
 ]
 
 

@@ -16,7 +16,7 @@ from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
 from flashgrep.index import tracker
-from flashgrep.index.rank_keeper import RankKeeper
+from flashgrep.index.ranked_index import RankedIndex
 from flashgrep.index.starting import StartingIndex
 from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
@@ -167,7 +167,7 @@ def haste(ranked: bool = False) -> Iterator[None]:
         for name, value in HASTE.items():
             patch.setattr(limits, name, value)
         if not ranked:
-            patch.setattr(RankKeeper, "follow", lambda *_: None)
+            patch.setattr(RankedIndex, "follow", lambda *_: None)
         yield
 
 

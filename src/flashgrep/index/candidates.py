@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from flashgrep.index.ground import Ground
 from flashgrep.index.lookup import Look
 from flashgrep.index.segment import Mask, Numbers
+from flashgrep.index.segment_set import SegmentSet
 from flashgrep.search.pattern import PatternSpec
 
 
 class Candidates:
     """A pattern asked of segments: their pieces, or their files, that could hold a match."""
 
-    def __init__(self, pattern: PatternSpec, ground: Ground) -> None:
-        self._ground = ground
-        self._tree = ground.gram_tree(pattern)
+    def __init__(self, pattern: PatternSpec, segment_set: SegmentSet) -> None:
+        self._segment_set = segment_set
+        self._tree = segment_set.gram_tree(pattern)
 
     @cached_property
     def pieces(self) -> Numbers:
         """The pieces of all segments to look at when lines are matched, in order."""
-        ground = self._ground
-        if self._tree.root is None or not ground.segments:
-            return np.arange(len(ground.owners))
-        found = ground.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
-        return np.union1d(found, ground.marked) if self._tree.folded else found
+        segment_set = self._segment_set
+        if self._tree.root is None or not segment_set.segments:
+            return np.arange(len(segment_set.owners))
+        found = segment_set.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
+        return np.union1d(found, segment_set.marked) if self._tree.folded else found
 
     @cached_property
     def _held(self) -> Any:
@@ -38,7 +38,7 @@ class Candidates:
             look.read_ahead([self._tree.root])
             return look.held(self._tree.root)
         look.read_ahead(self._tree.alternatives)
-        bits = np.zeros(self._ground.block_count, np.uint8)
+        bits = np.zeros(self._segment_set.block_count, np.uint8)
         for at, node in enumerate(self._tree.alternatives):
             look.kept(node).mark(bits, 1 << at)
         return bits
@@ -47,25 +47,25 @@ class Candidates:
         """For each of some candidates the alternatives that it may hold, as bits; 0 for any."""
         if not self._tree.alternatives or not len(pieces):
             return [0] * len(pieces)
-        found: list[int] = self._held[self._ground.blocks_of(pieces)].tolist()
+        found: list[int] = self._held[self._segment_set.blocks_of(pieces)].tolist()
         return found
 
     def pieces_of(self, number: int) -> Numbers:
         """Those of one segment, by their numbers there."""
-        base, past = self._ground.pieces[number]
+        base, past = self._segment_set.pieces[number]
         start, end = self.pieces.searchsorted([base, past])
         return self.pieces[start:end] - base
 
     @cached_property
     def files(self) -> Mask:
         """The files to look at when whole texts are matched: grams may stand in several blocks."""
-        ground = self._ground
-        if self._tree.root is None or not ground.segments:
-            return np.ones(ground.file_count, bool)
+        segment_set = self._segment_set
+        if self._tree.root is None or not segment_set.segments:
+            return np.ones(segment_set.file_count, bool)
         found = self._look(by_file=True).held(self._tree.root)
         if self._tree.folded:
-            found[ground.owners[ground.marked]] = True
+            found[segment_set.owners[segment_set.marked]] = True
         return found
 
     def _look(self, by_file: bool) -> Look:
-        return Look(self._ground, self._tree, by_file)
+        return Look(self._segment_set, self._tree, by_file)

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from flashgrep.index.gramtree import GramTree, Leaf, Node, apart_first
-from flashgrep.index.ground import Ground
 from flashgrep.index.postings import decoded
 from flashgrep.index.segment import Mask, Numbers
+from flashgrep.index.segment_set import SegmentSet
 
 _WORTH: Final = 400
 _RANGES_WORTH: Final = 10
@@ -45,21 +45,21 @@ _BITS: Final = np.left_shift(1, np.arange(8)).astype(np.uint8)
 class Look:
     """The grams of a plan among the keys of segments."""
 
-    def __init__(self, ground: Ground, tree: GramTree, by_file: bool) -> None:
-        self._ground = ground
+    def __init__(self, segment_set: SegmentSet, tree: GramTree, by_file: bool) -> None:
+        self._segment_set = segment_set
         self._by_file = by_file
         self._listed: dict[int, Numbers] = {}
         """The blocks of the leaves that were read ahead."""
         self._orders: dict[int, list[Leaf]] = {}
-        self._places = [segment.places(tree.lows, tree.highs) for segment in ground.segments]
-        pairs = list(zip(ground.segments, self._places, strict=True))
+        self._places = [segment.places(tree.lows, tree.highs) for segment in segment_set.segments]
+        pairs = list(zip(segment_set.segments, self._places, strict=True))
         starts = np.array([segment.offsets.take(first) for segment, (first, _) in pairs], np.int64)
         ends = np.array([segment.offsets.take(past) for segment, (_, past) in pairs], np.int64)
         lengths = ends - starts
-        self._starts: list[list[int]] = (starts + ground.posting_bases).T.tolist()
+        self._starts: list[list[int]] = (starts + segment_set.posting_bases).T.tolist()
         self._lengths: list[list[int]] = lengths.T.tolist()
         """Per range where its posting begins in each segment's file, and how long it is."""
-        self._has_bitmap: list[bool] = (lengths == ground.bitmap_sizes).any(0).tolist()
+        self._has_bitmap: list[bool] = (lengths == segment_set.bitmap_sizes).any(0).tolist()
         self._sizes = np.add.reduceat(lengths.sum(0), tree.firsts).tolist()
         most: Any = np.max([past - first for first, past in self._places], axis=0)
         self._most_keys = np.maximum.reduceat(most, tree.firsts).tolist()
@@ -156,8 +156,8 @@ class Look:
     def _leaf(self, leaf: Leaf) -> _Kept:
         listed = self._listed.get(leaf.number)
         if listed is not None:
-            return _Kept(listed, self._ground.block_count)
-        mask = np.zeros(self._ground.block_count, bool)
+            return _Kept(listed, self._segment_set.block_count)
+        mask = np.zeros(self._segment_set.block_count, bool)
         if self._sizes[leaf.number]:
             mark = self._mark_lists if self._most_keys[leaf.number] <= 1 else self._mark_many
             mark(leaf, mask)
@@ -165,7 +165,7 @@ class Look:
 
     def _mark_lists(self, leaf: Leaf, mask: Mask) -> None:
         """Mark the blocks of single keys."""
-        lists, bitmaps = self._postings(leaf, [True] * len(self._ground.segments))
+        lists, bitmaps = self._postings(leaf, [True] * len(self._segment_set.segments))
         for each in bitmaps:
             mask |= np.unpackbits(self._joined(each), bitorder="little").view(bool)
         if lists:
@@ -176,7 +176,7 @@ class Look:
         listed = self._listed.get(leaf.number)
         if listed is not None:
             return _among(listed, blocks)
-        lists, bitmaps = self._postings(leaf, self._ground.segments_with(blocks))
+        lists, bitmaps = self._postings(leaf, self._segment_set.segments_with(blocks))
         found = np.zeros(len(blocks), bool)
         for each in bitmaps:
             found |= _has_bits(self._joined(each), blocks)
@@ -215,28 +215,32 @@ class Look:
         ]
 
     def _columns(self, at: int) -> Iterable[tuple[int, int, tuple[mmap, int, int]]]:
-        return zip(self._starts[at], self._lengths[at], self._ground.posting_places, strict=True)
+        return zip(
+            self._starts[at], self._lengths[at], self._segment_set.posting_places, strict=True
+        )
 
     def _joined(self, bitmaps: dict[int, bytes]) -> Any:
         """The bitmaps of some segments as one; a segment begins at a whole byte of it."""
         parts = [
             bitmaps.get(number) or bytes(width)
-            for number, (_, _, width) in enumerate(self._ground.posting_places)
+            for number, (_, _, width) in enumerate(self._segment_set.posting_places)
         ]
         return np.frombuffer(b"".join(parts), np.uint8)
 
     def _mark_many(self, leaf: Leaf, mask: Mask) -> None:
         """Mark the blocks of all keys of some ranges."""
-        places = zip(self._ground.segments, self._places, self._ground.blocks, strict=True)
+        places = zip(
+            self._segment_set.segments, self._places, self._segment_set.blocks, strict=True
+        )
         for segment, (first, pasts), (base, _) in places:
             found = segment.holding(first[leaf.ranges], pasts[leaf.ranges])
             mask[base : base + segment.blocks] = found
 
     def _owning(self, blocks: Mask) -> Mask:
         """The files that have one of some blocks."""
-        ground = self._ground
-        found = np.zeros(ground.file_count, bool)
-        found[ground.owners[ground.pieces_in(blocks.nonzero()[0])]] = True
+        segment_set = self._segment_set
+        found = np.zeros(segment_set.file_count, bool)
+        found[segment_set.owners[segment_set.pieces_in(blocks.nonzero()[0])]] = True
         return found
 
 

@@ -44,7 +44,7 @@ class Overlay:
         if not self._root:
             return snapshot.all_alive
         scope = np.zeros(len(snapshot.all_alive), bool)
-        for number, (base, _) in enumerate(snapshot.ground.files):
+        for number, (base, _) in enumerate(snapshot.segment_set.files):
             first, past = snapshot.stretch(number, self._root)
             scope[base + first : base + past] = snapshot.alive[number][first:past]
         return scope
@@ -52,7 +52,7 @@ class Overlay:
     def kept(self, files: Numbers) -> Mask:
         """Which of some files pass the name filters."""
         segments, keeps = self._view.snapshot.segments, self._scanner.keeps
-        places = self._view.snapshot.ground.places(files)
+        places = self._view.snapshot.segment_set.places(files)
         names = (self.relative(segments[number].name(file)) for number, file in places)
         return np.fromiter(map(keeps, names), bool, len(files))
 

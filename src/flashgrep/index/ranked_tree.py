@@ -1,6 +1,6 @@
 """The ranked index of a workspace: in step with the segments, and searched with what changed since.
 
-`RankedTree` is what the keeper of the index holds. `update` brings the directory in step with a
+`RankedTree` is what the ranked index holds. `update` brings the directory in step with a
 snapshot's segments, in processes of its own; `search` answers from it and from changed files.
 """
 

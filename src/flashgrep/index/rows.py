@@ -84,9 +84,9 @@ class Table:
         others = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
         self.count = np.concatenate([*self._counts, others[0]])
         self.modified = np.concatenate([*self._modified, others[1]])
-        ground = self._snapshot.ground
+        segment_set = self._snapshot.segment_set
         self.rank = self._ranked(
-            self._snapshot.all_ranks[ground.file_firsts[self.segment] + self.file]
+            self._snapshot.all_ranks[segment_set.file_firsts[self.segment] + self.file]
         )
 
     def _ranked(self, ranks: Any) -> Any:

@@ -84,7 +84,7 @@ class IndexedScan:
         self._away: Away | None = None
         """Set where the pattern may take so long that other processes match all of it."""
         self._table = Table(view.snapshot, root)
-        self._candidates = Candidates(request.pattern, view.snapshot.ground)
+        self._candidates = Candidates(request.pattern, view.snapshot.segment_set)
         self._overlay = Overlay(view, tracker, root, self.scanner)
 
     def run(self, wanted: int, matchers: Matchers, report: Report) -> None:
@@ -163,7 +163,7 @@ class IndexedScan:
     def _stretches(self) -> list[Stretch]:
         """The candidates one by one, in the order of the walk, those of the base last."""
         snapshot, pieces = self._view.snapshot, self._pieces
-        found = snapshot.ground.stretches(pieces, self._candidates.alternatives(pieces))
+        found = snapshot.segment_set.stretches(pieces, self._candidates.alternatives(pieces))
         return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
     def _until(self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: Flag) -> None:
@@ -318,17 +318,17 @@ class IndexedScan:
     @cached_property
     def _runs(self) -> Mapping[int, Runs]:
         """The candidates by segment, where lines are matched."""
-        return self._view.snapshot.ground.runs(self._pieces)
+        return self._view.snapshot.segment_set.runs(self._pieces)
 
     @cached_property
     def _pieces(self) -> Numbers:
         """The candidates that are asked for, where lines are matched."""
-        ground, pieces = self._view.snapshot.ground, self._candidates.pieces
-        owners = ground.owners[pieces]
+        segment_set, pieces = self._view.snapshot.segment_set, self._candidates.pieces
+        owners = segment_set.owners[pieces]
         kept = self._overlay.in_scope[owners]
         if self.request.filters:
             files = np.unique(owners[kept])
-            passed = np.zeros(ground.file_count, bool)
+            passed = np.zeros(segment_set.file_count, bool)
             passed[files[self._overlay.kept(files)]] = True
             kept = passed[owners]
         found: Numbers = pieces[kept]
@@ -336,15 +336,15 @@ class IndexedScan:
 
     def _texts(self) -> Mapping[int, Texts]:
         """The candidates by segment, where whole texts are matched."""
-        ground = self._view.snapshot.ground
+        segment_set = self._view.snapshot.segment_set
         files = np.flatnonzero(self._candidates.files & self._overlay.in_scope)
         if self.request.filters:
             files = files[self._overlay.kept(files)]
-        cuts = [*files.searchsorted(ground.file_firsts).tolist(), len(files)]
+        cuts = [*files.searchsorted(segment_set.file_firsts).tolist(), len(files)]
         return {
-            number: Texts(segment, files[at:past] - ground.files[number][0])
+            number: Texts(segment, files[at:past] - segment_set.files[number][0])
             for number, (segment, (at, past)) in enumerate(
-                zip(ground.segments, pairwise(cuts), strict=True)
+                zip(segment_set.segments, pairwise(cuts), strict=True)
             )
             if at < past
         }
@@ -384,9 +384,9 @@ class IndexedScan:
     def _runs_of(self, number: int, file: int) -> Iterable[Runs]:
         """The candidates of one file."""
         pieces = self._candidates.pieces
-        ground = self._view.snapshot.ground
-        start, end = pieces.searchsorted(ground.span(number, file))
-        return ground.runs(pieces[start:end]).values()
+        segment_set = self._view.snapshot.segment_set
+        start, end = pieces.searchsorted(segment_set.span(number, file))
+        return segment_set.runs(pieces[start:end]).values()
 
     # ── what was found ──────────────────────────────────────────────────────────────────────────
 

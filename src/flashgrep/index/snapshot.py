@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.index.ground import Ground, ground
 from flashgrep.index.segment import Mask, Segment
+from flashgrep.index.segment_set import SegmentSet, segment_set
 from flashgrep.search.request import walk_key
 from flashgrep.workspace.finding import Entry
 
-NO_GROUND: Final = ground(())
+NO_SEGMENTS: Final = segment_set(())
 ROOM: Final = 1 << 20
 """Files of later segments that fit between two files of the base."""
 
@@ -56,7 +56,7 @@ class Snapshot:
     alive: tuple[Mask, ...]
     ranks: tuple[Any, ...]
     """Per segment and file, a number that sorts all files in walk order."""
-    ground: Ground = NO_GROUND
+    segment_set: SegmentSet = NO_SEGMENTS
 
     @cached_property
     def all_alive(self) -> Mask:
@@ -140,7 +140,7 @@ EMPTY: Final = Snapshot((), 0, (), ())
 
 def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> Snapshot:
     """Put segments together; files are ranked once, here."""
-    draft = Snapshot(tuple(segments), base, tuple(alive), (), ground(segments))
+    draft = Snapshot(tuple(segments), base, tuple(alive), (), segment_set(segments))
     ranks: list[Any] = []
     before = 0
     for segment in segments[:base]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flashgrep.index.listing import Identity
+from flashgrep.index.rescan import Rescan, rescan_all
 from flashgrep.index.segment import RACY
-from flashgrep.index.survey import Survey, survey_all
 from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 from flashgrep.workspace.walking import RULE_FILE
@@ -14,7 +14,7 @@ from flashgrep.workspace.walking import RULE_FILE
 
 def sweep(tracker: Tracker, view: View, stopped: Callable[[], bool]) -> Changes:
     """What is on disk other than the view has it."""
-    found = survey_all(tracker, stopped)
+    found = rescan_all(tracker, stopped)
     changes = Changes()
     if found.above != view.above:
         changes.lost = "the ignore rules above the workspace changed"
@@ -45,7 +45,7 @@ def _changed_files(view: View, files: dict[str, Identity]) -> set[str]:
     return changed | new
 
 
-def _changed_links(view: View, found: Survey) -> set[str]:
+def _changed_links(view: View, found: Rescan) -> set[str]:
     links = found.links.keys() | view.links.keys()
     missing = object()
     return {

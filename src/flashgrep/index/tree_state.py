@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.index import siblings
+from flashgrep.index import hard_links
 from flashgrep.index.doubting import NO_DOUBT, Doubt, without
 from flashgrep.index.index import Status
 from flashgrep.index.pacing import Bell, Pace
@@ -86,7 +86,7 @@ class TreeState:
             if self._view is None:
                 return None
             self._take(self.tracker.changes())
-            self._take(siblings.changed(self.tracker, self._view or View(), root))
+            self._take(hard_links.changed(self.tracker, self._view or View(), root))
             return self._view
 
     def take(self, changes: Changes) -> None:
@@ -122,7 +122,7 @@ class TreeState:
         """Make changes part of the view; called with the lock held."""
         if not changes:
             return
-        siblings.widen(self.tracker, self._view or View(), changes)
+        hard_links.widen(self.tracker, self._view or View(), changes)
         self._since.add(changes)
         is_news = not self.is_waiting()
         self._stuck -= changes.entries

@@ -10,11 +10,11 @@ from typing import Final
 
 from flashgrep.errors import Cancelled
 from flashgrep.index.builder import Builders, BuildFailed
+from flashgrep.index.compactor import Compactor
 from flashgrep.index.doubting import NO_DOUBT
-from flashgrep.index.folding import Folder
 from flashgrep.index.inotify import WatchLimit
 from flashgrep.index.mounts import remote_mount
-from flashgrep.index.rank_keeper import RankKeeper
+from flashgrep.index.ranked_index import RankedIndex
 from flashgrep.index.segment import Damaged
 from flashgrep.index.store import Store
 from flashgrep.index.sweeping import sweep
@@ -29,7 +29,7 @@ PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, Damaged)
 class Updater:
     """Watches the tree and keeps the segments up to date."""
 
-    def __init__(self, directory: Path, state: TreeState, ranks: RankKeeper) -> None:
+    def __init__(self, directory: Path, state: TreeState, ranks: RankedIndex) -> None:
         self._directory = directory
         self._state = state
         self._ranks = ranks
@@ -58,19 +58,19 @@ class Updater:
             if store.is_large():
                 state.tracker.expect_listing()  # they start while the segments are checked
             builders = Builders(state.tracker, self._is_stopping)
-            folder = Folder(store, state.tracker, builders, state.report_progress)
+            compactor = Compactor(store, state.tracker, builders, state.report_progress)
         except (OSError, Damaged) as error:
             state.give_up(f"the index cannot be kept: {error}")
             return
         try:
-            self._keep_up(folder)
+            self._keep_up(compactor)
         except Cancelled:
             log.debug("the index stops")
         except Exception:  # whatever it is, searches must not wait for a thread that is gone
             log.exception("the index has failed")
             state.give_up("the index has failed; the log says why")
         finally:
-            folder.close()
+            compactor.close()
 
     def _begin_to_watch(self) -> None:
         kind = remote_mount(self._state.tracker.root)
@@ -83,11 +83,11 @@ class Updater:
         except OSError as error:
             self._state.stop_watching(str(error))
 
-    def _keep_up(self, folder: Folder) -> None:
+    def _keep_up(self, compactor: Compactor) -> None:
         state = self._state
         while not state.stopping:
             if state.is_waiting() and state.pace.is_due():
-                self._update(folder)
+                self._update(compactor)
             self._sleep()
             state.take_queued()
             if state.watches and state.pace.is_time_to_sweep():
@@ -117,17 +117,17 @@ class Updater:
             return
         self._state.take(changes)
 
-    def _update(self, folder: Folder) -> None:
+    def _update(self, compactor: Compactor) -> None:
         """Put changes into segments; where that fails, what was known stays, and so do they."""
         state = self._state
         view, changes = state.begin_update()
-        folder.drop(state.damaged)
+        compactor.drop(state.damaged)
         try:
-            updated = folder.fold(view, changes)
-            doubt = NO_DOUBT if updated is None else folder.doubt(updated)
-            state.publish(updated, doubt, folder.blocks, folder.size, folder.updated)
+            updated = compactor.update(view, changes)
+            doubt = NO_DOUBT if updated is None else compactor.doubt(updated)
+            state.publish(updated, doubt, compactor.blocks, compactor.size, compactor.updated)
             if updated is not None:
-                self._ranks.follow(updated.snapshot.segments, folder.writes)
+                self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)
         except WatchLimit as error:
             state.stop_watching(str(error))

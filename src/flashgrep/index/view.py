@@ -51,8 +51,8 @@ class View:
     @cached_property
     def alias_spans(self) -> tuple[list[str], Any]:
         """Such aliases, and the first piece of each one's file among all, and one past the last."""
-        ground = self.snapshot.ground
-        spans = [ground.span(*place) for place in self.sure_aliases.values()]
+        segment_set = self.snapshot.segment_set
+        spans = [segment_set.span(*place) for place in self.sure_aliases.values()]
         return list(self.sure_aliases), np.array(spans, np.int64).reshape(-1, 2).T.copy()
 
     @cached_property

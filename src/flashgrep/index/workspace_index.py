@@ -21,7 +21,7 @@ from flashgrep.index.index import Status
 from flashgrep.index.inventory import has_same_rules_above, is_own_repository
 from flashgrep.index.listing import Rules
 from flashgrep.index.matchers import Matchers
-from flashgrep.index.rank_keeper import RankKeeper
+from flashgrep.index.ranked_index import RankedIndex
 from flashgrep.index.resting import Rest
 from flashgrep.index.scan import IndexedScan
 from flashgrep.index.scoring import RankedFile
@@ -58,7 +58,7 @@ class WorkspaceIndex:
         self._matchers = Matchers()
         self._touched = 0
         self._rest = Rest(self._release, limits.RELEASE_SECONDS)
-        self._ranks = RankKeeper(str(directory / "ranked"), self._report_ranked)
+        self._ranks = RankedIndex(str(directory / "ranked"), self._report_ranked)
         self._updater = Updater(directory, self._state, self._ranks)
 
     def start(self) -> None:

@@ -14,7 +14,7 @@ from flashgrep.workspace.rulechain import RuleChains, Ruled
 
 
 @dataclass
-class Survey:
+class Rescan:
     """The tree's tables after a look, and the files that were looked at."""
 
     above: Rules
@@ -43,20 +43,20 @@ class Survey:
         self.shared = {n: i for n, i in self.shared.items() if not is_below(n, subtree)}
 
 
-def survey_all(tracker: Tracker, stopped: Callable[[], bool]) -> Survey:
+def rescan_all(tracker: Tracker, stopped: Callable[[], bool]) -> Rescan:
     """Look at the whole tree."""
     above = tracker.rules_above()
-    found = Survey(above, root=tracker.root_identity())
+    found = Rescan(above, root=tracker.root_identity())
     found.take(tracker.list_tree("", above, (), stopped), tracker)
     tracker.forget("", found.directories)
     return found
 
 
-def survey_changes(
+def rescan_changes(
     tracker: Tracker, view: View, changes: Changes, stopped: Callable[[], bool]
-) -> Survey:
+) -> Rescan:
     """Look at what changed; everything else is as the view has it."""
-    found = Survey(
+    found = Rescan(
         view.above, {}, dict(view.directories), dict(view.links), dict(view.shared), root=view.root
     )
     chains = tracker.chains(view.above)
@@ -79,7 +79,7 @@ def survey_changes(
 
 def _look_into(
     tracker: Tracker,
-    found: Survey,
+    found: Rescan,
     directory: str,
     names: list[str],
     chains: RuleChains,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
+from flashgrep.index.compactor import Compactor
 from flashgrep.index.doubting import NO_DOUBT
-from flashgrep.index.folding import Folder
 from flashgrep.index.overlay_ranking import Overlay
 from flashgrep.index.ranked_tree import RankedTree
 from flashgrep.index.ranking import Ranking
@@ -66,7 +66,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 @pytest.fixture
 def pair(tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     """No file is read again after a second: what is counted is what a test changes."""
-    monkeypatch.setattr(Folder, "doubt", lambda *_: NO_DOUBT)
+    monkeypatch.setattr(Compactor, "doubt", lambda *_: NO_DOUBT)
     write(tmp_path, "horse")
     with twins(tmp_path) as made:
         ranked(made)

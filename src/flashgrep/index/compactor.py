@@ -21,10 +21,10 @@ from flashgrep import limits
 from flashgrep.index.builder import Builders, BuildFailed, portions
 from flashgrep.index.doubting import Doubt, doubt, hope
 from flashgrep.index.listing import Identity, identity
+from flashgrep.index.rescan import Rescan, rescan_all, rescan_changes
 from flashgrep.index.segment import RACY, Mask, Segment
 from flashgrep.index.snapshot import Place, Snapshot, snapshot
 from flashgrep.index.store import Loaded, Store
-from flashgrep.index.survey import Survey, survey_all, survey_changes
 from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 
@@ -34,7 +34,7 @@ _MOST_LATER: Final = 8
 _MARGIN_BYTES: Final = 64 * limits.MIB
 
 
-class Folder:
+class Compactor:
     """The writing side of an index; used by one thread."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Folder:
         """Blocks of all segments."""
         return sum(segment.blocks for segment in self.segments)
 
-    def fold(self, view: View | None, changes: Changes) -> View | None:
+    def update(self, view: View | None, changes: Changes) -> View | None:
         """A view that knows the changes; None where most of the tree is in no segment."""
         writes = self.writes = self._store.lock()
         seen = self._store.identity()
@@ -92,23 +92,23 @@ class Folder:
         if view is not None and not self._holds(view):
             view = None
         if view is None or changes.lost or "" in changes.subtrees:
-            survey = survey_all(self._tracker, self._builders.stopped)
+            rescan = rescan_all(self._tracker, self._builders.stopped)
             self._finish_loading()
             alive = [_no_file(segment) for segment in self.segments]
             passed_over = set()
         else:
-            survey = survey_changes(self._tracker, view, changes, self._builders.stopped)
+            rescan = rescan_changes(self._tracker, view, changes, self._builders.stopped)
             alive = list(view.snapshot.alive)
             passed_over = {name for name in view.entries if not changes.touch(name)}
-        self._look_at_other_names(survey, alive)
-        missing = self._found(survey.files, alive)
+        self._look_at_other_names(rescan, alive)
+        missing = self._found(rescan.files, alive)
         left_out = set(missing)
         self._remember_missing(missing, passed_over)
         if writes and missing:
             alive, left_out = self._built(alive, missing)
         elif len(missing) > sum(int(mask.sum()) for mask in alive):
             return None
-        return self._view(survey, alive, left_out | passed_over | survey.unreadable)
+        return self._view(rescan, alive, left_out | passed_over | rescan.unreadable)
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
         kept = {name: status for name, status in self._missing.items() if name in still}
@@ -124,23 +124,23 @@ class Folder:
         of = view.snapshot.segments
         return len(of) == len(self.segments) and all(map(operator.is_, of, self.segments))
 
-    def _view(self, survey: Survey, alive: list[Mask], left_out: set[str]) -> View:
+    def _view(self, rescan: Rescan, alive: list[Mask], left_out: set[str]) -> View:
         snap = snapshot(self.segments, self.base, alive)
         return View(
             snap,
             frozenset(left_out),
             frozenset(),
-            survey.directories,
-            survey.links,
-            dict(_aliases(snap, survey.links)),
-            survey.shared,
-            survey.above,
-            survey.root,
+            rescan.directories,
+            rescan.links,
+            dict(_aliases(snap, rescan.links)),
+            rescan.shared,
+            rescan.above,
+            rescan.root,
         )
 
-    def _look_at_other_names(self, survey: Survey, alive: list[Mask]) -> None:
+    def _look_at_other_names(self, rescan: Rescan, alive: list[Mask]) -> None:
         """A file that has got a further name may have been changed through it."""
-        inodes = list({status[3] for status in survey.shared.values()})
+        inodes = list({status[3] for status in rescan.shared.values()})
         for number, segment in enumerate(self.segments if inodes else ()):
             same = alive[number] & np.isin(segment.status[:, 3], inodes)
             if not same.any():
@@ -149,8 +149,8 @@ class Folder:
             for file in np.flatnonzero(same).tolist():
                 name = segment.name(file)
                 status = self._tracker.status(name)
-                if status is not None and name not in survey.files:
-                    survey.files[name] = survey.shared[name] = identity(status)
+                if status is not None and name not in rescan.files:
+                    rescan.files[name] = rescan.shared[name] = identity(status)
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,7 @@
 """Keeps the ranked index in step with the segments, in a thread of its own, and answers from it.
 
 Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
-it is not the folding thread that waits for it. What is not ranked yet, or has changed since, is
+the updater does not wait for it. What is not ranked yet, or has changed since, is
 read from disk when a question comes.
 """
 
@@ -23,10 +23,10 @@ from flashgrep.index.listing import Identity
 from flashgrep.index.overlay_ranking import Changed, Overlay, OverlayRanking
 from flashgrep.index.ranked_tree import RankedTree
 from flashgrep.index.ranking import Keeps
+from flashgrep.index.rescan import rescan_changes
 from flashgrep.index.resting import Rest, trim
 from flashgrep.index.scoring import RankedFile
 from flashgrep.index.segment import Segment
-from flashgrep.index.survey import survey_changes
 from flashgrep.index.tracker import Changes, Tracker
 from flashgrep.index.view import View
 from flashgrep.search.haystack import lines_of
@@ -65,8 +65,8 @@ class _Counted(NamedTuple):
     overlay: Overlay
 
 
-class RankKeeper:
-    """The ranked index of a keeper's segments."""
+class RankedIndex:
+    """The ranked index of the segments, and the thread that ranks them."""
 
     def __init__(self, directory: str, done: Callable[[], None]) -> None:
         self._tree = RankedTree(directory)
@@ -236,7 +236,7 @@ class RankKeeper:
         changes = Changes(set(view.entries), set(view.subtrees))
         if changes:
             unwatched = Tracker(tracker.scope, tracker.root)
-            found = survey_changes(unwatched, view, changes, lambda: self._stopping)
+            found = rescan_changes(unwatched, view, changes, lambda: self._stopping)
             for name, identity in found.files.items():
                 yield _Unranked(name, identity, partial(_text, tracker.scope, tracker.real(name)))
         for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index import ground as numbering
-from flashgrep.index.ground import Ground, ground
+from flashgrep.index import segment_set as numbering
 from flashgrep.index.segment import Segment
+from flashgrep.index.segment_set import SegmentSet, segment_set
 from tests.index.segments import block_bytes, made
 
 SHAPES: dict[str, tuple[int, dict[str, bytes]]] = {
@@ -70,7 +70,7 @@ def test_what_is_made_here_is_hard_enough(shapes: dict[str, Segment]) -> None:
 def test_the_parts_of_each_segment_follow_those_of_the_one_before(
     shapes: dict[str, Segment], names: list[str]
 ) -> None:
-    whole = ground([shapes[name] for name in names])
+    whole = segment_set([shapes[name] for name in names])
     owners: list[int] = []
     marked: list[int] = []
     files = 0
@@ -94,7 +94,7 @@ def test_the_parts_of_each_segment_follow_those_of_the_one_before(
 def test_the_pieces_of_blocks_are_those_of_each_segment(
     shapes: dict[str, Segment], names: list[str], chance: Any, share: float
 ) -> None:
-    whole = ground([shapes[name] for name in names])
+    whole = segment_set([shapes[name] for name in names])
     mask = np.array([chance.random() < share for _ in range(whole.block_count)], bool)
     expected = [
         (base + piece, block + group)
@@ -109,7 +109,7 @@ def test_the_pieces_of_blocks_are_those_of_each_segment(
     assert whole.blocks_of(found).tolist() == [block for _, block in expected]
 
 
-def runs_by_loop(whole: Ground, pieces: list[int]) -> dict[int, list[list[int]]]:
+def runs_by_loop(whole: SegmentSet, pieces: list[int]) -> dict[int, list[list[int]]]:
     """Each piece added to the stretch before it, where it may be."""
     found: dict[int, list[list[int]]] = {}
     for piece in pieces:
@@ -128,7 +128,7 @@ def runs_by_loop(whole: Ground, pieces: list[int]) -> dict[int, list[list[int]]]
 def test_pieces_are_joined_within_a_segment_and_up_to_a_length(
     shapes: dict[str, Segment], names: list[str], stretches: list[tuple[int, int]]
 ) -> None:
-    whole = ground([shapes[name] for name in names])
+    whole = segment_set([shapes[name] for name in names])
     pieces = chosen(stretches, len(whole.owners))
     found = whole.runs(np.array(pieces, np.int64))
     assert all(runs.segment is whole.segments[number] for number, runs in found.items())
@@ -149,7 +149,7 @@ def test_pieces_are_joined_within_a_segment_and_up_to_a_length(
 def test_a_few_pieces_are_joined_where_they_are_for_the_same_alternatives(
     shapes: dict[str, Segment], names: list[str], stretches: list[tuple[int, int]], chance: Any
 ) -> None:
-    whole = ground([shapes[name] for name in names])
+    whole = segment_set([shapes[name] for name in names])
     pieces = chosen(stretches, len(whole.owners))
     bits = [chance.choice([1, 1, 1, 2]) for _ in pieces]
     found = whole.stretches(np.array(pieces, np.int64), bits)
@@ -170,7 +170,7 @@ def test_a_few_pieces_are_joined_where_they_are_for_the_same_alternatives(
 def test_a_file_is_placed_in_its_segment(
     shapes: dict[str, Segment], names: list[str], stretches: list[tuple[int, int]]
 ) -> None:
-    whole = ground([shapes[name] for name in names])
+    whole = segment_set([shapes[name] for name in names])
     files = chosen([(first % 20, size) for first, size in stretches], whole.file_count)
     expected = [
         (owner(whole.files, file), file - whole.files[owner(whole.files, file)][0])
@@ -180,7 +180,7 @@ def test_a_file_is_placed_in_its_segment(
 
 
 def test_no_segments_hold_nothing() -> None:
-    whole = ground([])
+    whole = segment_set([])
     nothing = np.zeros(0, np.int64)
     assert (whole.block_count, whole.file_count, len(whole.owners)) == (0, 0, 0)
     assert whole.pieces_in(nothing).tolist() == []

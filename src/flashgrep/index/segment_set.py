@@ -31,7 +31,7 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True)
-class Ground:
+class SegmentSet:
     """Where the parts of each segment stand among those of all."""
 
     segments: tuple[Segment, ...]
@@ -161,7 +161,7 @@ def _stretches_of(pieces: Numbers, bounds: Any) -> tuple[Numbers, Numbers]:
     return pieces[firsts], pieces[lasts] + 1
 
 
-def ground(segments: Sequence[Segment]) -> Ground:
+def segment_set(segments: Sequence[Segment]) -> SegmentSet:
     """Number segments through."""
     blocks = _numbered([8 * segment.bitmap_bytes for segment in segments])
     pieces = _numbered([segment.pieces for segment in segments])
@@ -172,7 +172,7 @@ def ground(segments: Sequence[Segment]) -> Ground:
         part[: segment.blocks] = first + segment.block_firsts[:-1]
         firsts.append(part)
     places = list(zip(segments, pieces, files, strict=True))
-    return Ground(
+    return SegmentSet(
         tuple(segments),
         blocks,
         pieces,
