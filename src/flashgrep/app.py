@@ -13,8 +13,7 @@ from pathlib import Path
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
-from flashgrep.index.index import Index, NoIndex
-from flashgrep.index.starting import StartingIndex
+from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.engine import Engine
 from flashgrep.search.pool import Pool
 from flashgrep.settings import Settings

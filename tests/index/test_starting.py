@@ -9,8 +9,8 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import Application, build
+from flashgrep.index.index import StartingIndex
 from flashgrep.index.scan import IndexedScan
-from flashgrep.index.starting import StartingIndex
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan import Scan

@@ -16,8 +16,8 @@ from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
 from flashgrep.index import tracker
+from flashgrep.index.index import StartingIndex
 from flashgrep.index.ranked_index import RankedIndex
-from flashgrep.index.starting import StartingIndex
 from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import refusal

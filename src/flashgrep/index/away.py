@@ -16,8 +16,8 @@ from flashgrep import limits
 from flashgrep.index.matching import Hits, Runs, Texts, Work
 from flashgrep.index.matching_worker import packed
 from flashgrep.index.segment import Damaged, numbers
+from flashgrep.search.crew import run_all
 from flashgrep.search.effort import bytes_in, seconds_a_byte, seconds_of_matches
-from flashgrep.search.errands import run_all
 from flashgrep.search.pool import Pool
 from flashgrep.search.request import ScanRequest
 from flashgrep.search.turns import Flag

@@ -14,15 +14,7 @@ from flashgrep.kb.notetree import Leaf, NoteTree
 from flashgrep.kb.shelf import Quarantined
 from flashgrep.search.pattern import check
 from flashgrep.search.pool import Pool
-from flashgrep.search.result import (
-    Filters,
-    FoundFile,
-    Line,
-    Order,
-    Page,
-    Report,
-    SearchQuestion,
-)
+from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
 from flashgrep.search.textsearch import Named, TextSearch
 from flashgrep.search.turns import Flag
 from flashgrep.workspace.globs import NameFilter
@@ -52,10 +44,7 @@ class NoteSearcher:
         """Search the notes in a folder, or one note; "" is all of them."""
         check(question.pattern)
         leaves = _kept(self._tree.below(where), where, question.filters)
-        texts = _Texts(self._notes, leaves, self._shown, cancelled, report)
-        search = TextSearch(question.pattern, self._pool, cancelled)
-        found = list(search.search(texts, question.counting, question.wanted))
-        return NoteResult(search, found, texts)
+        return NoteResult(self._notes, leaves, self._shown, question, self._pool, cancelled, report)
 
 
 def _kept(leaves: Sequence[Leaf], folder: str, filters: Filters) -> Sequence[Leaf]:
@@ -70,28 +59,36 @@ def _kept(leaves: Sequence[Leaf], folder: str, filters: Filters) -> Sequence[Lea
     ]
 
 
-class _Texts:
-    """The texts of some notes, read a slice at a time: after a start they have to be loaded, which
-    takes seconds."""
+class NoteResult:
+    """What a search of notes found. It keeps the texts that were searched: a note that changes
+    while its lines are shown is shown as it was."""
 
     def __init__(
         self,
         notes: KnowledgeBase,
         leaves: Sequence[Leaf],
         shown: Shown,
+        question: SearchQuestion,
+        pool: Pool,
         cancelled: Flag,
         report: Report,
     ) -> None:
+        """Search notes, which are in walk order."""
         self._notes = notes
-        self._leaves = leaves
         self._shown = shown
         self._cancelled = cancelled
         self._report = report
-        self.read: dict[str, bytes] = {}
+        self._texts: dict[str, bytes] = {}
         self.skipped: list[tuple[str, str]] = []
+        """Notes that could not be searched, with the reason and what to do."""
+        self.remarks: list[str] = []
+        self._search = TextSearch(question.pattern, pool, cancelled)
+        texts = self._readable(leaves)
+        self._found = list(self._search.search(texts, question.counting, question.wanted))
 
-    def __iter__(self) -> Iterator[Named]:
-        reported, leaves = time.monotonic(), self._leaves
+    def _readable(self, leaves: Sequence[Leaf]) -> Iterator[Named]:
+        """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
+        reported = time.monotonic()
         for at in range(0, len(leaves), limits.NOTES_A_SLICE):
             if self._cancelled:
                 raise Cancelled("The search was cancelled")
@@ -105,23 +102,10 @@ class _Texts:
         for leaf in leaves:
             text = found[leaf.note]
             if isinstance(text, bytes):
-                self.read[leaf.path] = text
+                self._texts[leaf.path] = text
                 yield leaf.path, text
             else:
                 self.skipped.append((leaf.path, reason(text)))
-
-
-class NoteResult:
-    """What a search of notes found. It keeps the texts that were searched: a note that changes
-    while its lines are shown is shown as it was."""
-
-    def __init__(self, search: TextSearch, found: list[FoundFile], texts: _Texts) -> None:
-        self._search = search
-        self._found = found
-        self._texts = texts.read
-        self.skipped = texts.skipped
-        """Notes that could not be searched, with the reason and what to do."""
-        self.remarks: list[str] = []
 
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         return self._found  # notes have one order

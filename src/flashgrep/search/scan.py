@@ -14,9 +14,8 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.search.crew import DIED, Crew
+from flashgrep.search.crew import DIED, Crew, run_one
 from flashgrep.search.effort import TooLong, briefly, is_tame, portion
-from flashgrep.search.errands import run_one
 from flashgrep.search.excerpt import FileExcerpts, NeedsWorker, Source
 from flashgrep.search.pool import Pool, Worker
 from flashgrep.search.request import Item, Outcome, ScanRequest, walk_key

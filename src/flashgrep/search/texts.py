@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from flashgrep.search.batch import matched
 from flashgrep.search.counting import Counter
 from flashgrep.search.haystack import Region
-from flashgrep.search.pattern import Span
+from flashgrep.search.matcher import line_matcher
+from flashgrep.search.multiline import TextMatcher
+from flashgrep.search.pattern import PatternSpec, Span
+
+_MOST_MARKS: Final = 20_000
 
 
 class MemoryText:
@@ -47,3 +53,20 @@ def counts(counter: Counter, texts: Sequence[bytes]) -> Iterator[tuple[int, int]
             pieces.append(b"\n")
             end += 1
     return matched(counter, b"".join(pieces), starts, end)
+
+
+def marks(spec: PatternSpec, text: bytes) -> list[int]:
+    """Where the lines that match do so first; in multiline, where matches begin. For previews."""
+    if spec.multiline:
+        spans = TextMatcher(spec).spans(text, len(text))
+        return [start for start, _ in islice(spans, _MOST_MARKS)]
+    matcher = line_matcher(spec)
+    found: list[int] = []
+    at = 0
+    while len(found) < _MOST_MARKS:
+        start, _ = matcher.find(text, at, len(text))
+        if start < 0:
+            break
+        found.append(start)
+        at = text.find(b"\n", start) + 1
+    return found

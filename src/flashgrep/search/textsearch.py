@@ -8,14 +8,13 @@ from dataclasses import astuple
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.search.counting import Counter
+from flashgrep.search.crew import run_all, run_one
 from flashgrep.search.effort import TooLong, briefly, bytes_in, portion, seconds_of_matches
-from flashgrep.search.errands import run_all, run_one
 from flashgrep.search.excerpt import Excerpts
-from flashgrep.search.marks import marks
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.pool import Pool
 from flashgrep.search.result import Counting, FoundFile, Line, Page
-from flashgrep.search.texts import MemoryText, counts
+from flashgrep.search.texts import MemoryText, counts, marks
 from flashgrep.search.turns import HERE, Flag
 
 Named = tuple[str, bytes]

@@ -20,13 +20,12 @@ from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import may_take_long
 from flashgrep.search.excerpt import Excerpts, FileExcerpts
-from flashgrep.search.marks import marks
 from flashgrep.search.messages import read_message, write_message
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Item, unpacked
 from flashgrep.search.result import Counting, Page
 from flashgrep.search.scanner import WORKER, Scanner
-from flashgrep.search.texts import MemoryText, counts
+from flashgrep.search.texts import MemoryText, counts, marks
 from flashgrep.workspace.scope import Scope
 
 

@@ -146,6 +146,16 @@ def wants_color(choice: str, is_terminal: bool) -> bool:
     return is_terminal and not plain
 
 
+def show(answer: Any, as_json: bool, print_text: Callable[[Output], None]) -> None:
+    """Print an answer, as text or as one line of JSON."""
+    output = Output()
+    if as_json:
+        print_json(output, answer)
+    else:
+        print_text(output)
+    output.flush()
+
+
 def print_json(output: Output, data: Any) -> None:
     """An object as one line of JSON."""
     import json

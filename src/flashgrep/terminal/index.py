@@ -18,10 +18,9 @@ from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
-    Output,
     common_options,
-    print_json,
     say,
+    show,
     terminal_command,
 )
 from flashgrep.terminal.session import Remote, opened
@@ -52,12 +51,7 @@ def command(settings: Settings, use_daemon: bool, status: bool, remove: bool, as
         return _remove(directory)
     with _looking(settings, use_daemon, directory, build=not status) as look:
         answer = look() if status else wait_until_ready(look)
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        show_stats(output, answer)
-    output.flush()
+    show(answer, as_json, lambda output: show_stats(output, answer))
     return FOUND if answer["grep_ready"] or not status else NOTHING
 
 

@@ -13,7 +13,7 @@ from flashgrep.terminal.command import (
     NOTHING,
     Output,
     common_options,
-    print_json,
+    show,
     terminal_command,
     wants_color,
 )
@@ -59,12 +59,11 @@ def command(
     }
     with opened(settings, use_daemon) as session:
         answer = session.call("query", arguments)
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        _show(output, answer, wants_color(color, output.is_terminal))
-    output.flush()
+    show(
+        answer,
+        as_json,
+        lambda output: _show(output, answer, wants_color(color, output.is_terminal)),
+    )
     return FOUND if answer["results"] else NOTHING
 
 

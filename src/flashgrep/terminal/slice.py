@@ -8,7 +8,7 @@ import re
 import click
 
 from flashgrep.settings import Settings
-from flashgrep.terminal.command import FOUND, Output, common_options, print_json, terminal_command
+from flashgrep.terminal.command import FOUND, common_options, show, terminal_command
 from flashgrep.terminal.session import opened
 from flashgrep.terminal.view import read_range
 from flashgrep.workspace import names
@@ -33,10 +33,5 @@ def command(settings: Settings, use_daemon: bool, place: str, as_json: bool) -> 
     }
     with opened(settings, use_daemon) as session:
         answer = session.call("get_slice", arguments)
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        output.line(answer["content"])
-    output.flush()
+    show(answer, as_json, lambda output: output.line(answer["content"]))
     return FOUND

@@ -14,7 +14,7 @@ from flashgrep.index.ondisk import newest
 from flashgrep.index.store import MANIFEST
 from flashgrep.settings import Settings
 from flashgrep.storage.statedir import state_path
-from flashgrep.terminal.command import FOUND, Output, common_options, print_json, terminal_command
+from flashgrep.terminal.command import FOUND, Output, common_options, show, terminal_command
 from flashgrep.terminal.session import Remote, opened
 from flashgrep.tools.stats import utc
 
@@ -28,12 +28,7 @@ def command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
         answer = session.call("stats", {})
         if not isinstance(session, Remote) and not settings.no_index:
             answer = {**answer, **on_disk(index_directory(settings))}
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        show_stats(output, answer)
-    output.flush()
+    show(answer, as_json, lambda output: show_stats(output, answer))
     return FOUND
 
 

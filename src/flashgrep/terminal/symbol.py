@@ -13,7 +13,7 @@ from flashgrep.terminal.command import (
     NOTHING,
     Output,
     common_options,
-    print_json,
+    show,
     terminal_command,
     wants_color,
 )
@@ -32,12 +32,11 @@ def command(
     """Show the definitions of NAME, then every line that uses it, as path:line:text."""
     with opened(settings, use_daemon) as session:
         answer = session.call("get_symbol", {"symbol_name": name})
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        _show(output, answer, definitions, wants_color(color, output.is_terminal))
-    output.flush()
+    show(
+        answer,
+        as_json,
+        lambda output: _show(output, answer, definitions, wants_color(color, output.is_terminal)),
+    )
     shown = answer["definitions"] or (answer["references"] and not definitions)
     return FOUND if shown else NOTHING
 

@@ -8,7 +8,7 @@ import re
 import click
 
 from flashgrep.settings import Settings
-from flashgrep.terminal.command import FOUND, Output, common_options, print_json, terminal_command
+from flashgrep.terminal.command import FOUND, common_options, show, terminal_command
 from flashgrep.terminal.session import Local
 from flashgrep.workspace import names
 
@@ -48,10 +48,5 @@ def command(
     text = answer.text
     if answer.image is not None:
         text = f"(an image: {answer.image.mime_type}, {len(answer.image.data):,} bytes)"
-    output = Output()
-    if as_json:
-        print_json(output, {"path": arguments["path"], "text": text})
-    else:
-        output.line(text)
-    output.flush()
+    show({"path": arguments["path"], "text": text}, as_json, lambda output: output.line(text))
     return FOUND
