@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
@@ -20,12 +21,18 @@ from flashgrep.settings import Settings
 from flashgrep.storage.statedir import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.caller import Callers
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.mounts.files import FilesPoint
+from flashgrep.tools.mounts.points import Mounts, NoNotes
 from flashgrep.tools.offering import instructions, offered
 from flashgrep.tools.services import Services
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.workspace import names
 from flashgrep.workspace.recovering import recover
 from flashgrep.workspace.scope import Scope, is_within
+
+if TYPE_CHECKING:
+    from flashgrep.kb.knowledge_base import KnowledgeBase
+    from flashgrep.kb.ownership import Ownership
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +46,14 @@ class Application:
     services: Services
     state: StateDirectory | None
     """None where no state can be kept, as in a container with a read-only home."""
+    ownership: Ownership | None = None
+    """Of the notes, where a knowledge base is mounted."""
     callers: Callers = field(default_factory=Callers)
+
+    @property
+    def notes(self) -> KnowledgeBase | None:
+        """The notes while this process owns them."""
+        return self.ownership.notes if self.ownership else None
 
     @property
     def workdir(self) -> str:
@@ -50,7 +64,7 @@ class Application:
         """The tools of a connection with settings of its own; a `SettingsError` where none are."""
         specs = offered(all_tools(), settings)
         told = instructions(self.services.scope, specs, settings)
-        return self.toolbox.beside(specs, settings, told)
+        return self.toolbox.beside(specs, settings, told, _mounts(settings, self.ownership))
 
     def start_index(self, is_settled: bool = True) -> None:
         """Begin to build the index in the background, if there is to be one.
@@ -67,8 +81,8 @@ class Application:
 
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""
-        if self.services.sharing is not None:
-            self.services.sharing.close()
+        if self.ownership is not None:
+            self.ownership.close()
         self.services.index.close()
         self.services.search.close()
         self.services.symbols.close()
@@ -100,9 +114,10 @@ def build(
     index = _index(settings, scope, state, pool)
     engine = Engine(scope, pool, index, settings.verify_index)
     services = Services(scope, _recovery(state), engine, index)
-    toolbox = Toolbox(specs, services, settings, instructions(scope, specs, settings))
-    open_notes(settings, services, keeps_notes)
-    return Application(settings, toolbox, services, state)
+    ownership = _own_notes(settings, services, keeps_notes)
+    told = instructions(scope, specs, settings)
+    toolbox = Toolbox(specs, services, settings, told, _mounts(settings, ownership))
+    return Application(settings, toolbox, services, state, ownership)
 
 
 def build_for_terminal(
@@ -132,22 +147,38 @@ def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...
     return tuple(denied.values())
 
 
-def open_notes(settings: Settings, services: Services, keeps: bool = False) -> None:
-    """Mount the notes, if any are; imported here, because most servers have none."""
+def _mounts(settings: Settings, ownership: Ownership | None) -> Mounts:
+    """What the tools work on: files, notes or both; bare paths lead to the first."""
+    if ownership is None:
+        return Mounts([FilesPoint(), NoNotes()])
+    from flashgrep.tools.mounts.notes_point import NotesPoint
+
+    notes = NotesPoint(ownership, settings.no_workspace)
+    return Mounts([notes] if settings.no_workspace else [FilesPoint(), notes])
+
+
+def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership | None:
+    """Own the notes, or know whom to ask; imported here, because most servers have none."""
     if settings.kb is None:
-        return
-    from flashgrep.transports.kb_sharing import SharedNotes
+        return None
+    from flashgrep.kb.ownership import Ownership
+    from flashgrep.transports.kb_client import OwnerClient
+    from flashgrep.transports.kb_sharing import OwnerCalls
 
     def toolbox(others: Settings) -> Toolbox:
         specs = offered(all_tools(), others)
-        return Toolbox(specs, services, others, instructions(services.scope, specs, others))
+        told = instructions(services.scope, specs, others)
+        return Toolbox(specs, services, others, told, _mounts(others, ownership))
 
+    ownership = Ownership(
+        settings.kb.resolve(), OwnerClient, lambda notes: calls.listen(notes), keeps
+    )
+    calls = OwnerCalls(ownership, settings, toolbox)
     try:
-        sharing = SharedNotes(settings.kb.resolve(), services, settings, toolbox, keeps)
-        services.sharing = sharing
-        sharing.start()
+        ownership.start()
     except FlashgrepError as error:
         raise SettingsError(f"--kb: {error.message}") from None
+    return ownership
 
 
 def _index(settings: Settings, scope: Scope, state: StateDirectory | None, pool: Pool) -> Index:

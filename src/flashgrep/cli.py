@@ -133,10 +133,10 @@ def serve(**given: Any) -> None:
         application.state,
     )
     serving.toolbox_for = application.toolbox_for
-    if application.services.notes is not None:
+    if application.notes is not None:
         from flashgrep.web.mounting import mount
 
-        serving.mounted = mount(application.services.notes, serving.agents_of(application.workdir))
+        serving.mounted = mount(application.notes, serving.agents_of(application.workdir))
     # To stdout, not through logging: a log file must not learn the token.
     for line in serving.told:
         click.echo(line)

@@ -220,10 +220,13 @@ def _open(tmp_path: Path, **given: Any) -> None:
         pass
 
 
-def test_a_tool_works_on_notes_if_its_row_says_so() -> None:
+def test_what_notes_add_is_told_of_tools_that_are_there() -> None:
     from flashgrep.tools.catalog import all_tools
+    from flashgrep.tools.mounts.wording import INSTEAD, ON_NOTES
 
-    rows: tuple[ToolSpec, ...] = all_tools()
-    assert {row.name for row in rows if row.notes} == {
-        *("grep", "glob", "read", "view", "edit", "str_replace")
-    }
+    rows: dict[str, ToolSpec] = {row.name: row for row in all_tools()}
+    assert set(ON_NOTES) == {"grep", "glob", "read", "view", "edit", "str_replace"}
+    assert rows.keys() >= ON_NOTES.keys() | INSTEAD.keys()
+    for name, wording in ON_NOTES.items():
+        told = {*wording.parameters, *wording.defaults, *wording.hidden}
+        assert told <= {parameter.name for parameter in rows[name].parameters}

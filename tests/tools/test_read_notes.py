@@ -15,7 +15,7 @@ from flashgrep.kb.proposing import propose
 from flashgrep.kb.records import SUGGESTION
 from flashgrep.kb.roles import Grant, Principal, Role
 from flashgrep.kb.suggesting import Edit
-from flashgrep.tools import note_reads
+from flashgrep.tools.mounts import notes as note_reads
 from flashgrep.tools.reads import Seen
 
 TEXT = "# Plan\n\nThe quick fox.\nThe end.\n"

@@ -53,8 +53,8 @@ class Workshop:
     @property
     def notes(self) -> KnowledgeBase:
         """The knowledge base of a workshop that has one."""
-        assert self.application.services.notes is not None
-        return self.application.services.notes
+        assert self.application.notes is not None
+        return self.application.notes
 
     def note(self, path: str, text: str = "", author: str = "somebody") -> str:
         """Make a note; gives its id."""

@@ -21,10 +21,11 @@ from flashgrep.app import Application, build
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
+from flashgrep.kb.ownership import NoOwner, Refused
 from flashgrep.kb.roles import Role
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
-from flashgrep.transports.kb_client import NoOwner, OwnerClient, Refused
+from flashgrep.transports.kb_client import OwnerClient
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
 from tests.warm import Warm
 
@@ -288,8 +289,8 @@ def test_the_owner_tells_how_far_a_call_is(
     place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, other = application(), application()
-    assert owner.services.notes is not None
-    owner.services.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
+    assert owner.notes is not None
+    owner.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
     monkeypatch.setattr(limits, "NOTES_A_SLICE", 1)
     told: dict[str, list[tuple[float, float | None, str]]] = {"owner": [], "other": []}
@@ -305,7 +306,7 @@ def test_the_owner_tells_how_far_a_call_is(
         return anyio.run(call)
 
     assert asked(owner, "owner").text == asked(other, "other").text == "kb://Note.md\nkb://Other.md"
-    assert other.services.notes is None
+    assert other.notes is None
     assert (
         told["other"]
         == told["owner"]
@@ -355,9 +356,9 @@ def test_a_cancelled_edit_does_not_wait_for_an_owner_that_is_busy(
     place: Place, application: Callable[[], Application]
 ) -> None:
     owner, other = application(), application()
-    notes = owner.services.notes
+    notes = owner.notes
     assert notes is not None
-    assert other.services.notes is None
+    assert other.notes is None
     assert answered(other, "read", file_path="kb://Note.md").code is None
     begun, go_on = threading.Event(), threading.Event()
 

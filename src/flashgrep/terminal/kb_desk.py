@@ -20,7 +20,8 @@ import click
 from flashgrep import limits
 from flashgrep.kb.administration import Administration, Desk
 from flashgrep.kb.home import Owned
-from flashgrep.transports.kb_client import NoOwner, OwnerClient
+from flashgrep.kb.ownership import NoOwner
+from flashgrep.transports.kb_client import OwnerClient
 
 _PAUSE_SECONDS: Final = 0.1
 _VARIABLE: Final = "FLASHGREP_KB"

@@ -37,6 +37,10 @@ class Arguments:
         """A value, or its default."""
         return self._values[name]
 
+    def find(self, name: str) -> Any:
+        """The same of a parameter that only some servers have; None where this one has not."""
+        return self._values.get(name)
+
 
 def read_arguments(spec: ToolSpec, arguments: Mapping[str, Any] | None) -> Arguments:
     """Check `arguments` against the tool's row."""

@@ -12,14 +12,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, NotFound
 from flashgrep.tools import reads
 from flashgrep.tools.source import too_large
-from flashgrep.tools.toolbox import Call
 from flashgrep.workspace.replacing import Moved, Target, replace_bytes
 from flashgrep.workspace.scope import Place
+
+if TYPE_CHECKING:
+    from flashgrep.tools.toolbox import Call
 
 _STRIPES = tuple(threading.RLock() for _ in range(64))
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
-from flashgrep.tools.changing import overwrite, require_file_name
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.sizes import size_text
 from flashgrep.tools.toolbox import Call
@@ -12,13 +11,11 @@ from flashgrep.tools.toolbox import Call
 
 def create_file(call: Call, arguments: Arguments) -> Answer:
     """Create a file or overwrite it."""
-    path = arguments.text("path")
-    require_file_name(path)
-    place = call.services.scope.place(path)
+    target = call.target(arguments.text("path"), "new")
     data = arguments.text("content").encode("utf-8")
-    existed = overwrite(call, place, data)
+    existed = target.mount.write(target.path, data, must_be_read=False)
     verb = "overwritten" if existed else "created"
-    return Answer(f"File {verb}: {place.shown} ({size_text(len(data))})")
+    return Answer(f"File {verb}: {target.shown} ({size_text(len(data))})")
 
 
 SPEC = ToolSpec(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.kb.roles import Role
-from flashgrep.tools import places
 from flashgrep.tools.answer import Answer, json_answer
 from flashgrep.tools.registry import Parameter, ToolSpec
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     """Decide each suggestion; one that was decided before stays as it was."""
     from flashgrep.kb.deciding import Action
+    from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
 
     ids: list[str] = arguments.get("ids")
     if not ids:
@@ -27,7 +27,7 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     wanted = list(dict.fromkeys(ids))
     if len(wanted) > limits.DECISIONS_A_JOB:
         raise InvalidParams(f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} at once")
-    review, caller = places.mounted(call).review, call.caller
+    review, caller = notes_of(call).notes.review, call.caller
     action = Action(arguments.text("action"))
     outcomes: dict[str, Outcome] = {}
     for decided in review.decide_each_note(

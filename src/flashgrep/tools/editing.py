@@ -1,42 +1,32 @@
 """The edit behind `str_replace` and `edit`: find one string, replace its bytes, tell the truth.
 
-The two verbs differ in three things, which an `Edit` holds: the word for the old string in the
-texts, whether quotes may be folded, and whether an unread file is refused.
+The two verbs differ in three things, which a `StringEdit` holds: the word for the old string in
+the texts, whether quotes may be folded, and whether an unread file is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotUnique, StringNotFound
+from flashgrep.mount import StringEdit
 from flashgrep.search.matching import Found, find, in_file_quotes, line_of, near
 from flashgrep.tools import reads
-from flashgrep.tools.answer import Answer
 from flashgrep.tools.budget import Budget
 from flashgrep.tools.changing import Current, change
 from flashgrep.tools.missing import missing
 from flashgrep.tools.reads import Seen
 from flashgrep.tools.snippet import snippet
-from flashgrep.tools.toolbox import Call
 from flashgrep.workspace import oddbytes
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.sniffing import is_text
 from flashgrep.workspace.textfile import Edit as Span
 from flashgrep.workspace.textfile import TextFile, decode, normalised
 
-
-@dataclass(frozen=True)
-class Edit:
-    """What a caller asks for."""
-
-    old: str
-    new: str
-    replace_all: bool
-    word: str
-    new_word: str
-    fold_quotes: bool
-    needs_read: bool
+if TYPE_CHECKING:
+    from flashgrep.tools.toolbox import Call
 
 
 @dataclass
@@ -49,10 +39,9 @@ class Report:
     snippet: str = ""
 
 
-def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
-    """Edit a file; the answer confirms and shows the place, or refuses with both wordings."""
+def apply_edit(call: Call, place: Place, edit: StringEdit) -> str:
+    """Edit a file; the text confirms and shows the place. Refusals have both wordings."""
     _check(edit)
-    place = call.services.scope.place(path)
     report = Report()
 
     def make(current: Current | None) -> bytes:
@@ -65,7 +54,7 @@ def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
             )
         seen = reads.judge(call.caller, place, current.data, current.status)
         if seen is Seen.NEVER and edit.needs_read:
-            raise reads.not_read(place)
+            raise reads.not_read(place.shown)
         file = decode(current.data)
         spans = _spans(file, place, edit, seen is Seen.CHANGED)
         data = file.splice(spans)
@@ -75,10 +64,10 @@ def apply_edit(call: Call, path: str, edit: Edit) -> Answer:
         return data
 
     change(call, place, make)
-    return Answer(_confirmation(place, edit, report))
+    return _confirmation(place, edit, report)
 
 
-def _check(edit: Edit) -> None:
+def _check(edit: StringEdit) -> None:
     if not edit.old:
         raise InvalidParams(f"{edit.word} must not be empty")
     if normalised(edit.old) == normalised(edit.new):
@@ -87,7 +76,7 @@ def _check(edit: Edit) -> None:
         )
 
 
-def _spans(file: TextFile, place: Place, edit: Edit, changed: bool) -> list[Span]:
+def _spans(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> list[Span]:
     old = normalised(edit.old)
     found = find(file.text, old, edit.fold_quotes)
     count = found.count
@@ -104,7 +93,7 @@ def _span(file: TextFile, found: Found, start: int, end: int, old: str, new: str
     return start, end, new
 
 
-def _report(file: TextFile, spans: list[Span], edit: Edit, changed: bool) -> Report:
+def _report(file: TextFile, spans: list[Span], edit: StringEdit, changed: bool) -> Report:
     few = spans[: limits.LISTED_LINES]
     report = Report(len(spans), [line_of(file.text, start) for start, _, _ in few])
     if changed:
@@ -122,7 +111,7 @@ def _snippet(data: bytes, span: Span, chars: int) -> str:
 # ── texts ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _confirmation(place: Place, edit: Edit, report: Report) -> str:
+def _confirmation(place: Place, edit: StringEdit, report: Report) -> str:
     if edit.replace_all:
         plural = "" if report.count == 1 else "s"
         what = f"replaced {report.count} occurrence{plural}, lines {_listed(report)}"
@@ -138,7 +127,7 @@ def _listed(report: Report) -> str:
     return f"{listed} and {more} more" if more else listed
 
 
-def _not_found(file: TextFile, place: Place, edit: Edit, changed: bool) -> StringNotFound:
+def _not_found(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> StringNotFound:
     hints = [near(file.text, normalised(edit.old))]
     if not file.is_valid:
         hints.append(_odd(file.text, normalised(edit.old)))
@@ -170,7 +159,7 @@ def _odd(text: str, old: str) -> str:
     )
 
 
-def _not_unique(found: Found, count: int, place: Place, edit: Edit) -> NotUnique:
+def _not_unique(found: Found, count: int, place: Place, edit: StringEdit) -> NotUnique:
     few, spans = range(limits.LISTED_LINES), found.spans()
     lines = [line_of(found.text, at) for _, (at, _) in zip(few, spans, strict=False)]
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.errors import InvalidParams
+from flashgrep.mount import Entries
 from flashgrep.search.request import walk_key
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.budget import Budget
-from flashgrep.tools.grep_answer import printable
-from flashgrep.tools.places import SCHEME, is_note, refuse_scheme, scope_path
 from flashgrep.tools.registry import Parameter, ToolSpec
-from flashgrep.tools.searched import remember
-from flashgrep.workspace.finding import Entry, Finder, Finding, Wanted
+from flashgrep.workspace.finding import Entry, Wanted
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
-from flashgrep.workspace.scope import Place
 
 if TYPE_CHECKING:
     from flashgrep.tools.arguments import Arguments
@@ -33,62 +29,21 @@ directories, * and ? do not.
 - exclude, extensions, max_depth and include_hidden narrow the walk; sort_by, limit and offset \
 order and page the result. One path a line, relative to path."""
 
-NOTES_ALONE = """\
-Find notes by name, sorted by path.
-- pattern is a glob: "*.md" matches at any depth, "Projects/**/*plan*.md" by path; ** crosses \
-folders, * and ? do not.
-- path narrows to a folder; exclude and max_depth narrow further; type "directory" finds folders.
-- sort_by, limit and offset order and page the result. One path a line, in full, as read accepts \
-it."""
-
 
 def run(call: Call, arguments: Arguments) -> Answer:
-    """Find in the workspace, or among the notes."""
-    refuse_scheme(call, "exclude", arguments.get("exclude"))
-    folder = scope_path(call, _where(arguments))
-    if folder is not None:
-        from flashgrep.tools.note_glob import find_notes  # with the engine of the notes
-
-        return find_notes(call, arguments, folder)
-    place = _root(call, arguments.get("path"))
-    remember(call.caller, call.services.scope, place)
-    wanted = wanted_of(arguments, os.fsdecode(place.path))
-    finder = Finder(call.services.scope, place.path, wanted, lambda: bool(call.cancelled))
-    finding = _among_known(call, place, wanted, finder) or finder.run()
-    return answer(call, arguments, finding, arguments.get("sort_by"), printable)
+    """Find, sort, page."""
+    target = call.target(arguments.get("path"), "tree")
+    wanted = _wanted(arguments, target.mount.anchors(target.path))
+    by = arguments.get("sort_by") if "sort_by" in arguments.given else target.mount.sorted_by
+    return _answer(call, arguments, target.mount.list(target.path, wanted, by), by)
 
 
-def _where(arguments: Arguments) -> str | None:
-    """The path; a pattern for notes says itself where it looks."""
-    path: str | None = arguments.get("path")
-    pattern: str | None = arguments.get("pattern")
-    return SCHEME if path is None and pattern and is_note(pattern) else path
-
-
-def _among_known(call: Call, place: Place, wanted: Wanted, finder: Finder) -> Finding | None:
-    """Find among what the index knows; None where only a walk can say."""
-    if wanted.directories or wanted.follow_symlinks or not wanted.respect_gitignore:
-        return None
-    tree = call.services.index.tree(place.path)
-    return None if tree is None else finder.among(*tree)
-
-
-def _root(call: Call, path: str | None) -> Place:
-    place: Place = call.services.scope.place("." if path is None else path)
-    kind = call.services.scope.kind(place)
-    if kind is None:
-        raise NotFound(f"Path not found: {place.shown}")
-    if kind != "directory":
-        raise InvalidParams(f"{place.shown} is not a directory; glob searches below a directory")
-    return place
-
-
-def wanted_of(arguments: Arguments, root: str) -> Wanted:
-    """What to find below a root, whose name may stand before the pattern."""
+def _wanted(arguments: Arguments, anchors: Sequence[str]) -> Wanted:
+    """What to find below a folder, one of whose names may stand before the pattern."""
     get = arguments.get
     case_sensitive: bool = get("case_sensitive")
     extensions = _extensions(get("extensions"), case_sensitive)
-    pattern = _pattern(get("pattern"), root.rstrip("/"), case_sensitive)
+    pattern = _pattern(get("pattern"), anchors, case_sensitive)
     if pattern is None and not extensions:
         raise InvalidParams("Missing required parameter: pattern (or extensions)")
     wanted = Wanted(
@@ -106,12 +61,14 @@ def wanted_of(arguments: Arguments, root: str) -> Wanted:
     return wanted
 
 
-def _pattern(text: str | None, root: str, case_sensitive: bool) -> Glob | None:
+def _pattern(text: str | None, anchors: Sequence[str], case_sensitive: bool) -> Glob | None:
     if text is None:
         return None
-    # An absolute pattern below the root means the same as its relative rest.
-    if len(text) > len(root) + 1 and text.startswith(root + "/"):
-        text = text[len(root) :]  # with its slash: it is anchored
+    for anchor in anchors:
+        root = anchor.rstrip("/")
+        if len(text) > len(root) + 1 and text.startswith(root + "/"):
+            text = text[len(root) :]  # with its slash: it is anchored
+            break
     return compile_glob(text, case_sensitive=case_sensitive)
 
 
@@ -166,11 +123,9 @@ def _bytes_key(shown: str) -> str:
     return walk_key("", shown)
 
 
-def answer(
-    call: Call, arguments: Arguments, finding: Finding, by: str, label: Callable[[str], str]
-) -> Answer:
-    """Sort, page, show; `label` names what was found."""
-    entries = _sorted(finding.entries, by, arguments.get("sort_order"))
+def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer:
+    label = found.label
+    entries = _sorted(found.entries, by, arguments.get("sort_order"))
     offset = arguments.get("offset")
     page = entries[offset : offset + arguments.get("limit")]
     budget = Budget(call.output_chars)
@@ -195,15 +150,15 @@ def answer(
         "truncated": is_cut,
         "next_offset": following if is_cut else None,
     }
-    if finding.skipped:
-        lines.append(_skips(finding, label))
-        structured["skipped"] = [[label(name), reason] for name, reason in finding.skipped]
+    if found.skipped:
+        lines.append(_skips(found))
+        structured["skipped"] = [[label(name), reason] for name, reason in found.skipped]
     return Answer(budget.text("\n".join(lines)), structured=structured, data=structured)
 
 
-def _skips(finding: Finding, label: Callable[[str], str]) -> str:
-    name, reason = min(finding.skipped)
-    return f"({len(finding.skipped)} not read: {label(name)}: {reason})"
+def _skips(found: Entries) -> str:
+    name, reason = min(found.skipped)
+    return f"({len(found.skipped)} not read: {found.label(name)}: {reason})"
 
 
 SPEC = ToolSpec(
@@ -218,14 +173,12 @@ SPEC = ToolSpec(
             "string",
             'The glob, e.g. "**/*.py"; required without extensions',
             leads=True,
-            notes_help='The glob, e.g. "Projects/**/*plan*.md"; required without extensions',
         ),
         Parameter(
             "path",
             "string",
             "Directory to search; the working directory if absent",
             aliases=("file_path",),
-            notes_help="Folder to search; all notes if absent",
         ),
         Parameter(
             "type",
@@ -233,21 +186,18 @@ SPEC = ToolSpec(
             "What to find",
             choices=("file", "directory"),
             default="file",
-            notes_help="What to find: notes (file) or folders (directory)",
         ),
-        Parameter("exclude", "strings", "Globs to leave out"),
+        Parameter("exclude", "strings", "Globs to leave out", on_names=True),
         Parameter(
             "extensions",
             "strings",
             'Only these extensions, e.g. ["py", "pyi"]',
-            notes_help='Only these extensions; every note has "md"',
         ),
         Parameter(
             "max_depth",
             "integer",
             "How deep to go; 0 = the directory's own entries",
             minimum=0,
-            notes_help="How deep to go; 0 = the folder's own notes",
         ),
         Parameter("include_hidden", "boolean", "Also names that begin with a dot", default=True),
         Parameter(
@@ -256,7 +206,6 @@ SPEC = ToolSpec(
             "What to sort by",
             choices=("modified", "name", "path", "size"),
             default="modified",
-            notes_default="path",
         ),
         Parameter(
             "sort_order",
@@ -272,20 +221,12 @@ SPEC = ToolSpec(
             "boolean",
             "Enter links to directories",
             default=False,
-            notes_help="",
         ),
         Parameter(
             "respect_gitignore",
             "boolean",
             "Leave ignored files out",
             default=True,
-            notes_help="",
         ),
     ),
-    notes=(
-        'Notes are found with path "kb://" or "kb://Folder"; without path only files are. They '
-        "are named in full, as read accepts them, and sorted by path unless sort_by is given."
-    ),
-    notes_alone=NOTES_ALONE,
-    notes_title="Find notes by name",
 )

@@ -1,46 +1,31 @@
 """The answer of grep: a search result as text for a tool, or as rows for a direct method.
 
-The same over files and notes: a `SearchedPlace` says where a result came from and how its paths
-are named. Each function also gives the paths that its answer shows, so that they can be confirmed.
+The same over every mount: a `SearchedTree` says where a result came from and how its paths are
+named. Each function also gives the paths that its answer shows, so that they can be confirmed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.search.filetypes import globs_of
 from flashgrep.search.literals import needs_newline
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
-from flashgrep.search.result import FoundFile, Line, Order, Page, SearchQuestion, on_page
+from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
 from flashgrep.tools.budget import Budget
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import name_filter
 
 if TYPE_CHECKING:
+    from flashgrep.mount import SearchedTree
     from flashgrep.search.result import Counting, Filters, SearchResult
     from flashgrep.tools.arguments import Arguments
 
 EMPTY = "No matches found"
 _SKIPS_SHOWN = 3
 _AT_ONCE = 4096  # files named before it is known how many of them fit
-
-
-@dataclass(frozen=True)
-class SearchedPlace:
-    """What is searched, and how an answer names what is found there."""
-
-    label: Callable[[list[str]], list[str]]
-    """Found paths as the answer names them, many at once."""
-    label_skipped: Callable[[str], str]
-    order: Order = "walk"
-    """Of an answer that lists files."""
-    root: str = ""
-    """What paths are relative to, as `read` accepts it; "" for the working directory."""
-    kind: str = "file"
-    why_empty: Callable[[], str] = lambda: ""
-    """A reason for an empty result that the caller may not expect; "" where there is none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +82,7 @@ class GrepArguments:
             return "matches" if self.pattern.multiline else "lines"
         return "matches" if self.only_matching else "lines"
 
-    def found(self, result: SearchResult, place: SearchedPlace) -> tuple[Sequence[FoundFile], int]:
+    def found(self, result: SearchResult, place: SearchedTree) -> tuple[Sequence[FoundFile], int]:
         """The files in the order of the answer, and how many results they make."""
         if self.mode == "content":
             files = result.files()
@@ -135,7 +120,7 @@ def printable(path: str) -> str:
 
 
 def as_rows(
-    asked: GrepArguments, result: SearchResult, place: SearchedPlace
+    asked: GrepArguments, result: SearchResult, place: SearchedTree
 ) -> tuple[dict[str, Any], list[str]]:
     """The result of a direct method, without a budget."""
     files, total = asked.found(result, place)
@@ -161,7 +146,7 @@ def as_rows(
     return data, shown
 
 
-def _matches(lines: list[tuple[str, list[Line]]], place: SearchedPlace) -> list[dict[str, Any]]:
+def _matches(lines: list[tuple[str, list[Line]]], place: SearchedTree) -> list[dict[str, Any]]:
     labels = place.label([path for path, _ in lines])
     return [
         {"file_path": label, "line": number, "is_match": is_match, "text": text}
@@ -187,7 +172,7 @@ class PageText:
 
 
 def as_text(
-    asked: GrepArguments, result: SearchResult, place: SearchedPlace, chars: int
+    asked: GrepArguments, result: SearchResult, place: SearchedTree, chars: int
 ) -> tuple[str, list[str]]:
     """The answer of a tool, within a budget of characters; 0 has no end."""
     files, total = asked.found(result, place)
@@ -229,7 +214,7 @@ def _why_empty(pattern: PatternSpec, kind: str) -> str:
 
 
 def _listed(
-    asked: GrepArguments, place: SearchedPlace, files: Sequence[FoundFile], budget: Budget
+    asked: GrepArguments, place: SearchedTree, files: Sequence[FoundFile], budget: Budget
 ) -> PageText:
     page = files[asked.offset :]
     if asked.limit:
@@ -252,7 +237,7 @@ def _listed(
 def _content(
     asked: GrepArguments,
     result: SearchResult,
-    place: SearchedPlace,
+    place: SearchedTree,
     files: Sequence[FoundFile],
     chars: int,
     room: int,
@@ -279,7 +264,7 @@ def _content(
 def _fill(
     asked: GrepArguments,
     lines: list[tuple[str, list[Line]]],
-    place: SearchedPlace,
+    place: SearchedTree,
     budget: Budget,
     shown: list[str],
 ) -> tuple[int, bool]:
@@ -314,7 +299,7 @@ def _lines(asked: GrepArguments, name: str, lines: Sequence[Line], follows: bool
     return texts
 
 
-def _skips(result: SearchResult, place: SearchedPlace) -> str:
+def _skips(result: SearchResult, place: SearchedTree) -> str:
     """What could not be searched."""
     if not result.skipped:
         return ""

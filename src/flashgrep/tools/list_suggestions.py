@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
-from flashgrep.tools import places
 from flashgrep.tools.answer import Answer, json_answer, json_text
 from flashgrep.tools.registry import Parameter, ToolSpec
 
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
 
 def list_suggestions(call: Call, arguments: Arguments) -> Answer:
     """Answer a page of suggestions, the oldest first."""
-    review = places.mounted(call).review
+    from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
+
+    review = notes_of(call).notes.review
     query = _query(call, arguments)
     page = review.suggestions(query, call.caller.principal, lambda: bool(call.cancelled))
     shown = [_described(call, found) for found in page.suggestions]
@@ -40,7 +41,7 @@ def _query(call: Call, arguments: Arguments) -> Query:
     note: str | None = arguments.get("note")
     times = {name: arguments.get(name) for name in ("older_than", "newer_than")}
     return Query(
-        note=None if note is None else places.noted(call, note),
+        note=None if note is None else call.mount.resolve(note, "document"),
         author=arguments.get("author"),
         **{name: moment(name, text, now) for name, text in times.items() if text is not None},
         limit=arguments.get("limit"),
@@ -53,7 +54,7 @@ def _described(call: Call, found: Found) -> dict[str, Any]:
 
     return {
         "id": found.id,
-        "note": places.shown_note(call.settings, found.path),
+        "note": call.mount.shown(found.path),
         "line": found.line,
         "author": found.author,
         "time": written(found.time),

@@ -9,7 +9,8 @@ from typing import Final
 
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
-from flashgrep.tools.places import SCHEME
+from flashgrep.tools.mounts.points import NOTES
+from flashgrep.tools.mounts.wording import ON_NOTES, beside_files, without_files
 from flashgrep.tools.registry import ToolSpec
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Scope
@@ -52,30 +53,19 @@ def _is_offered(spec: ToolSpec, settings: Settings) -> bool:
     if spec.toolset == "kb":
         return notes
     if settings.no_workspace:
-        return bool(spec.notes)
+        return spec.name in ON_NOTES
     return spec.toolset in settings.toolsets or (notes and spec.name in _WITH_NOTES)
 
 
 def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
     """The tool as it is with notes, or without any."""
     spec = replace(spec, loaded=_is_loaded(spec, settings))
-    if settings.kb is None or not spec.notes:
-        return replace(spec, parameters=tuple(p for p in spec.parameters if not p.of_notes))
+    if settings.kb is None:
+        return spec
     if settings.no_workspace:
-        return _over_notes(spec)
-    description = f"{spec.description}\n{spec.notes}"
+        return without_files(spec)
     normal = spec.normal or ("kb" in settings.toolsets and spec.name in _WITH_NOTES)
-    return replace(spec, description=description, normal=normal)
-
-
-def _over_notes(spec: ToolSpec) -> ToolSpec:
-    """The tool as it is where there are no files: nothing it says is about any."""
-    return replace(
-        spec,
-        title=spec.notes_title or spec.title,
-        description=spec.notes_alone or spec.notes,
-        parameters=tuple(parameter.for_notes() for parameter in spec.parameters),
-    )
+    return replace(beside_files(spec), normal=normal)
 
 
 def _is_loaded(spec: ToolSpec, settings: Settings) -> bool:
@@ -105,8 +95,8 @@ def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[s
     ]
     if settings.kb:
         lines.append(
-            f"Notes are files of their own at {SCHEME}Folder/Note.md: read, edit, grep and glob "
-            f'take such a path ("{SCHEME}" is all notes); calls without one mean the workspace. '
+            f"Notes are files of their own at {NOTES}Folder/Note.md: read, edit, grep and glob "
+            f'take such a path ("{NOTES}" is all notes); calls without one mean the workspace. '
             "An edit of a note is a suggestion that a person accepts or rejects."
         )
     if scope.allowed:

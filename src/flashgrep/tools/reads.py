@@ -38,9 +38,9 @@ def wrote(caller: Caller, place: Place, data: bytes) -> None:
     caller.remember(place.path, content_hash(data))
 
 
-def not_read(place: Place) -> NotRead:
-    """The refusal of a change to a file the caller has never read, in both known wordings."""
+def not_read(shown: str) -> NotRead:
+    """The refusal of a change to what the caller has never read, in both known wordings."""
     return NotRead(
         "File has not been read yet. Read it first before writing to it. You must read this "
-        f'document before editing it. Call the read tool with file_path: "{place.shown}" first.'
+        f'document before editing it. Call the read tool with file_path: "{shown}" first.'
     )

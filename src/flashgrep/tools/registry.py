@@ -44,15 +44,10 @@ class Parameter:
     minimum: int | None = None
     listed_normal: bool = True
     listed_compat: bool = True
-    of_notes: bool = False
-    """There only where notes are."""
-    notes_help: str | None = None
-    """Its description where there are notes and no files: None for the same, "" for a parameter
-    that means nothing there and is accepted without being listed."""
-    notes_default: Any = None
-    """Its default there, as the schema tells it, where it is another one."""
     leads: bool = False
-    """Not a path, but `kb://` in it leads to notes as in one."""
+    """Not a path, but where none is given, it may say itself which mount it is about."""
+    on_names: bool = False
+    """Globs that are matched on names below the path."""
     fields: tuple[Parameter, ...] = ()
     """What an object, or each of a list of objects, may hold."""
 
@@ -60,16 +55,10 @@ class Parameter:
         """Its name in the schema of a mode."""
         return self.compat if compat and self.compat else self.name
 
-    def for_notes(self) -> Parameter:
-        """Itself where there are notes and no files."""
-        listed = self.notes_help != ""
-        return replace(
-            self,
-            help=self.notes_help or self.help,
-            default=self.default if self.notes_default is None else self.notes_default,
-            listed_normal=self.listed_normal and listed,
-            listed_compat=self.listed_compat and listed,
-        )
+    @property
+    def label(self) -> str:
+        """Its name in a refusal, with that of the other mode first."""
+        return f"{self.compat} ({self.name})" if self.compat else self.name
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -97,12 +86,6 @@ class ToolSpec:
     """Further names, each listed, callable and, where the tool is one, a direct method."""
     role: Role | None = None
     """Listed and callable only for those who have it on some notes; None: for everybody."""
-    notes: str = ""
-    """What the description adds where notes are served beside files; "" where it works on none."""
-    notes_alone: str = ""
-    """The whole description where there are notes and no files."""
-    notes_title: str = ""
-    """The title there."""
     loaded: bool = False
     """Whether clients are told to load it at once and to take long answers of it whole."""
     direct: bool = False

@@ -1,44 +1,41 @@
-"""What `view` and `read` share: opening a file to show it, and files that are not lines of text."""
+"""What `view` and `read` share: documents that are not lines of text, what follows the lines."""
 
 from __future__ import annotations
 
-from flashgrep.errors import NotFound
+from collections.abc import Callable
+
+from flashgrep.mount import Document
 from flashgrep.tools.answer import Answer, Image
-from flashgrep.tools.missing import missing
+from flashgrep.tools.budget import Budget
 from flashgrep.tools.sizes import size_text
-from flashgrep.tools.source import Source
-from flashgrep.tools.toolbox import Call
-from flashgrep.workspace import names, sniffing
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace import sniffing
 
 
-def open_source(call: Call, place: Place) -> Source:
-    """Open a file to be shown; a missing one is refused with a suggestion."""
-    try:
-        return Source(call.services.scope, place, call.settings.max_file_size)
-    except NotFound:
-        raise missing(call.services.scope, place, call.caller.searched) from None
-
-
-def remember(call: Call, source: Source) -> None:
-    """Any part of a file that was shown counts as a read of it."""
-    call.caller.remember(source.place.path, source.memory())
-
-
-def image_of(source: Source, wants_lines: bool) -> Answer | None:
-    """The file as an image, if it is one.
+def image_of(document: Document, wants_lines: bool) -> Answer | None:
+    """The document as an image, if it is one.
 
     An SVG is an image by its name and text by its bytes: whoever asks for lines gets lines.
     """
-    kind = sniffing.image_type(source.head, names.shown(source.place.path))
-    if kind is None or (wants_lines and sniffing.is_text(source.head)):
+    kind = sniffing.image_type(document.head, document.name)
+    if kind is None or (wants_lines and sniffing.is_text(document.head)):
         return None
-    source.require_size(f"The image {source.place.shown}")
-    return Answer("", Image(source.whole(), kind))
+    document.require_size(f"The image {document.shown}")
+    return Answer("", Image(document.whole(), kind))
 
 
-def binary_of(source: Source) -> Answer | None:
+def binary_of(document: Document) -> Answer | None:
     """The message that stands for binary content, if it is that."""
-    if sniffing.is_text(source.head):
+    if sniffing.is_text(document.head):
         return None
-    return Answer(f"Binary file ({size_text(source.size)})")
+    return Answer(f"Binary file ({size_text(document.size)})")
+
+
+def with_trailer(
+    document: Document, first: int, chars: int, lines: Callable[[Budget], str]
+) -> Answer:
+    """Lines from number `first` on, then what the document says after them, in one budget."""
+    trailer = document.trailer(first, (chars or 2**62) // 2)
+    if not trailer:
+        return Answer(lines(Budget(chars)))
+    text = lines(Budget(max(chars - len(trailer) - 2, 1) if chars else 0))
+    return Answer(f"{text}\n\n{trailer}")

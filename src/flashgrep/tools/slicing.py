@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.tools.answer import json_text
-from flashgrep.tools.showing import open_source, remember
+from flashgrep.tools.mounts.files import Files
 from flashgrep.tools.sizes import size_text
 from flashgrep.tools.source import Source
 from flashgrep.tools.toolbox import Call
@@ -121,7 +121,7 @@ def _too_long(number: int, line: str) -> TooLarge:
 
 def read_slice(call: Call, place: Place, window: Window, room: Room) -> Slice:
     """Read the lines of a window; the caller has read the file then."""
-    with open_source(call, place) as source:
+    with Files(call).read(place) as source:
         _require_text(source)
         lines, total, is_cut = _collected(source.text_chunks(), window, room)
         if not lines and (total or window.is_given):
@@ -129,7 +129,7 @@ def read_slice(call: Call, place: Place, window: Window, room: Room) -> Slice:
                 f"start_line {window.first} is past the end of {place.shown}, which has "
                 f"{total:,} line{'' if total == 1 else 's'}"
             )
-        remember(call, source)
+        source.was_shown()
         return Slice(window.first, lines, total, is_cut, source.memory())
 
 

@@ -18,7 +18,9 @@ from types import TracebackType
 
 from flashgrep import limits
 from flashgrep.errors import TooLarge
+from flashgrep.tools.caller import Caller
 from flashgrep.tools.sizes import size_text
+from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.textfile import byte_order_mark
 
@@ -29,10 +31,14 @@ UNSETTLED = "stat:unsettled"
 class Source:
     """A regular file opened for showing; close it by leaving the block."""
 
-    def __init__(self, scope: Scope, place: Place, ceiling: int) -> None:
+    def __init__(self, scope: Scope, place: Place, ceiling: int, caller: Caller) -> None:
         self.place = place
+        self.shown = place.shown
+        self.name = names.shown(place.path)
+        self._caller = caller
         self.ceiling = ceiling
         self._fd, self.status = scope.open_regular(place)
+        self.size = self.status.st_size
         self._hash = hashlib.blake2b(digest_size=16)  # as caller.content_hash
         self._read = 0
         self._ended = False
@@ -52,10 +58,6 @@ class Source:
         traceback: TracebackType | None,
     ) -> None:
         os.close(self._fd)
-
-    @property
-    def size(self) -> int:
-        return self.status.st_size
 
     def require_size(self, what: str) -> None:
         """Refuse a file over the size limit."""
@@ -95,6 +97,14 @@ class Source:
         rest = decoder.decode(b"", final=True)
         if rest:
             yield rest
+
+    def trailer(self, first: int, room: int) -> str:
+        """Nothing is said after a file's lines."""
+        return ""
+
+    def was_shown(self) -> None:
+        """Any part of a file that was shown counts as a read of it."""
+        self._caller.remember(self.place.path, self.memory())
 
     def memory(self) -> str:
         """What to remember of this file: its hash if all of it was read, else its identity."""

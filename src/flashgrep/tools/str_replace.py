@@ -1,18 +1,17 @@
-"""str_replace: replace a string that stands once, or every one; in a note, suggest that."""
+"""str_replace: replace a string that stands once in a document, or every one."""
 
 from __future__ import annotations
 
+from flashgrep.mount import StringEdit
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
-from flashgrep.tools.editing import Edit, apply_edit
-from flashgrep.tools.places import note_path
 from flashgrep.tools.registry import Parameter, ToolSpec
 from flashgrep.tools.toolbox import Call
 
 
 def str_replace(call: Call, arguments: Arguments) -> Answer:
     """Replace `old_str` by `new_str`."""
-    asked = Edit(
+    asked = StringEdit(
         old=arguments.text("old_str"),
         new=arguments.text("new_str"),
         replace_all=arguments.get("replace_all"),
@@ -21,13 +20,8 @@ def str_replace(call: Call, arguments: Arguments) -> Answer:
         fold_quotes=False,
         needs_read=call.settings.require_view_before_edit == "true",
     )
-    path = arguments.text("path")
-    note = note_path(call, path)
-    if note is not None:
-        from flashgrep.tools.note_editing import suggest_edit  # with the engine of the notes
-
-        return suggest_edit(call, note, asked)
-    return apply_edit(call, path, asked)
+    target = call.target(arguments.text("path"), "document")
+    return Answer(target.mount.edit(target.path, asked))
 
 
 SPEC = ToolSpec(
@@ -50,10 +44,6 @@ SPEC = ToolSpec(
             default="",
         ),
         Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
-    ),
-    notes=(
-        "On a note (kb://Folder/Note.md) the change becomes a suggestion that people accept or "
-        "reject, and view shows it as made; there the style of quotes does not matter either."
     ),
     handler=str_replace,
     compat=False,

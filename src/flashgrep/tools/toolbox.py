@@ -31,11 +31,13 @@ from flashgrep.errors import (
     IOFailure,
     from_os_error,
 )
+from flashgrep.mount import Mount, Target, Use
 from flashgrep.search.turns import ON_BEHALF
-from flashgrep.tools import places
 from flashgrep.tools.answer import Answer, json_refusal, refusal
-from flashgrep.tools.arguments import Arguments, read_arguments
+from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.caller import Caller
+from flashgrep.tools.mounts.files import Files, FilesPoint
+from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
 from flashgrep.tools.registry import ToolSpec, input_schema
 from flashgrep.tools.running import Running
 
@@ -48,7 +50,6 @@ log = logging.getLogger(__name__)
 _GRACE_SECONDS = 2.0
 """A call whose time is over has this long to say what it has found."""
 
-Handler = Callable[["Call", Arguments], Answer]
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 
 
@@ -120,6 +121,15 @@ class Call:
     report: Callable[[float, float | None, str], None] = lambda done, total, message: None
     direct: bool = False
     """A direct method, not a tool: its answer has no budget."""
+    mount: Mount[Any] = field(init=False, repr=False)
+    """What it is about: the workspace, unless a mount point says otherwise."""
+
+    def __post_init__(self) -> None:
+        self.mount = Files(self)
+
+    def target(self, given: str | None, use: Use) -> Target[Any]:
+        """What a path argument names, for a verb that wants to `use` it so."""
+        return Target(self.mount, self.mount.resolve(given, use))
 
     @property
     def output_chars(self) -> int:
@@ -146,13 +156,20 @@ class Toolbox:
     """The tools of one server: listing and calling, the same on every transport."""
 
     def __init__(
-        self, specs: tuple[ToolSpec, ...], services: Services, settings: Settings, instructions: str
+        self,
+        specs: tuple[ToolSpec, ...],
+        services: Services,
+        settings: Settings,
+        instructions: str,
+        mounts: Mounts | None = None,
     ) -> None:
+        """Without `mounts`, over files alone."""
         self.instructions = instructions
         self._services = services
         self._settings = settings
         self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
+        self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
         self._running = Running()
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
@@ -167,9 +184,15 @@ class Toolbox:
             if spec.in_mode(compat) and (caller is None or _has_role(caller, spec))
         ]
 
-    def beside(self, specs: tuple[ToolSpec, ...], settings: Settings, instructions: str) -> Toolbox:
+    def beside(
+        self,
+        specs: tuple[ToolSpec, ...],
+        settings: Settings,
+        instructions: str,
+        mounts: Mounts | None = None,
+    ) -> Toolbox:
         """Another choice of tools of the same server, with the same threads and shares."""
-        other = Toolbox(specs, self._services, settings, instructions)
+        other = Toolbox(specs, self._services, settings, instructions, mounts)
         other._running = self._running
         return other
 
@@ -207,9 +230,9 @@ class Toolbox:
         self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool = False
     ) -> Answer:
         """Run one tool in this thread, without a budget: for a process that serves one caller."""
-        spec, values = self._prepare(name, arguments, caller)
+        asked, point = self._prepare(name, arguments, caller)
         settings = dataclasses.replace(self._settings, max_output_chars=0)
-        return spec.handler(Call(caller, self._services, settings, direct=direct), values)
+        return point.answer(asked, Call(caller, self._services, settings, direct=direct))
 
     async def answer(
         self,
@@ -223,8 +246,8 @@ class Toolbox:
 
         About notes only: what is a file there is another one, or none, here.
         """
-        spec, values = self._prepare(name, arguments, caller)
-        if not places.lead_to_notes(spec, self._settings, values):
+        _, point = self._prepare(name, arguments, caller)
+        if not point.is_shared:
             raise InvalidParams(f"{name}: only calls about notes are answered for other servers")
         call = Call(caller, self._services, self._settings, direct=direct)
         if progress is not None:
@@ -232,15 +255,16 @@ class Toolbox:
         return await self._run(name, arguments, call)
 
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
-        spec, values = self._prepare(name, arguments, call.caller)
+        asked, point = self._prepare(name, arguments, call.caller)
+        spec = asked.spec
         if spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous
         try:
             async with self._running.place(call.caller.key):
                 ON_BEHALF.set(call.caller.key)
                 call.cancelled.begin(self._settings.call_seconds)
-                handler = self._handler(spec, name, arguments or {}, values)
-                return await _in_thread(spec, handler, call, values, self._running.threads)
+                work = partial(point.answer, asked, call)
+                return await _in_thread(spec, work, call, self._running.threads)
         except Cancelled as ended:
             if call.cancelled.has_expired:
                 raise out_of_time(name, call.cancelled.seconds) from ended
@@ -254,18 +278,10 @@ class Toolbox:
             log.exception("%s failed", name)
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
-    def _handler(
-        self, spec: ToolSpec, name: str, arguments: Mapping[str, Any], values: Arguments
-    ) -> Handler:
-        """Who answers: the tool itself, or whoever owns the notes that it is about."""
-        if not places.lead_to_notes(spec, self._settings, values):
-            return spec.handler
-        sharing = self._services.sharing
-        return partial(sharing.run, spec, name, arguments) if sharing else spec.handler
-
     def _prepare(
         self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
-    ) -> tuple[ToolSpec, Arguments]:
+    ) -> tuple[Asked, MountPoint]:
+        """What is asked, and the mount that it is about; refused where the caller may not."""
         spec = self._specs.get(name)
         if spec is None:
             listed = [tool.name for tool in self.listed(caller)]
@@ -283,9 +299,9 @@ class Toolbox:
                 "may"
             )
         values = read_arguments(spec, arguments)
-        places.check_notes(spec, self._settings, values)
-        places.check_reach(caller, spec, self._settings, values)
-        return spec, values
+        point = self._mounts.led_to(spec, values)
+        point.admit(caller)
+        return Asked(spec, name, arguments or {}, values), point
 
 
 def _generous(settings: Settings) -> Settings:
@@ -309,17 +325,11 @@ def out_of_time(name: str, seconds: int) -> Cancelled:
 
 
 async def _in_thread(
-    spec: ToolSpec,
-    handler: Handler,
-    call: Call,
-    values: Arguments,
-    threads: anyio.CapacityLimiter,
+    spec: ToolSpec, work: Callable[[], Answer], call: Call, threads: anyio.CapacityLimiter
 ) -> Answer:
     run = partial(
         anyio.to_thread.run_sync,
-        handler,
-        call,
-        values,
+        work,
         abandon_on_cancel=spec.read_only,
         limiter=threads,
     )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from flashgrep.errors import InvalidParams
+from flashgrep.mount import Document
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
-from flashgrep.tools.budget import Budget
-from flashgrep.tools.listing import list_directory
-from flashgrep.tools.places import names_notes
 from flashgrep.tools.registry import Parameter, ToolSpec
-from flashgrep.tools.showing import binary_of, image_of, open_source, remember
-from flashgrep.tools.source import Source
+from flashgrep.tools.showing import binary_of, image_of, with_trailer
 from flashgrep.tools.toolbox import Call
 from flashgrep.tools.viewing import view_lines
 
@@ -19,28 +16,27 @@ def view(call: Call, arguments: Arguments) -> Answer:
     """Show what stands at a path."""
     view_range = arguments.get("view_range")
     _check_range(view_range)
-    if names_notes(call.settings, arguments.text("path")):
-        from flashgrep.tools.note_reading import view_note  # with the engine of the notes
-
-        return view_note(call, arguments.text("path"), view_range)
-    scope = call.services.scope
-    place = scope.place(arguments.text("path"))
-    budget = Budget(call.settings.max_output_chars)
-    if scope.kind(place) == "directory":
+    target = call.target(arguments.text("path"), "either")
+    mount, chars = target.mount, call.settings.max_output_chars
+    if mount.is_folder(target.path):
         if view_range:
-            raise InvalidParams(f"{place.shown} is a directory; view_range is for files")
-        return Answer(list_directory(scope, place, budget, lambda: bool(call.cancelled)))
-    with open_source(call, place) as source:
-        answer = image_of(source, bool(view_range)) or binary_of(source)
-        if answer is None:
-            answer = Answer(_lines(source, view_range, budget))
-        remember(call, source)
+            raise InvalidParams(f"{target.shown} is a directory; view_range is for files")
+        return Answer(mount.outline(target.path, chars))
+    with mount.read(target.path) as document:
+        answer = image_of(document, bool(view_range)) or binary_of(document)
+        answer = answer or _lines(document, view_range, chars)
+        document.was_shown()
     return answer
 
 
-def _lines(source: Source, view_range: list[int] | None, budget: Budget) -> str:
-    source.require_size(source.place.shown)
-    return view_lines(source.text_chunks(keep_odd=True), view_range, budget)
+def _lines(document: Document, view_range: list[int] | None, chars: int) -> Answer:
+    document.require_size(document.shown)
+    return with_trailer(
+        document,
+        view_range[0] if view_range else 1,
+        chars,
+        lambda budget: view_lines(document.text_chunks(keep_odd=True), view_range, budget),
+    )
 
 
 def _check_range(view_range: list[int] | None) -> None:
@@ -69,7 +65,6 @@ SPEC = ToolSpec(
         ),
         Parameter("view_range", "line_range", "Lines to show: [start, end], 1-based, inclusive"),
     ),
-    notes="Notes are shown by kb://Folder/Note.md, with pending suggestions as if accepted.",
     handler=view,
     compat=False,
 )

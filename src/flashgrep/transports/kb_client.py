@@ -11,25 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError, Unavailable
 from flashgrep.kb.home import SOCKET
+from flashgrep.kb.ownership import NoOwner, OwnerGone, Refused
 from flashgrep.transports.unixsocket import reach_at
-
-
-class NoOwner(Unavailable):
-    """Nobody answers on the socket; nothing was asked."""
-
-
-class OwnerGone(Unavailable):
-    """The owner ended before it answered: what was asked may have been done or not."""
-
-
-class Refused(FlashgrepError):
-    """A failure told by the owner."""
-
-    def __init__(self, message: str, code: str, details: Mapping[str, Any]) -> None:
-        super().__init__(message, details)
-        self.code = code
 
 
 class OwnerClient:

@@ -62,23 +62,94 @@ class _Directory(NamedTuple):
     chain: IgnoreChain | None
 
 
-class Finder:
+class Chooser:
+    """Tells which paths are wanted, by their names alone."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.prefix = wanted.pattern.fixed_prefix if wanted.pattern else ()
+        self.deepest = _deepest(wanted)
+        self._reached: dict[str, bool] = {}
+
+    def chosen(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those that a walk of a tree that holds just these would find."""
+        found = []
+        for entry in entries:
+            directory, _, name = entry.shown.rpartition("/")
+            if self._is_wanted(entry.shown, name) and self._is_reached(directory):
+                found.append(entry)
+        return found
+
+    def _is_reached(self, directory: str) -> bool:
+        """Whether a walk would come into a directory."""
+        unknown: list[str] = []
+        while directory and directory not in self._reached:
+            unknown.append(directory)
+            directory = directory.rpartition("/")[0]
+        reached = self._reached.get(directory, True)
+        for below in reversed(unknown):
+            depth, name = below.count("/") + 1, below.rpartition("/")[2]
+            reached = reached and self._enters(below, name, depth)
+            self._reached[below] = reached
+        return reached
+
+    def _is_wanted(self, shown: str, name: str) -> bool:
+        wanted = self.wanted
+        if not wanted.include_hidden and name.startswith("."):
+            return False
+        if wanted.extensions and not self._has_extension(name):
+            return False
+        if wanted.pattern is not None:
+            subject = shown if wanted.pattern.has_slash else name
+            if not wanted.pattern.matches(subject):
+                return False
+        return not self._is_excluded(shown)
+
+    def _has_extension(self, name: str) -> bool:
+        if not self.wanted.case_sensitive:
+            name = name.lower()
+        # "tar.gz" is an extension too, so every dot may begin it. A name has few dots, a caller may
+        # have named any number of extensions.
+        at = name.find(".")
+        while at >= 0:
+            if name[at + 1 :] in self.wanted.extensions:
+                return True
+            at = name.find(".", at + 1)
+        return False
+
+    def _is_excluded(self, shown: str) -> bool:
+        return self.wanted.exclude is not None and self.wanted.exclude.keeps(shown)
+
+    def _enters(self, shown: str, name: str, depth: int) -> bool:
+        if self.deepest is not None and depth > self.deepest:
+            return False
+        if not self.wanted.include_hidden and name.startswith("."):
+            return False
+        if depth <= len(self.prefix) and not self._follows_prefix(name, depth):
+            return False
+        return not self._is_excluded(shown)
+
+    def _follows_prefix(self, name: str, depth: int) -> bool:
+        expected = self.prefix[depth - 1]
+        if self.wanted.case_sensitive:
+            return name == expected
+        return name.lower() == expected.lower()
+
+
+class Finder(Chooser):
     """One walk."""
 
     def __init__(
         self, scope: Scope, root: bytes, wanted: Wanted, cancelled: Callable[[], bool]
     ) -> None:
+        super().__init__(wanted)
         self.scope = scope
         self.root = root
-        self.wanted = wanted
         self.cancelled = cancelled
         self.finding = Finding()
         self.entered = {root}
         self.stack: list[_Directory] = []
         self.later: list[tuple[list[bytes], _Directory]] = []
-        self.prefix = wanted.pattern.fixed_prefix if wanted.pattern else ()
-        self.deepest = _deepest(wanted)
-        self._reached: dict[str, bool] = {}
         self._root_is_made_up = is_made_up_place(scope, root)
 
     def run(self) -> Finding:
@@ -98,10 +169,7 @@ class Finder:
 
         For a walk that respects ignore rules and follows no links.
         """
-        for entry in files:
-            directory, _, name = entry.shown.rpartition("/")
-            if self._is_wanted(entry.shown, name) and self._is_reached(directory):
-                self.finding.entries.append(entry)
+        self.finding.entries += self.chosen(files)
         for shown in links:
             directory, _, name = shown.rpartition("/")
             if self._is_wanted(shown, name) and self._is_reached(directory):
@@ -109,19 +177,6 @@ class Finder:
                 at = _Directory(directory, real, 0, None)
                 self._link(at, None, shown, name)
         return self.finding
-
-    def _is_reached(self, directory: str) -> bool:
-        """Whether a walk would come into a directory."""
-        unknown: list[str] = []
-        while directory and directory not in self._reached:
-            unknown.append(directory)
-            directory = directory.rpartition("/")[0]
-        reached = self._reached.get(directory, True)
-        for below in reversed(unknown):
-            depth, name = below.count("/") + 1, below.rpartition("/")[2]
-            reached = reached and self._enters(below, name, depth)
-            self._reached[below] = reached
-        return reached
 
     def _enter_link(self) -> bool:
         """Go on with the first link in walk order to a directory that was not entered yet."""
@@ -204,50 +259,6 @@ class Finder:
 
     def _found(self, shown: str, status: os.stat_result) -> None:
         self.finding.entries.append(Entry(shown, status.st_size, status.st_mtime_ns))
-
-    # ── what is wanted ──────────────────────────────────────────────────────────────────────────
-
-    def _is_wanted(self, shown: str, name: str) -> bool:
-        wanted = self.wanted
-        if not wanted.include_hidden and name.startswith("."):
-            return False
-        if wanted.extensions and not self._has_extension(name):
-            return False
-        if wanted.pattern is not None:
-            subject = shown if wanted.pattern.has_slash else name
-            if not wanted.pattern.matches(subject):
-                return False
-        return not self._is_excluded(shown)
-
-    def _has_extension(self, name: str) -> bool:
-        if not self.wanted.case_sensitive:
-            name = name.lower()
-        # "tar.gz" is an extension too, so every dot may begin it. A name has few dots, a caller may
-        # have named any number of extensions.
-        at = name.find(".")
-        while at >= 0:
-            if name[at + 1 :] in self.wanted.extensions:
-                return True
-            at = name.find(".", at + 1)
-        return False
-
-    def _is_excluded(self, shown: str) -> bool:
-        return self.wanted.exclude is not None and self.wanted.exclude.keeps(shown)
-
-    def _enters(self, shown: str, name: str, depth: int) -> bool:
-        if self.deepest is not None and depth > self.deepest:
-            return False
-        if not self.wanted.include_hidden and name.startswith("."):
-            return False
-        if depth <= len(self.prefix) and not self._follows_prefix(name, depth):
-            return False
-        return not self._is_excluded(shown)
-
-    def _follows_prefix(self, name: str, depth: int) -> bool:
-        expected = self.prefix[depth - 1]
-        if self.wanted.case_sensitive:
-            return name == expected
-        return name.lower() == expected.lower()
 
     def _skip(self, shown: str, error: OSError) -> None:
         reason = os.strerror(error.errno).lower() if error.errno else "unreadable"

@@ -1,0 +1,174 @@
+"""What a verb may ask of a tree of documents, whatever the tree is made of.
+
+A `Mount` is such a tree as one call sees it: files of the workspace, notes, or, in a test, a
+dictionary. A verb turns its path argument into a `Target` and asks that; it never learns how the
+documents are named, where they are kept or who owns them. Refusals and confirmations that name a
+document are written by its mount, in the words of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
+    from flashgrep.search.turns import Flag
+    from flashgrep.workspace.finding import Entry, Wanted
+
+Use = Literal["document", "either", "tree", "new"]
+"""What a verb wants of a path: a document, a document or a folder, all below it, or a document
+that may have to be made."""
+
+P = TypeVar("P")
+"""A path as its mount knows it."""
+
+
+@dataclass(frozen=True)
+class StringEdit:
+    """A string to replace in a document, and how the caller's verb names what it was given."""
+
+    old: str
+    new: str
+    replace_all: bool
+    word: str
+    new_word: str
+    fold_quotes: bool
+    needs_read: bool
+    """Whether a document that the caller has not read is refused."""
+
+
+@dataclass
+class Entries:
+    """What stands below a folder, by paths relative to it."""
+
+    entries: list[Entry]
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """What could not be looked into, with the reason."""
+    label: Callable[[str], str] = str
+    """Names an entry as answers print it."""
+
+
+@dataclass(frozen=True)
+class SearchedTree:
+    """What is searched, and how an answer names what is found there."""
+
+    search: Callable[[SearchQuestion, Flag, Report], SearchResult]
+    label: Callable[[list[str]], list[str]]
+    """Found paths as the answer names them, many at once."""
+    label_skipped: Callable[[str], str]
+    order: Order = "walk"
+    """Of an answer that lists files."""
+    root: str = ""
+    """What paths are relative to, as `read` accepts it; "" where they are not."""
+    kind: str = "file"
+    """What a document is called."""
+    why_empty: Callable[[], str] = lambda: ""
+    """A reason for an empty result that the caller may not expect; "" where there is none."""
+
+
+@dataclass(frozen=True)
+class DocumentLinks:
+    """Where a document's links lead and what links to it, as rows of an answer."""
+
+    shown: str
+    outgoing: list[dict[str, Any]]
+    backlinks: list[dict[str, Any]]
+    skipped: list[list[str]]
+
+
+class Document(Protocol):
+    """A document opened for reading."""
+
+    @property
+    def shown(self) -> str:
+        """Its path as answers print it."""
+
+    @property
+    def name(self) -> str:
+        """Its own name: the ending tells some kinds."""
+
+    @property
+    def head(self) -> bytes:
+        """Its first bytes, which tell its kind; empty for one that is text whatever it holds."""
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+
+    def require_size(self, what: str) -> None:
+        """Refuse a document over the size limit, naming it as `what`."""
+
+    def whole(self) -> bytes:
+        """All its bytes."""
+
+    def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
+        """Its text in pieces; with `keep_odd`, bytes that are not UTF-8 come as surrogates."""
+
+    def trailer(self, first: int, room: int) -> str:
+        """What an answer that begins at line `first` says after the lines; "" for nothing."""
+
+    def was_shown(self) -> None:
+        """The caller has read it now."""
+
+
+class Mount(Protocol[P]):
+    """A tree of documents, as the caller of one call sees it."""
+
+    sorted_by: str
+    """How a listing is sorted unless the caller says otherwise: "modified" or "path"."""
+
+    def resolve(self, given: str | None, use: Use) -> P:
+        """The path an argument names; None names the whole tree. No document need be there."""
+
+    def shown(self, path: P) -> str:
+        """A path as answers print it."""
+
+    def is_folder(self, path: P) -> bool:
+        """Whether a folder is there."""
+
+    def outline(self, path: P, chars: int) -> str:
+        """A folder's entries as `view` shows them, in so many characters; 0 for any number."""
+
+    def anchors(self, path: P) -> Sequence[str]:
+        """The names of a folder that may stand before a glob without changing its meaning."""
+
+    def list(self, path: P, wanted: Wanted, by: str) -> Entries:
+        """What is wanted below a folder, each entry with what it is sorted `by`."""
+
+    def search(self, path: P, given: str | None, view: str | None) -> SearchedTree:
+        """What is to be searched below a folder, or in one document.
+
+        `given` is how the caller named it; `view` is one of the documents' views, where they have
+        several.
+        """
+
+    def read(self, path: P, view: str | None = None) -> AbstractContextManager[Document]:
+        """Open a document; `view` is one of its views, where it has several."""
+
+    def edit(self, path: P, edit: StringEdit) -> str:
+        """Replace a string in a document; what was done, for the answer."""
+
+    def write(self, path: P, data: bytes, must_be_read: bool) -> bool:
+        """Give a document these bytes; whether there was one.
+
+        With `must_be_read`, one that is there must have been read and be unchanged since.
+        """
+
+    def links(self, path: P) -> DocumentLinks:
+        """Where a document's links lead, and what links to it."""
+
+
+@dataclass(frozen=True)
+class Target(Generic[P]):
+    """What a path argument names: a path in a mount."""
+
+    mount: Mount[P]
+    path: P
+
+    @property
+    def shown(self) -> str:
+        """The path as answers print it."""
+        return self.mount.shown(self.path)

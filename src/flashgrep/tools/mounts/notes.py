@@ -1,0 +1,360 @@
+"""The notes as a mount: views of their text to read and search, suggestions instead of edits.
+
+`kb://Folder/Note.md` is a note, `kb://Folder` or `kb://` all notes below; on a server without a
+workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To whoever
+calls, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
+for is the accepted view, what `read` shows; the text is left standing, and marks around it say the
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
+from flashgrep.kb import notepath
+from flashgrep.kb.catalogue import Entry as Note
+from flashgrep.kb.notesearch import QUARANTINED, NoteSearcher
+from flashgrep.kb.notetexts import Reading, Shown
+from flashgrep.kb.notetree import Leaf, NoteTree
+from flashgrep.kb.pending_block import pending_block
+from flashgrep.kb.proposing import Markup, Proposed, propose
+from flashgrep.kb.refusals import Words
+from flashgrep.kb.roles import Role
+from flashgrep.kb.splices import with_lf
+from flashgrep.kb.suggesting import Edit as Wish
+from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
+from flashgrep.tools.caller import Caller, content_hash
+from flashgrep.tools.mounts.points import NOTES
+from flashgrep.tools.reads import Seen, not_read
+from flashgrep.workspace.finding import Chooser, Entry, Wanted
+
+if TYPE_CHECKING:
+    from flashgrep.kb.knowledge_base import KnowledgeBase
+    from flashgrep.kb.linkindex import Backlink, Outgoing
+    from flashgrep.kb.linking import Linked
+    from flashgrep.kb.links import Link
+    from flashgrep.tools.toolbox import Call
+
+READ_NOTES: Final = b"note:"
+"""What a caller's memory has before the id of a note: paths of files are absolute, this is none."""
+_REVIEW: Final = "The change is wrapped in CriticMarkup for human review."
+
+
+class Notes:
+    """The notes of an open knowledge base, for one call."""
+
+    sorted_by = "path"
+
+    def __init__(self, notes: KnowledgeBase, call: Call, prefix: str) -> None:
+        """`prefix` stands before every path that is told."""
+        self.notes = notes
+        self.tree = NoteTree(notes, call.caller.principal, prefix, lambda: bool(call.cancelled))
+        self._call = call
+        self._prefix = prefix
+
+    def resolve(self, given: str | None, use: Use) -> str:
+        """A note's path, or that of a folder, "" for all notes."""
+        if given is None or (use != "document" and given in (NOTES, ".", "./")):
+            path = ""
+        elif use == "document":
+            return notepath.checked(_bare(given))
+        else:
+            path = notepath.checked_below(_bare(given).removesuffix("/"))
+        if use == "either" and not path.endswith(notepath.ENDING):
+            raise self._no_note(given or "", path)
+        return path
+
+    def _no_note(self, given: str, folder: str) -> FlashgrepError:
+        if folder and not self.tree.below(folder):
+            return self.tree.missing(folder)
+        return InvalidParams(
+            f"{given} is a folder of notes; view shows one note. "
+            f"List notes with glob, path: {given!r}"
+        )
+
+    def shown(self, path: str) -> str:
+        return self._prefix + path
+
+    def is_folder(self, path: str) -> bool:
+        """Never where a note is wanted: a folder is refused before."""
+        return not path.endswith(notepath.ENDING)
+
+    def outline(self, path: str, chars: int) -> str:
+        raise self._no_note(self.shown(path), path)
+
+    # ── finding ─────────────────────────────────────────────────────────────────────────────────
+
+    def anchors(self, path: str) -> Sequence[str]:
+        """A folder's name in full may stand there even where answers do not name it so."""
+        return (NOTES + path, self._prefix + path)
+
+    def list(self, path: str, wanted: Wanted, by: str) -> Entries:
+        leaves = self.tree.below(path)
+        if [leaf.path for leaf in leaves] == [path]:
+            raise InvalidParams(f"{self.shown(path)} is a note; glob searches below a folder")
+        entries, damaged = _entries(self.notes, leaves, path, by)
+        found = Chooser(wanted).chosen(_folders(entries) if wanted.directories else entries)
+        above = self._prefix + (f"{path}/" if path else "")
+        return Entries(
+            [entry for entry in found if entry.shown not in damaged],
+            [(entry.shown, QUARANTINED) for entry in found if entry.shown in damaged],
+            lambda shown: above + shown,
+        )
+
+    def search(self, path: str, given: str | None, view: str | None) -> SearchedTree:
+        """The notes in a folder, or one note; paths are in full, so they have no root."""
+        pool = self._call.services.search.pool
+        searcher = NoteSearcher(self.notes, self.tree, pool, Shown(view or Shown.ACCEPTED))
+        return SearchedTree(
+            partial(searcher.search, path),
+            label=lambda paths: [self._prefix + path for path in paths],
+            label_skipped=self.shown,
+            kind="note",
+        )
+
+    # ── documents ───────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def read(self, path: str, view: str | None = None) -> Iterator[NoteDocument]:
+        """A note in a view, with the list of pending suggestions as its trailer."""
+        leaf = self.tree.find(path)
+        reading = self.notes.texts.reading(leaf.note)
+        shown = Shown(view or Shown.ACCEPTED)
+        yield NoteDocument(leaf, self.shown(leaf.path), reading, shown, self._call.caller)
+
+    def edit(self, path: str, edit: StringEdit) -> str:
+        """Suggest an edit of a note, or refuse with both wordings."""
+        call = self._call
+        path = self.tree.find(path).path
+        shown = self.shown(path)
+        self._require_role(path, shown)
+        words = Words(edit.word, edit.new_word)
+        wish = Wish(with_lf(edit.old), with_lf(edit.new), edit.replace_all, words)
+        seen = Seen.NEVER
+
+        def check(entry: Note, text: str) -> None:
+            nonlocal seen
+            seen = judge(call.caller, entry.id, text.encode())
+            if seen is Seen.NEVER and edit.needs_read:
+                raise not_read(shown)
+
+        try:
+            proposed = propose(
+                self.notes,
+                path,
+                wish,
+                call.caller.author,
+                shown=shown,
+                markup=Markup(call.settings.kb_markup),
+                check=check,
+                source=call.caller.source,
+                is_cancelled=lambda: bool(call.cancelled),
+            )
+        except FlashgrepError as error:
+            if seen is Seen.CHANGED:
+                error.message += "\nThe document has changed since it was last read; read it again."
+            raise
+        remember(call.caller, proposed.published.note, proposed.published.data)
+        return _confirmation(shown, wish, proposed, seen is Seen.CHANGED)
+
+    def _require_role(self, path: str, shown: str) -> None:
+        caller = self._call.caller
+        if not caller.principal.may(Role.SUGGEST, path):
+            raise AccessDenied(
+                f"{caller.author} may read {shown}, not suggest changes to it; ask for a token "
+                "made by: flashgrep kb token make NAME --role suggest"
+            )
+
+    def write(self, path: str, data: bytes, must_be_read: bool) -> bool:
+        raise InvalidParams(
+            f"{self.shown(path)} is a note; agents suggest changes of notes and do not overwrite "
+            "them; use edit"
+        )
+
+    def links(self, path: str) -> DocumentLinks:
+        """Nothing that the caller may not read is named."""
+        path = self.tree.find(path).path
+        linked = self.notes.links.links_of(path, lambda: bool(self._call.cancelled))
+        rows = _LinkRows(self._call, linked, self._prefix)
+        return DocumentLinks(self.shown(path), rows.outgoing(), rows.backlinks(), rows.skipped())
+
+
+def notes_of(call: Call) -> Notes:
+    """The notes, for the verbs that only notes have."""
+    if not isinstance(call.mount, Notes):
+        raise Unavailable("this is for notes, and there are none here")
+    return call.mount
+
+
+def _bare(given: str) -> str:
+    return given[len(NOTES) :] if given[: len(NOTES)].lower() == NOTES else given
+
+
+def _entries(
+    notes: KnowledgeBase, leaves: Sequence[Leaf], folder: str, by: str
+) -> tuple[list[Entry], set[str]]:
+    """The notes with what they are sorted by, and the paths of those that are quarantined."""
+    sizes: dict[str, int] = {}
+    if by == "size":
+        texts = notes.texts.all([leaf.note for leaf in leaves], Shown.RAW)
+        sizes = {note: len(text) for note, text in texts.items() if isinstance(text, bytes)}
+    changed = notes.listing.changed() if by == "modified" else {}
+    quarantined = notes.listing.quarantined()
+    entries, damaged = [], set()
+    for leaf in leaves:
+        shown = notepath.from_folder(leaf.path, folder)
+        entries.append(Entry(shown, sizes.get(leaf.note, 0), changed.get(leaf.note, 0)))
+        if leaf.note in quarantined:
+            damaged.add(shown)
+    return entries, damaged
+
+
+def _folders(entries: Iterable[Entry]) -> list[Entry]:
+    """The folders of some notes; each changed when the last note in it did."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        for folder in notepath.folders(entry.shown):
+            found[folder] = max(found.get(folder, 0), entry.modified)
+    return [Entry(folder, 0, changed) for folder, changed in found.items()]
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class NoteDocument:
+    """A note that is being read: text in every case."""
+
+    head = b""
+
+    def __init__(
+        self, leaf: Leaf, shown: str, reading: Reading, view: Shown, caller: Caller
+    ) -> None:
+        self.shown = shown
+        self.name = leaf.path
+        self._note = leaf.note
+        self._reading = reading
+        self._view = reading.view(view)
+        self._caller = caller
+
+    @property
+    def size(self) -> int:
+        return len(self.whole())
+
+    def require_size(self, what: str) -> None:
+        """Notes are never too large to read."""
+
+    def whole(self) -> bytes:
+        return self._view.text.encode()
+
+    def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
+        yield self._view.text
+
+    def trailer(self, first: int, room: int) -> str:
+        return pending_block(self._reading, self._view, first, room)
+
+    def was_shown(self) -> None:
+        remember(self._caller, self._note, self._reading.published.data)
+
+
+def note_key(note: str) -> bytes:
+    """A note in a caller's memory, by its id, which outlives its path."""
+    return READ_NOTES + note.encode()
+
+
+def remember(caller: Caller, note: str, data: bytes) -> None:
+    """Note that a caller was shown a note when its text, marks included, was `data`."""
+    caller.remember(note_key(note), content_hash(data))
+
+
+def judge(caller: Caller, note: str, data: bytes) -> Seen:
+    """Whether the caller has seen this text of the note."""
+    seen = caller.seen(note_key(note))
+    if seen is None:
+        return Seen.NEVER
+    return Seen.SAME if seen == content_hash(data) else Seen.CHANGED
+
+
+# ── suggesting ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _confirmation(shown: str, wish: Wish, proposed: Proposed, is_changed: bool) -> str:
+    if proposed.is_repeated:
+        told = [f"{shown} is as it was: this very edit was made before, and is not made twice."]
+    else:
+        # The wording of the requirement; what it does not say follows it.
+        characters = len(wish.old) * len(proposed.lines)
+        told = [
+            f"Edited {shown}: replaced {characters} character{'' if characters == 1 else 's'}.",
+            _REVIEW if proposed.ids else "That takes back the suggestion that was there.",
+            _lines(proposed.lines),
+        ]
+    if is_changed:
+        told.append("The document had changed since it was last read.")
+    return " ".join(told)
+
+
+def _lines(lines: tuple[int, ...]) -> str:
+    if len(lines) == 1:
+        return f"Line {lines[0]}."
+    few = lines[: limits.LISTED_LINES]
+    more = f" and {len(lines) - len(few)} more" if len(lines) > len(few) else ""
+    return f"{len(lines)} occurrences, lines {', '.join(map(str, few))}{more}."
+
+
+# ── links ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _LinkRows:
+    """A note's links as rows of an answer."""
+
+    def __init__(self, call: Call, linked: Linked, prefix: str) -> None:
+        self._principal = call.caller.principal
+        self._linked = linked
+        self._prefix = prefix
+
+    def outgoing(self) -> list[dict[str, Any]]:
+        return [self._out(out) for out in self._linked.links.outgoing]
+
+    def backlinks(self) -> list[dict[str, Any]]:
+        found = self._linked.links.backlinks
+        return [self._back(back) for back in found if self._is_seen(back.source)]
+
+    def skipped(self) -> list[list[str]]:
+        few = [row for row in self._linked.skipped if self._is_seen(row[0])]
+        return [[self._shown(path), why] for path, why in few[: limits.LISTED_LINES]]
+
+    def _out(self, out: Outgoing) -> dict[str, Any]:
+        meant = [path for path in (out.path, *out.others) if path and self._is_seen(path)]
+        row = _described(out.link)
+        row["resolved"] = bool(meant)
+        row["path"] = self._shown(meant[0]) if meant else None
+        if meant and meant[0] in self._linked.attachments:
+            row["attachment"] = True
+        if len(meant) > 1:
+            few = meant[1 : 1 + limits.LISTED_LINES]
+            row["others"] = [self._shown(path) for path in few]
+        return row
+
+    def _back(self, back: Backlink) -> dict[str, Any]:
+        return {"source": self._shown(back.source), **_described(back.link)}
+
+    def _is_seen(self, path: str) -> bool:
+        return self._principal.role_on(path) is not None
+
+    def _shown(self, path: str) -> str:
+        return path if path in self._linked.attachments else self._prefix + path
+
+
+def _described(link: Link) -> dict[str, Any]:
+    row: dict[str, Any] = {"target": link.target, "line": link.line, "text": link.source}
+    row["kind"] = "embed" if link.is_embed else str(link.form)
+    if link.anchor:
+        row["anchor"] = link.anchor
+    if link.pending:
+        row["pending"] = str(link.pending)
+    return row

@@ -1,0 +1,151 @@
+"""Which mount a call is about, and who answers it.
+
+A server has a list of mount points; the first takes paths that are written like those of no other.
+A call is about one of them, found once from its arguments, before it runs. A mount point opens its
+mount for the call and has the verb run, or has another process answer it whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep.errors import InvalidParams, Unavailable
+
+if TYPE_CHECKING:
+    from flashgrep.tools.answer import Answer
+    from flashgrep.tools.arguments import Arguments
+    from flashgrep.tools.caller import Caller
+    from flashgrep.tools.registry import Parameter, ToolSpec
+    from flashgrep.tools.toolbox import Call
+
+NOTES: Final = "kb://"
+"""How paths of notes begin where there are files too."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A verb as it was called."""
+
+    spec: ToolSpec
+    name: str
+    """Which of the verb's names was used."""
+    arguments: Mapping[str, Any]
+    """As they came."""
+    values: Arguments
+    """As they were read."""
+
+    def run(self, call: Call) -> Answer:
+        """Run the verb over the call's mount."""
+        return self.spec.handler(call, self.values)
+
+
+class MountPoint(ABC):
+    """One mount of a server."""
+
+    prefix: str = ""
+    """How its paths begin."""
+    toolset: str = ""
+    """The toolset that only this mount has; "" for none."""
+    is_shared: bool = False
+    """Whether calls about it are answered for other servers."""
+
+    def claims(self, given: str) -> bool:
+        """Whether a path, or a pattern, is written as its own are."""
+        return bool(self.prefix) and given[: len(self.prefix)].lower() == self.prefix
+
+    def check(self, spec: ToolSpec, given: str) -> None:
+        """Refuse a path of its own to a verb that does not work on its documents."""
+        if spec.toolset == "index":
+            raise InvalidParams(
+                f"{spec.name} works on files of the workspace, and {given} is none; "
+                "use read, edit, grep or glob"
+            )
+
+    def check_glob(self, parameter: str, glob: str) -> None:
+        """Refuse its prefix in a glob on names: no name begins so."""
+        return
+
+    def admit(self, caller: Caller) -> None:
+        """Refuse a caller who may not come here."""
+        return
+
+    @abstractmethod
+    def answer(self, asked: Asked, call: Call) -> Answer:
+        """Open the mount for a call and run the verb."""
+
+
+class NoNotes(MountPoint):
+    """Where notes would be: a server without a knowledge base says so."""
+
+    prefix = NOTES
+
+    def check(self, spec: ToolSpec, given: str) -> None:
+        raise _not_mounted()
+
+    def answer(self, asked: Asked, call: Call) -> Answer:
+        raise _not_mounted()
+
+
+class Mounts:
+    """The mounts of a server."""
+
+    def __init__(self, points: Sequence[MountPoint]) -> None:
+        """The first takes whatever no other one claims."""
+        self._default, *self._others = points
+
+    def led_to(self, spec: ToolSpec, values: Arguments) -> MountPoint:
+        """The mount that a call is about; refused where the verb does not work on it."""
+        for parameter in spec.parameters:
+            if parameter.on_names:
+                self._check_globs(parameter, values.get(parameter.name))
+        for point in (self._default, *self._others):
+            if point.toolset and point.toolset == spec.toolset:
+                return point
+        claimed = self._default
+        for given in _paths(spec, values):
+            for point in self._others:
+                if point.claims(given):
+                    point.check(spec, given)
+                    claimed = point
+        return claimed
+
+    def _check_globs(self, parameter: Parameter, globs: str | list[str] | None) -> None:
+        for glob in [globs] if isinstance(globs, str) else globs or ():
+            for point in (self._default, *self._others):
+                if point.claims(glob.removeprefix("!")):
+                    point.check_glob(parameter.label, glob)
+
+
+def _paths(spec: ToolSpec, values: Arguments) -> Iterator[str]:
+    """What was given where a path is wanted; else the pattern that says itself where it looks."""
+    found = [
+        path
+        for parameter in spec.parameters
+        for path in _paths_in(parameter, values.get(parameter.name))
+    ]
+    if found:
+        yield from found
+        return
+    for parameter in spec.parameters:
+        value = values.get(parameter.name)
+        if parameter.leads and isinstance(value, str):
+            yield value
+
+
+def _paths_in(parameter: Parameter, value: object) -> Iterator[str]:
+    """The same of one parameter, in lists of operations too."""
+    if isinstance(value, str) and {"path", "file_path"} & set(parameter.names):
+        yield value
+    for item in value if parameter.kind == "objects" and isinstance(value, list) else ():
+        for part in parameter.fields:
+            yield from _paths_in(part, item.get(part.name))
+
+
+def _not_mounted() -> Unavailable:
+    return Unavailable(
+        f"{NOTES} paths are notes, and this server has no knowledge base; it has one when it is "
+        "started with --kb PATH"
+    )

@@ -1,0 +1,115 @@
+"""Notes that another process owns: a verb about them is sent to the owner whole.
+
+    kb/call       → tool, arguments, caller, settings, direct, progress
+                  ← text, code, structured, data, seen
+    kb/progress   how far the call is, before its answer
+
+The settings are those that shape the answer, so that it is the one this server would give. What
+the caller has read goes to and fro with each call: then another owner knows it too. `transports`
+has the side that answers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep import limits
+from flashgrep.kb.ownership import Ownership, Refused
+from flashgrep.kb.roles import Grant, Principal, Role
+from flashgrep.tools.answer import Answer
+from flashgrep.tools.caller import Caller, Callers
+from flashgrep.tools.mounts.notes import READ_NOTES, note_key
+from flashgrep.tools.mounts.points import Asked
+
+if TYPE_CHECKING:
+    from flashgrep.tools.toolbox import Call
+
+CALL: Final = "kb/call"
+PROGRESS: Final = "kb/progress"
+SHAPING: Final = (
+    "no_workspace",
+    "anthropic_compat",
+    "toolsets",
+    "disable_tools",
+    "read_only",
+    "max_output_chars",
+    "kb_markup",
+    "call_seconds",
+)
+"""The settings that an answer about notes depends on."""
+
+
+class RemoteNotes:
+    """The notes of the process that owns them."""
+
+    def __init__(self, ownership: Ownership) -> None:
+        self._ownership = ownership
+        self._nonce = secrets.token_hex(8)
+
+    def answer(self, asked: Asked, call: Call) -> Answer:
+        """Have the owner answer; `OwnerGone` where it ended meanwhile."""
+        params = {
+            "tool": asked.name,
+            "arguments": dict(asked.arguments),
+            "caller": described(call.caller, self._nonce),
+            "settings": {key: getattr(call.settings, key) for key in SHAPING},
+            "direct": call.direct,
+            "progress": True,
+        }
+        connection = self._ownership.connection()
+        stop_watching = call.cancelled.then(connection.hang_up)
+        try:
+            told = connection.call(CALL, params, lambda told: call.report(*told["progress"]))
+        except Refused:
+            self._ownership.give_back(connection)
+            raise
+        except BaseException:  # an answer may still come, and would be taken for the next one's
+            connection.close()
+            raise
+        finally:
+            stop_watching()
+        self._ownership.give_back(connection)
+        learn(call.caller, told["seen"])
+        return Answer(told["text"], None, told["code"], told["structured"], told["data"])
+
+
+# ── who asks ────────────────────────────────────────────────────────────────────────────────────
+
+
+def described(caller: Caller, nonce: str) -> dict[str, Any]:
+    """A caller as the owner is told of it; the nonce sets apart those of different servers."""
+    return {
+        "key": f"{nonce}:{caller.key}",
+        "author": caller.author,
+        "token": caller.token,
+        "may_write": caller.may_write,
+        "notes_only": caller.notes_only,
+        "principal": caller.principal.name,
+        "grants": [[grant.role, grant.folder] for grant in caller.principal.grants],
+        "seen": known(caller),
+    }
+
+
+def caller_of(told: Mapping[str, Any], callers: Callers) -> Caller:
+    """The caller that was described; an error of any kind where the description is none."""
+    caller = callers.get(str(told["key"]))
+    caller.author, caller.token = str(told["author"]), str(told["token"])
+    caller.may_write, caller.notes_only = bool(told["may_write"]), bool(told["notes_only"])
+    grants = tuple(Grant(Role(role), str(folder)) for role, folder in told["grants"])
+    caller.principal = Principal(str(told["principal"]), grants)
+    learn(caller, [(str(note), str(digest)) for note, digest in told["seen"]])
+    return caller
+
+
+def known(caller: Caller) -> list[tuple[str, str]]:
+    """The notes a caller saw last, by id, with what it saw."""
+    seen = caller.latest(READ_NOTES, limits.TOLD_READS)
+    return [(key.removeprefix(READ_NOTES).decode(), digest) for key, digest in seen]
+
+
+def learn(caller: Caller, seen: Iterable[tuple[str, str]]) -> None:
+    """Take over what another process knows of a caller's reads."""
+    for note, digest in seen:
+        caller.remember(note_key(note), digest)

@@ -1,0 +1,170 @@
+"""What notes add to the tools: their descriptions beside files and alone, a parameter, refusals.
+
+Everything a tool says about notes is here, so that a verb says nothing of any mount but describes
+itself on files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from flashgrep.tools.registry import Parameter, ToolSpec
+
+VIEW: Final = Parameter(
+    "view",
+    "string",
+    "Of a note: with pending suggestions accepted (default), without any, or with their marks",
+    choices=("accepted", "base", "raw"),
+)
+_PATH: Final = "Path of the note, such as Folder/Note.md"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One tool, with notes."""
+
+    beside: str
+    """What its description adds where there are files too."""
+    alone: str = ""
+    """Its whole description where there are only notes; "" for what it adds."""
+    title: str = ""
+    """Its title there; "" for the same."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Descriptions of parameters there, where they differ."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Defaults there, where they differ."""
+    hidden: frozenset[str] = frozenset()
+    """Parameters that mean nothing there: accepted, but not listed."""
+    added: tuple[Parameter, ...] = ()
+    """Parameters that only notes have."""
+
+
+_GREP_ALONE: Final = """\
+Search notes with a regular expression (RE2 syntax: no look-around, no backreferences).
+- Output modes: "files_with_matches" (default), "content" (matching lines as path:line:text, with \
+context if asked), "count" (path:number). Sorted by path; paths in full, as read accepts them.
+- Narrow by path (a folder or a note), by glob on the note's name, or by type.
+- Patterns match within a line; set multiline to let them span lines.
+- head_limit and offset page through results.
+- Lines are those that read shows: pending suggestions count as accepted (see view).
+Always exact: no results means there are none."""
+
+_GLOB_ALONE: Final = """\
+Find notes by name, sorted by path.
+- pattern is a glob: "*.md" matches at any depth, "Projects/**/*plan*.md" by path; ** crosses \
+folders, * and ? do not.
+- path narrows to a folder; exclude and max_depth narrow further; type "directory" finds folders.
+- sort_by, limit and offset order and page the result. One path a line, in full, as read accepts \
+it."""
+
+ON_NOTES: Final[Mapping[str, Wording]] = {
+    "grep": Wording(
+        'Notes are searched with path "kb://", "kb://Folder" or one note; without path only the '
+        "workspace is. Results name notes in full, sorted by path, as read accepts them.",
+        alone=_GREP_ALONE,
+        title="Search notes",
+        parameters={
+            "path": "Folder or note to search; all notes if absent",
+            "include": 'Only notes whose name matches this glob, e.g. "*plan*.md"; with a / it is '
+            "matched on the path below the folder. A list may exclude with !",
+            "type": "Only notes of this type; all of them are markdown",
+            "multiline": "Let patterns span lines, and . match newlines; ^ and $ are then the ends "
+            "of the note, those of lines with (?m)",
+            "head_limit": "At most this many results: matching lines (content) or notes; 0 = all",
+        },
+        added=(VIEW,),
+    ),
+    "glob": Wording(
+        'Notes are found with path "kb://" or "kb://Folder"; without path only files are. They '
+        "are named in full, as read accepts them, and sorted by path unless sort_by is given.",
+        alone=_GLOB_ALONE,
+        title="Find notes by name",
+        parameters={
+            "pattern": 'The glob, e.g. "Projects/**/*plan*.md"; required without extensions',
+            "path": "Folder to search; all notes if absent",
+            "type": "What to find: notes (file) or folders (directory)",
+            "extensions": 'Only these extensions; every note has "md"',
+            "max_depth": "How deep to go; 0 = the folder's own notes",
+        },
+        defaults={"sort_by": "path"},
+        hidden=frozenset({"follow_symlinks", "respect_gitignore"}),
+    ),
+    "view": Wording(
+        "Notes are shown by kb://Folder/Note.md, with pending suggestions as if accepted."
+    ),
+    "read": Wording(
+        "Notes are read by kb://Folder/Note.md; pending suggestions are shown as if accepted, and "
+        "listed at the end.",
+        alone="Read a note with line numbers (cat -n), by its path such as Folder/Note.md. 2,000 "
+        "lines by default; a longer note says where to continue with offset. Pending suggestions "
+        "are shown as if accepted, and listed at the end. Line numbers and the tab after them are "
+        "not part of the note. Read a note before you edit it.",
+        title="Read note",
+        parameters={"path": _PATH},
+        added=(VIEW,),
+    ),
+    "edit": Wording(
+        "On a note (kb://Folder/Note.md) it is the same; there the change becomes a suggestion "
+        "that people accept or reject, and read shows it as made.",
+        alone="Replace old_string by new_string in a note you have read. old_string must match "
+        "what read shows exactly, whitespace included (the style of quotes aside), and stand there "
+        "once, unless replace_all is true. An empty new_string deletes it. The change becomes a "
+        "suggestion that people accept or reject, and read shows it as made.",
+        title="Suggest an edit of a note",
+        parameters={"path": _PATH},
+    ),
+    "str_replace": Wording(
+        "On a note (kb://Folder/Note.md) the change becomes a suggestion that people accept or "
+        "reject, and view shows it as made; there the style of quotes does not matter either."
+    ),
+}
+"""The tools that work on notes."""
+
+INSTEAD: Final[Mapping[str, str]] = {
+    "create_file": "agents suggest changes of notes and do not create them; use edit on a note",
+    "write": "agents suggest changes of notes and do not overwrite them; use edit",
+    "write_code": "agents suggest changes of notes; use edit",
+    "batch_write_code": "agents suggest changes of notes; use edit, once for each change",
+    "get_slice": "use read with offset and limit",
+    "read_code": "use read with offset and limit",
+}
+"""The tools that do not, and what to use."""
+
+
+def beside_files(spec: ToolSpec) -> ToolSpec:
+    """A tool as it is where there are files and notes."""
+    wording = ON_NOTES.get(spec.name)
+    if wording is None:
+        return spec
+    return replace(
+        spec,
+        description=f"{spec.description}\n{wording.beside}",
+        parameters=spec.parameters + wording.added,
+    )
+
+
+def without_files(spec: ToolSpec) -> ToolSpec:
+    """A tool as it is where there are only notes: nothing it says is about files."""
+    wording = ON_NOTES.get(spec.name)
+    if wording is None:
+        return spec
+    return replace(
+        spec,
+        title=wording.title or spec.title,
+        description=wording.alone or wording.beside,
+        parameters=tuple(_without_files(row, wording) for row in spec.parameters) + wording.added,
+    )
+
+
+def _without_files(parameter: Parameter, wording: Wording) -> Parameter:
+    name = parameter.name
+    listed = name not in wording.hidden
+    return replace(
+        parameter,
+        help=wording.parameters.get(name, parameter.help),
+        default=wording.defaults.get(name, parameter.default),
+        listed_normal=parameter.listed_normal and listed,
+        listed_compat=parameter.listed_compat and listed,
+    )
