@@ -151,7 +151,7 @@ def _mounts(settings: Settings, ownership: Ownership | None) -> Mounts:
     """What the tools work on: files, notes or both; bare paths lead to the first."""
     if ownership is None:
         return Mounts([FilesPoint(), NoNotes()])
-    from flashgrep.tools.mounts.notes_point import NotesPoint
+    from flashgrep.tools.mounts.notes import NotesPoint
 
     notes = NotesPoint(ownership, settings.no_workspace)
     return Mounts([notes] if settings.no_workspace else [FilesPoint(), notes])

@@ -15,6 +15,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.kb.author import Source
@@ -24,6 +25,16 @@ from flashgrep.workspace.scope import Place
 
 UNNAMED = "unknown"
 """The author name of a client that has not told its own."""
+
+
+READ_NOTES: Final = b"note:"
+"""What stands before the id of a note in a caller's memory: paths of files are absolute, this is
+none."""
+
+
+def note_key(note: str) -> bytes:
+    """A note in a caller's memory, by its id, which outlives its path."""
+    return READ_NOTES + note.encode()
 
 
 def content_hash(data: bytes) -> str:

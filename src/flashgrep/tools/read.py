@@ -10,9 +10,8 @@ from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.documents import HINT, UNREADABLE, has_extractor, pdf_text
 from flashgrep.tools.notebooks import notebook_text
 from flashgrep.tools.registry import Parameter, ToolSpec
-from flashgrep.tools.showing import binary_of, image_of, with_trailer
 from flashgrep.tools.toolbox import Call
-from flashgrep.tools.viewing import read_lines
+from flashgrep.tools.viewing import binary_of, image_of, read_lines, with_trailer
 from flashgrep.workspace.textfile import decode, display
 
 

@@ -121,11 +121,15 @@ class Call:
     report: Callable[[float, float | None, str], None] = lambda done, total, message: None
     direct: bool = False
     """A direct method, not a tool: its answer has no budget."""
-    mount: Mount[Any] = field(init=False, repr=False)
-    """What it is about: the workspace, unless a mount point says otherwise."""
+    opened: Mount[Any] | None = field(default=None, repr=False)
+    """What the mount point opened for it."""
 
-    def __post_init__(self) -> None:
-        self.mount = Files(self)
+    @property
+    def mount(self) -> Mount[Any]:
+        """What it is about: the workspace, unless a mount point opened another."""
+        if self.opened is None:
+            self.opened = Files(self)
+        return self.opened
 
     def target(self, given: str | None, use: Use) -> Target[Any]:
         """What a path argument names, for a verb that wants to `use` it so."""

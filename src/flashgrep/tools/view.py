@@ -7,9 +7,8 @@ from flashgrep.mount import Document
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.registry import Parameter, ToolSpec
-from flashgrep.tools.showing import binary_of, image_of, with_trailer
 from flashgrep.tools.toolbox import Call
-from flashgrep.tools.viewing import view_lines
+from flashgrep.tools.viewing import binary_of, image_of, view_lines, with_trailer
 
 
 def view(call: Call, arguments: Arguments) -> Answer:

@@ -1,4 +1,6 @@
-"""Lines with numbers: windows of a file, read no further than they need.
+"""What `view` and `read` show: windows of numbered lines, images, and what follows the lines.
+
+A document is read no further than its window needs.
 
 A line ends at `\\n`, and one `\\r` before it belongs to the line end; no other character ends a
 line. Characters of a line past what may be shown are counted and let go, so a file of one
@@ -8,12 +10,16 @@ enormous line costs no more memory than any other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
+from flashgrep.mount import Document
+from flashgrep.tools.answer import Answer, Image
 from flashgrep.tools.budget import Budget
+from flashgrep.tools.sizes import size_text
+from flashgrep.workspace import sniffing
 from flashgrep.workspace.oddbytes import OddLines
 from flashgrep.workspace.textfile import display
 
@@ -218,3 +224,36 @@ def _partial(offset: int, shown: int, total: int) -> str:
 
 def _past(offset: int, total: int) -> str:
     return f"Warning: offset {offset} is past the end; the file has {total} lines."
+
+
+# ── documents ───────────────────────────────────────────────────────────────────────────────────
+
+
+def image_of(document: Document, wants_lines: bool) -> Answer | None:
+    """The document as an image, if it is one.
+
+    An SVG is an image by its name and text by its bytes: whoever asks for lines gets lines.
+    """
+    kind = sniffing.image_type(document.head, document.name)
+    if kind is None or (wants_lines and sniffing.is_text(document.head)):
+        return None
+    document.require_size(f"The image {document.shown}")
+    return Answer("", Image(document.whole(), kind))
+
+
+def binary_of(document: Document) -> Answer | None:
+    """The message that stands for binary content, if it is that."""
+    if sniffing.is_text(document.head):
+        return None
+    return Answer(f"Binary file ({size_text(document.size)})")
+
+
+def with_trailer(
+    document: Document, first: int, chars: int, lines: Callable[[Budget], str]
+) -> Answer:
+    """Lines from number `first` on, then what the document says after them, in one budget."""
+    trailer = document.trailer(first, (chars or 2**62) // 2)
+    if not trailer:
+        return Answer(lines(Budget(chars)))
+    text = lines(Budget(max(chars - len(trailer) - 2, 1) if chars else 0))
+    return Answer(f"{text}\n\n{trailer}")

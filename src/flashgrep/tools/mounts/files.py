@@ -164,7 +164,7 @@ class FilesPoint(MountPoint):
             )
 
     def answer(self, asked: Asked, call: Call) -> Answer:
-        call.mount = Files(call)
+        call.opened = Files(call)
         return asked.run(call)
 
 

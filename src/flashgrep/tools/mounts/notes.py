@@ -21,6 +21,7 @@ from flashgrep.kb.catalogue import Entry as Note
 from flashgrep.kb.notesearch import QUARANTINED, NoteSearcher
 from flashgrep.kb.notetexts import Reading, Shown
 from flashgrep.kb.notetree import Leaf, NoteTree
+from flashgrep.kb.ownership import OwnerGone
 from flashgrep.kb.pending_block import pending_block
 from flashgrep.kb.proposing import Markup, Proposed, propose
 from flashgrep.kb.refusals import Words
@@ -28,8 +29,10 @@ from flashgrep.kb.roles import Role
 from flashgrep.kb.splices import with_lf
 from flashgrep.kb.suggesting import Edit as Wish
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
-from flashgrep.tools.caller import Caller, content_hash
-from flashgrep.tools.mounts.points import NOTES
+from flashgrep.tools.caller import Caller, content_hash, note_key
+from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
+from flashgrep.tools.mounts.remote import RemoteNotes
+from flashgrep.tools.mounts.wording import INSTEAD
 from flashgrep.tools.reads import Seen, not_read
 from flashgrep.workspace.finding import Chooser, Entry, Wanted
 
@@ -38,10 +41,13 @@ if TYPE_CHECKING:
     from flashgrep.kb.linkindex import Backlink, Outgoing
     from flashgrep.kb.linking import Linked
     from flashgrep.kb.links import Link
+    from flashgrep.kb.ownership import Ownership
+    from flashgrep.tools.answer import Answer
+    from flashgrep.tools.registry import ToolSpec
     from flashgrep.tools.toolbox import Call
 
-READ_NOTES: Final = b"note:"
-"""What a caller's memory has before the id of a note: paths of files are absolute, this is none."""
+_TRIES: Final = 5
+"""How many owners may end in the middle of one reading call."""
 _REVIEW: Final = "The change is wrapped in CriticMarkup for human review."
 
 
@@ -195,6 +201,56 @@ def _bare(given: str) -> str:
     return given[len(NOTES) :] if given[: len(NOTES)].lower() == NOTES else given
 
 
+class NotesPoint(MountPoint):
+    """Where the notes are mounted: those of this process, or of the one that owns them."""
+
+    prefix = NOTES
+    toolset = "kb"
+    is_shared = True
+
+    def __init__(self, ownership: Ownership, is_alone: bool) -> None:
+        """`is_alone`: there are no files, and paths are told without the prefix."""
+        self._ownership = ownership
+        self._remote = RemoteNotes(ownership)
+        self._told = "" if is_alone else NOTES
+
+    def check(self, spec: ToolSpec, given: str) -> None:
+        if spec.name in INSTEAD:
+            raise InvalidParams(
+                f"{spec.name} works on files of the workspace, and {given} is a note; "
+                + INSTEAD[spec.name]
+            )
+        super().check(spec, given)
+
+    def check_glob(self, parameter: str, glob: str) -> None:
+        raise InvalidParams(
+            f"{parameter} {glob!r} can match nothing: it is matched on names below path; search "
+            f'the notes with path "{NOTES}" or "{NOTES}Folder", and write {parameter} without it'
+        )
+
+    def answer(self, asked: Asked, call: Call) -> Answer:
+        """Answer here where the notes are ours, else by their owner.
+
+        When the owner ends in the middle of a call, one that only reads is made again. Any other
+        may have been done or not, and that is what its caller is told: the same edit sent again is
+        not made twice, the note shows which it is.
+        """
+        for _ in range(_TRIES):
+            with self._ownership.held() as notes:
+                if notes is not None:
+                    call.opened = Notes(notes, call, self._told)
+                    return asked.run(call)
+            try:
+                return self._remote.answer(asked, call)
+            except OwnerGone:
+                if not asked.spec.read_only:
+                    raise Unavailable(
+                        f"the process that owned the notes ended before it answered: {asked.name} "
+                        "may be done or not. Read the note; if it is not, send the same call again"
+                    ) from None
+        raise Unavailable(f"the owners of {self._ownership.home} keep ending; try again")
+
+
 def _entries(
     notes: KnowledgeBase, leaves: Sequence[Leaf], folder: str, by: str
 ) -> tuple[list[Entry], set[str]]:
@@ -259,11 +315,6 @@ class NoteDocument:
 
     def was_shown(self) -> None:
         remember(self._caller, self._note, self._reading.published.data)
-
-
-def note_key(note: str) -> bytes:
-    """A note in a caller's memory, by its id, which outlives its path."""
-    return READ_NOTES + note.encode()
 
 
 def remember(caller: Caller, note: str, data: bytes) -> None:

@@ -19,8 +19,7 @@ from flashgrep import limits
 from flashgrep.kb.ownership import Ownership, Refused
 from flashgrep.kb.roles import Grant, Principal, Role
 from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import Caller, Callers
-from flashgrep.tools.mounts.notes import READ_NOTES, note_key
+from flashgrep.tools.caller import READ_NOTES, Caller, Callers, note_key
 from flashgrep.tools.mounts.points import Asked
 
 if TYPE_CHECKING:
