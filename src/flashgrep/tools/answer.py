@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from flashgrep import limits
 from flashgrep.errors import FlashgrepError
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,24 @@ def json_refusal(error: FlashgrepError) -> Answer:
     """The answer that tells a failure of a tool whose answers are JSON."""
     told = {"code": error.code, "message": error.message, **error.details}
     return Answer(json_text({"ok": False, "error": told}), code=error.code)
+
+
+def json_room(chars: int) -> int | None:
+    """How much of a budget the rows of an answer may take; None for any amount."""
+    return max(chars - limits.FOOTER_CHARS, chars // 2) if chars else None
+
+
+def fitting(rows: Iterable[Row], room: int | None) -> list[Row]:
+    """As many rows as there is room for as JSON, and at least one."""
+    if room is None:
+        return list(rows)
+    taken: list[Row] = []
+    for row in rows:
+        room -= len(json_text(row)) + 1
+        if room < 0 and taken:
+            break
+        taken.append(row)
+    return taken
 
 
 def json_text(data: Any) -> str:

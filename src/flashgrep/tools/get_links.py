@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from flashgrep import limits
 from flashgrep.mount import DocumentLinks
-from flashgrep.tools.answer import Answer, json_answer, json_text
+from flashgrep.tools.answer import Answer, fitting, json_answer, json_room
 from flashgrep.tools.registry import Parameter, ToolSpec
 
 if TYPE_CHECKING:
@@ -27,10 +26,11 @@ def _page(call: Call, links: DocumentLinks, arguments: Arguments) -> Row:
     offset: int = arguments.get("offset")
     limit: int | None = arguments.get("limit")
     outgoing, backlinks = links.outgoing, links.backlinks
-    chars = call.output_chars
-    room = max(chars - limits.FOOTER_CHARS, chars // 2) // 3 if chars else None
-    out = _fitting(outgoing[offset:], limit, room)
-    back = _fitting(backlinks[offset:], limit, room)
+    end = None if limit is None else offset + limit
+    room = json_room(call.output_chars)
+    share = None if room is None else room // 3
+    out = fitting(outgoing[offset:end], share)
+    back = fitting(backlinks[offset:end], share)
     ends = [
         offset + len(page)
         for page, all_of_it in ((out, outgoing), (back, backlinks))
@@ -50,18 +50,6 @@ def _page(call: Call, links: DocumentLinks, arguments: Arguments) -> Row:
     if links.skipped:
         answer["skipped"] = links.skipped
     return answer
-
-
-def _fitting(rows: Sequence[Row], limit: int | None, room: int | None) -> list[Row]:
-    """As many as were asked for and there is room for, and at least one."""
-    page: list[Row] = []
-    for row in rows if limit is None else rows[:limit]:
-        if room is not None:
-            room -= len(json_text(row)) + 1
-            if room < 0 and page:
-                break
-        page.append(row)
-    return page
 
 
 def _brief(row: Row) -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.search.request import walk_key
-from flashgrep.tools.answer import Answer, json_answer, json_text
+from flashgrep.tools.answer import Answer, fitting, json_answer, json_room
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.grep_answer import printable
 from flashgrep.tools.registry import Parameter, ToolSpec
@@ -23,7 +23,9 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
     if keeps is not None:
         files = [name for name in files if keeps.keeps(name)]
     offset: int = arguments.get("offset")
-    page = _page(call, files, offset, arguments.get("limit"))
+    limit: int | None = arguments.get("limit")
+    asked = files[offset : None if limit is None else offset + limit]
+    page = fitting(map(printable, asked), json_room(call.output_chars))
     following = offset + len(page)
     answer: dict[str, Any] = {
         "files": page,
@@ -49,19 +51,6 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     names.sort(key=lambda name: walk_key("", name))
     few = sorted(finding.skipped)[: limits.LISTED_LINES]
     return names, [[printable(name), reason] for name, reason in few]
-
-
-def _page(call: Call, files: list[str], offset: int, limit: int | None) -> list[str]:
-    page = files[offset:] if limit is None else files[offset : offset + limit]
-    shown = [printable(name) for name in page]
-    if not call.output_chars:
-        return shown
-    left = max(call.output_chars - limits.FOOTER_CHARS, call.output_chars // 2)
-    for at, name in enumerate(shown):
-        left -= len(json_text(name)) + 1
-        if left < 0 and at:
-            return shown[:at]
-    return shown
 
 
 SPEC = ToolSpec(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
-from flashgrep.tools.answer import Answer, json_answer, json_text
+from flashgrep.tools.answer import Answer, fitting, json_answer, json_room
 from flashgrep.tools.registry import Parameter, ToolSpec
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def list_suggestions(call: Call, arguments: Arguments) -> Answer:
     query = _query(call, arguments)
     page = review.suggestions(query, call.caller.principal, lambda: bool(call.cancelled))
     shown = [_described(call, found) for found in page.suggestions]
-    few = _fitting(shown, call.output_chars)
+    few = fitting(shown, json_room(call.output_chars))
     if len(few) < len(shown):
         page = review.suggestions(replace(query, limit=len(few)), call.caller.principal)
         few = [_described(call, found) for found in page.suggestions]
@@ -62,18 +62,6 @@ def _described(call: Call, found: Found) -> dict[str, Any]:
         "new": found.new,
         "context": {"before": found.before, "after": found.after},
     }
-
-
-def _fitting(rows: list[dict[str, Any]], chars: int) -> list[dict[str, Any]]:
-    """As many as the answer has room for, and at least one."""
-    if not chars:
-        return rows
-    left = max(chars - limits.FOOTER_CHARS, chars // 2)
-    for at, row in enumerate(rows):
-        left -= len(json_text(row)) + 1
-        if left < 0 and at:
-            return rows[:at]
-    return rows
 
 
 SPEC = ToolSpec(
