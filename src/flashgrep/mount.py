@@ -42,7 +42,7 @@ class StringEdit:
 
 @dataclass
 class Entries:
-    """What stands below a folder, by paths relative to it."""
+    """What is below a folder, by paths relative to it."""
 
     entries: list[Entry]
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Mount(Protocol[P]):
         """A folder's entries as `view` shows them, in so many characters; 0 for any number."""
 
     def anchors(self, path: P) -> Sequence[str]:
-        """The names of a folder that may stand before a glob without changing its meaning."""
+        """The names of a folder that may begin a glob without changing its meaning."""
 
     def list(self, path: P, wanted: Wanted, by: str) -> Entries:
         """What is wanted below a folder, each entry with what it is sorted `by`."""

@@ -39,7 +39,7 @@ class OwnerGone(Unavailable):
 
 
 class Refused(FlashgrepError):
-    """A failure told by the owner."""
+    """A failure that the owner answered with."""
 
     def __init__(self, message: str, code: str, details: Mapping[str, Any]) -> None:
         super().__init__(message, details)
@@ -55,7 +55,7 @@ class Connection(Protocol):
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = ...,
     ) -> Any:
-        """Ask and wait: `Refused`, or `OwnerGone`; `heard` is given what is told before."""
+        """Ask and wait: `Refused`, or `OwnerGone`; `heard` gets what comes before the answer."""
 
     def is_alive(self) -> bool:
         """Whether the owner has not hung up."""

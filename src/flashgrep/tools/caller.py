@@ -28,8 +28,7 @@ UNNAMED = "unknown"
 
 
 READ_NOTES: Final = b"note:"
-"""What stands before the id of a note in a caller's memory: paths of files are absolute, this is
-none."""
+"""Begins the key of a note in a caller's memory: keys of files are absolute paths."""
 
 
 def note_key(note: str) -> bytes:

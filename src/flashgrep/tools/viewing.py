@@ -243,7 +243,7 @@ def image_of(document: Document, wants_lines: bool) -> Answer | None:
 
 def binary_of(document: Document) -> Answer | None:
     """The message that stands for binary content, if it is that."""
-    if sniffing.is_text(document.head):
+    if not document.head or sniffing.is_text(document.head):
         return None
     return Answer(f"Binary file ({size_text(document.size)})")
 

@@ -1,1 +1,1 @@
-"""Trees of documents behind the verbs: files, notes, and notes that another process owns."""
+"""What verbs work on: files, notes, and notes that another process owns."""

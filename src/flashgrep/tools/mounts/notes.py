@@ -3,8 +3,7 @@
 `kb://Folder/Note.md` is a note, `kb://Folder` or `kb://` all notes below; on a server without a
 workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To whoever
 calls, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
-for is the accepted view, what `read` shows; the text is left standing, and marks around it say the
-change.
+for is the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Notes:
     sorted_by = "path"
 
     def __init__(self, notes: KnowledgeBase, call: Call, prefix: str) -> None:
-        """`prefix` stands before every path that is told."""
+        """`prefix` begins every path in answers."""
         self.notes = notes
         self.tree = NoteTree(notes, call.caller.principal, prefix, lambda: bool(call.cancelled))
         self._call = call
@@ -96,7 +95,7 @@ class Notes:
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 
     def anchors(self, path: str) -> Sequence[str]:
-        """A folder's name in full may stand there even where answers do not name it so."""
+        """A folder's full name is accepted even where answers leave the prefix out."""
         return (NOTES + path, self._prefix + path)
 
     def list(self, path: str, wanted: Wanted, by: str) -> Entries:
@@ -209,10 +208,10 @@ class NotesPoint(MountPoint):
     is_shared = True
 
     def __init__(self, ownership: Ownership, is_alone: bool) -> None:
-        """`is_alone`: there are no files, and paths are told without the prefix."""
+        """`is_alone`: there are no files, and answers leave the prefix out."""
         self._ownership = ownership
         self._remote = RemoteNotes(ownership)
-        self._told = "" if is_alone else NOTES
+        self._shown_prefix = "" if is_alone else NOTES
 
     def check(self, spec: ToolSpec, given: str) -> None:
         if spec.name in INSTEAD:
@@ -232,13 +231,13 @@ class NotesPoint(MountPoint):
         """Answer here where the notes are ours, else by their owner.
 
         When the owner ends in the middle of a call, one that only reads is made again. Any other
-        may have been done or not, and that is what its caller is told: the same edit sent again is
-        not made twice, the note shows which it is.
+        may have been done or not, and the refusal says so: the same edit sent again is not made
+        twice, and the note shows whether it was.
         """
         for _ in range(_TRIES):
             with self._ownership.held() as notes:
                 if notes is not None:
-                    call.opened = Notes(notes, call, self._told)
+                    call.opened = Notes(notes, call, self._shown_prefix)
                     return asked.run(call)
             try:
                 return self._remote.answer(asked, call)

@@ -78,7 +78,7 @@ class RemoteNotes:
 
 
 def described(caller: Caller, nonce: str) -> dict[str, Any]:
-    """A caller as the owner is told of it; the nonce sets apart those of different servers."""
+    """A caller, for the owner; the nonce tells those of different servers apart."""
     return {
         "key": f"{nonce}:{caller.key}",
         "author": caller.author,
