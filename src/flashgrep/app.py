@@ -18,7 +18,7 @@ from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.engine import Engine
 from flashgrep.search.pool import Pool
 from flashgrep.settings import Settings
-from flashgrep.storage.statedir import StateDirectory, StateUnavailable, state_path
+from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.caller import Callers
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.mounts.files import FilesPoint

@@ -19,7 +19,7 @@ import anyio
 from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.settings import BY_NAME, Settings, read_settings
-from flashgrep.storage.statedir import StateDirectory, state_path
+from flashgrep.system.state import StateDirectory, state_path
 from flashgrep.tools.answer import Answer, Image
 from flashgrep.tools.arguments import Arguments
 from flashgrep.tools.caller import Callers

@@ -9,7 +9,7 @@ import pytest
 
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings, read_settings
-from flashgrep.storage.statedir import StateDirectory
+from flashgrep.system.state import StateDirectory
 from flashgrep.tools.caller import Callers
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown
 from flashgrep.transports.serving import Serving, choose_secret

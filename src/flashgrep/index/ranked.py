@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART
-from flashgrep.storage.wholefile import private_opener
+from flashgrep.system.atomic import private_opener
 
 if TYPE_CHECKING:
     import tantivy

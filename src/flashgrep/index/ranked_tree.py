@@ -23,7 +23,7 @@ from flashgrep.index.ranked import VIEW_PREFIX, Checked, DamagedRanking
 from flashgrep.index.ranking import Keeps, NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
 from flashgrep.search.pool import Worker, WorkerDied
-from flashgrep.storage.wholefile import make_private
+from flashgrep.system.atomic import make_private
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.index.segment import Damaged, Segment
-from flashgrep.storage.wholefile import make_private, sync_directory
+from flashgrep.system.atomic import make_private, sync_directory
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from typing import Final
 from flashgrep.errors import Conflict, Unavailable, from_os_error
 from flashgrep.kb.roles import Role
 from flashgrep.kb.tokens import Tokens, new_secret
-from flashgrep.storage.wholefile import put_in_place
+from flashgrep.system.atomic import put_in_place
 
 DIRECTORY: Final = "agents"
 NAME: Final = "agent"

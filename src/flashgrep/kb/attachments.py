@@ -15,7 +15,7 @@ from typing import Final
 
 from flashgrep.kb import notepath
 from flashgrep.kb.vault import opened_file
-from flashgrep.storage.wholefile import put_in_place
+from flashgrep.system.atomic import put_in_place
 
 _CHUNK: Final = 1024 * 1024
 _DRAFT: Final = ".draft-"

@@ -24,7 +24,7 @@ from typing import Any, Final
 from flashgrep.errors import InvalidParams, IOFailure, Unavailable, from_os_error
 from flashgrep.kb import notepath
 from flashgrep.kb.roles import Grant, Principal, Role, role_named
-from flashgrep.storage.wholefile import put_in_place
+from flashgrep.system.atomic import put_in_place
 
 FILE: Final = "tokens.json"
 LOCK: Final = "tokens.lock"

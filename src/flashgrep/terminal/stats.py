@@ -13,7 +13,7 @@ import click
 from flashgrep.index.ondisk import newest
 from flashgrep.index.store import MANIFEST
 from flashgrep.settings import Settings
-from flashgrep.storage.statedir import state_path
+from flashgrep.system.state import state_path
 from flashgrep.terminal.command import FOUND, Output, common_options, show, terminal_command
 from flashgrep.terminal.session import Remote, opened
 from flashgrep.tools.stats import utc

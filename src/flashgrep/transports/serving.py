@@ -19,7 +19,7 @@ import anyio
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
-from flashgrep.storage.statedir import StateDirectory, workspace_id
+from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.caller import Caller, Callers
 from flashgrep.tools.toolbox import Toolbox
 from flashgrep.transports.addresses import Host, bind_port, check_exposure, resolve_host, shown

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from flashgrep.storage.wholefile import make_private
+from flashgrep.system.atomic import make_private
 
 SUFFIX: Final = b".intent"
 UNFINISHED: Final = b".new"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import SettingsError
-from flashgrep.storage.statedir import (
+from flashgrep.system.state import (
     StateDirectory,
     StateUnavailable,
     state_path,

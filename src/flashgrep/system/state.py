@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from flashgrep.errors import SettingsError
-from flashgrep.storage.wholefile import make_private
+from flashgrep.system.atomic import make_private
 
 TOKEN_FILE = "token"  # noqa: S105 - the name of the file, not a token
 _TOKEN_BYTES = 32

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.storage.wholefile import put_in_place
+from flashgrep.system.atomic import put_in_place
 
 
 def test_the_new_one_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
