@@ -14,7 +14,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.listing import Lister, Tree
 from flashgrep.index.tracker import Tracker
-from flashgrep.search.pool import Worker
+from flashgrep.system.child import Child
 from flashgrep.workspace.scope import Scope
 
 RULES = {".gitignore": "*.o\n", "d3/.gitignore": "!x.o\nsub/\n", "d5/sub/.gitignore": "f*\n"}
@@ -74,7 +74,7 @@ def listed_here(root: Path, watches: bool) -> dict[str, object]:
         return told(listed(tracker))
 
 
-def has_ended(worker: Worker) -> bool:
+def has_ended(worker: Child) -> bool:
     return worker._process.poll() is not None
 
 
@@ -106,7 +106,7 @@ def test_while_a_server_starts_the_processes_list_and_where_there_are_none_it_li
     monkeypatch.setattr(Lister, "run", counted)
     with tracking(root, is_started=lambda: False) as tracker:
         inherited = (tracker.fd or 0,)
-        tracker._listers = [Worker("flashgrep.index.lister", inherited) for _ in range(processes)]
+        tracker._listers = [Child("flashgrep.index.lister", inherited) for _ in range(processes)]
         tree = listed(tracker)
     assert told(tree) == listed_here(root, True)
     assert (len(here) <= 2) is bool(processes)  # the first look, and that of `listed_here`

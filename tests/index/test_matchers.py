@@ -22,8 +22,8 @@ from flashgrep.index.matching import Hits, Runs, Texts, Work
 from flashgrep.index.segment import Damaged, Segment
 from flashgrep.search.counting import Counter
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.pool import Worker
 from flashgrep.search.result import Counting
+from flashgrep.system.child import Child
 from tests.index.segments import block_bytes, made
 from tests.scarcity import no_more_files
 
@@ -83,7 +83,7 @@ class CalledOnAsking:
         return self._call(self._asked)
 
 
-def welcomed(matchers: Matchers) -> list[Worker]:
+def welcomed(matchers: Matchers) -> list[Child]:
     """The processes, once all have said that they are there."""
     for worker in list(matchers._starting):
         poll = select.poll()
@@ -93,22 +93,22 @@ def welcomed(matchers: Matchers) -> list[Worker]:
         return list(workers)
 
 
-def pid(worker: Worker) -> int:
+def pid(worker: Child) -> int:
     return worker._process.pid
 
 
-def has_ended(worker: Worker) -> bool:
+def has_ended(worker: Child) -> bool:
     return worker._process.poll() is not None
 
 
-def kill(worker: Worker) -> None:
+def kill(worker: Child) -> None:
     """Kill a process, and wait until it is dead; whoever started it still has to notice."""
     os.kill(pid(worker), signal.SIGKILL)
     os.waitid(os.P_PID, pid(worker), os.WEXITED | os.WNOWAIT)
 
 
 @contextmanager
-def crew_of(count: int) -> Iterator[tuple[Matchers, list[Worker]]]:
+def crew_of(count: int) -> Iterator[tuple[Matchers, list[Child]]]:
     matchers = Matchers(count)
     matchers.start()
     try:
@@ -294,7 +294,7 @@ def flip(path: str, at: int, byte: int) -> None:
 # ── the end ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def resident(worker: Worker, path: str) -> int:
+def resident(worker: Child, path: str) -> int:
     """Kilobytes of a file that a process holds in memory."""
     total, is_of_file = 0, False
     for line in Path(f"/proc/{pid(worker)}/smaps").read_text().splitlines():

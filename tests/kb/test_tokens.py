@@ -18,6 +18,7 @@ from flashgrep.kb import tokenfile
 from flashgrep.kb.roles import Grant, Role
 from flashgrep.kb.tokenfile import FILE
 from flashgrep.kb.tokens import Standing, Tokens
+from flashgrep.system.atomic import replace_file
 
 NOW = 1_700_000_000_000
 
@@ -181,7 +182,7 @@ def test_a_watcher_is_told_of_a_token_that_was_given_another_folder(
     here.make("x", Role.READ, "One")
     with _looking_when_asked(here, monkeypatch) as look:
         moved = [replace(one, folders=("Two",)) for one in here.listed()]
-        tokenfile.replace(tmp_path / FILE, tokenfile.encoded(moved))
+        replace_file(tmp_path / FILE, [tokenfile.encoded(moved)])
         assert look() == "told"
 
 
@@ -193,10 +194,10 @@ def test_a_watcher_is_told_of_a_damaged_file_once_and_again_when_it_is_mended(
     good = (tmp_path / FILE).read_bytes()
     with _looking_when_asked(here, monkeypatch) as look:
         assert look() == "nothing"
-        tokenfile.replace(tmp_path / FILE, b"{")
+        replace_file(tmp_path / FILE, [b"{"])
         assert look() == "told"
         assert look() == "nothing"
-        tokenfile.replace(tmp_path / FILE, good)
+        replace_file(tmp_path / FILE, [good])
         assert look() == "told"
 
 

@@ -336,12 +336,13 @@ def _lower(server: Served, name: str, role: Role) -> None:
     from dataclasses import replace
 
     from flashgrep.kb import tokenfile
+    from flashgrep.system.atomic import replace_file
 
     path = server.home / tokenfile.FILE
     tokens = [
         replace(one, role=role) if one.name == name else one for one in server.tokens.listed()
     ]
-    tokenfile.replace(path, tokenfile.encoded(tokens))
+    replace_file(path, [tokenfile.encoded(tokens)])
 
 
 # ── notes that go away ──────────────────────────────────────────────────────────────────────────

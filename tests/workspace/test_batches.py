@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.system.atomic import write_all
 from flashgrep.workspace.batches import Change, promised
-from flashgrep.workspace.intents import Intent, Note, write_all
+from flashgrep.workspace.intents import Intent, Note
 from flashgrep.workspace.recovering import recover
 from flashgrep.workspace.replacing import Target, replace_bytes
 

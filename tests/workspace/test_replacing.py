@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure
-from flashgrep.workspace.intents import Intent, Note, write_all
+from flashgrep.system.atomic import write_all
+from flashgrep.workspace.intents import Intent, Note
 from flashgrep.workspace.recovering import recover
 from flashgrep.workspace.replacing import Moved, Outcome, Target, replace_bytes
 

@@ -17,9 +17,8 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.listing import Identity
 from flashgrep.index.tracker import Tracker
-from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.request import Reach, walk_key
-from flashgrep.search.worker import leave_ending_to_the_server, serve_telling
+from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, serve_telling
 from flashgrep.workspace.scope import Scope
 
 MODULE: Final = "flashgrep.index.builder"
@@ -105,7 +104,7 @@ class Builders:
         failures: list[str],
         done: Callable[[float], None],
     ) -> None:
-        worker = Worker(MODULE)
+        worker = Child(MODULE)
         try:
             while not self.stopped() and not failures:
                 try:
@@ -122,13 +121,13 @@ class Builders:
                     failures.append(body)
                 else:
                     left_out.extend(body)
-        except WorkerDied:
+        except ChildDied:
             failures.append(f"a building process {worker.ending()}; is there enough memory?")
         finally:
             worker.stop(kill=self.stopped())
 
     def _answer(
-        self, worker: Worker, files: int, done: Callable[[float], None]
+        self, worker: Child, files: int, done: Callable[[float], None]
     ) -> tuple[str, Any] | None:
         """What a process answers in the end, passing on how far it is; None once stopped."""
         told = 0.0

@@ -7,7 +7,7 @@ import os
 from typing import Any, Final
 
 from flashgrep.index.listing import answer
-from flashgrep.search.worker import leave_ending_to_the_server, serve
+from flashgrep.system.child import leave_ending_to_the_server, serve
 from flashgrep.workspace.scope import Scope
 
 _NICE: Final = 5

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
@@ -18,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.inotify import Inotify, WatchLimit
-from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.request import Reach
+from flashgrep.system.child import Child, ChildDied, readable
 from flashgrep.workspace.ignoring import IgnoreChain
 from flashgrep.workspace.kernelfs import is_made_up
 from flashgrep.workspace.opening import DIRECTORY
@@ -30,7 +29,7 @@ from flashgrep.workspace.walking import RULE_FILE, Listing, chain_above, list_di
 Identity = tuple[int, int, int, int]
 Rules = tuple[tuple[bytes, bytes], ...]
 MODULE: Final = "flashgrep.index.lister"
-_TURN_MILLISECONDS: Final = 50
+_TURN_SECONDS: Final = 0.05
 _SHARE: Final = 64  # directories handed over at once
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
@@ -179,18 +178,18 @@ def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
 # ── in processes ────────────────────────────────────────────────────────────────────────────────
 
 
-def start_workers(inotify: Inotify | None) -> list[Worker]:
+def start_workers(inotify: Inotify | None) -> list[Child]:
     """The processes of a listing: one for every core but our own."""
     inherited = (inotify.fd,) if inotify is not None else ()
     count = min(len(os.sched_getaffinity(0)), limits.BUILDERS) - 1
-    return [Worker(MODULE, inherited) for _ in range(count)]
+    return [Child(MODULE, inherited) for _ in range(count)]
 
 
 def list_tree(
     lister: Lister,
     waiting: list[Waiting],
     stopped: Callable[[], bool],
-    started: list[Worker] | None = None,
+    started: list[Child] | None = None,
     is_free: Callable[[], bool] = lambda: True,
 ) -> Tree:
     """List directories and everything below them, here or on every core.
@@ -220,7 +219,7 @@ class _Shared:
         self,
         lister: Lister,
         stopped: Callable[[], bool],
-        workers: list[Worker],
+        workers: list[Child],
         is_free: Callable[[], bool],
     ) -> None:
         scope = lister.scope
@@ -235,7 +234,7 @@ class _Shared:
 
     def run(self, waiting: list[Waiting], tree: Tree) -> None:
         self._waiting = waiting
-        busy: dict[int, Worker] = {}
+        busy: dict[int, Child] = {}
         try:
             while self._waiting or busy:
                 if self._stopped():
@@ -245,7 +244,7 @@ class _Shared:
                 if helps:
                     self._list_here(tree)
                 self._take_in(busy, tree, wait=not (helps and self._waiting))
-        except WorkerDied:
+        except ChildDied:
             raise OSError("a listing process died; is there enough memory?") from None
 
     def _list_here(self, tree: Tree) -> None:
@@ -256,7 +255,7 @@ class _Shared:
             tree.take(part)
             self._waiting += rest
 
-    def _hand_out(self, workers: list[Worker], busy: dict[int, Worker]) -> None:
+    def _hand_out(self, workers: list[Child], busy: dict[int, Child]) -> None:
         for worker in workers:
             if self._waiting and worker.out not in busy:
                 count = max(1, min(_SHARE, len(self._waiting) // 2))
@@ -264,11 +263,8 @@ class _Shared:
                 worker.send((self._place, [tuple(place) for place in share]))
                 busy[worker.out] = worker
 
-    def _take_in(self, busy: dict[int, Worker], tree: Tree, wait: bool) -> None:
-        poll = select.poll()
-        for out in busy:
-            poll.register(out, select.POLLIN)
-        for out, _ in poll.poll(_TURN_MILLISECONDS if wait else 0):
+    def _take_in(self, busy: dict[int, Child], tree: Tree, wait: bool) -> None:
+        for out in readable(busy, _TURN_SECONDS if wait else 0):
             answered = busy.pop(out).receive()
             if answered[0] == "failed":
                 raise OSError(answered[1])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,8 +26,8 @@ from flashgrep.index.segment import Damaged
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import portion
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.turns import HERE, Flag
+from flashgrep.system.child import Child, ChildDied, readable
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +43,8 @@ class Matchers:
         cores = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
         self._count = cores - 1 if count is None else count
         self._lock = threading.Lock()
-        self._starting: list[Worker] = []
-        self._idle: list[Worker] = []
+        self._starting: list[Child] = []
+        self._idle: list[Child] = []
         self._closed = False
         self._has_started = False
         self._later: threading.Timer | None = None
@@ -84,7 +83,7 @@ class Matchers:
             for worker in list(workers):
                 try:
                     worker.send(("release",))
-                except WorkerDied:
+                except ChildDied:
                     self._replace(workers, worker)
 
     def match(
@@ -99,7 +98,7 @@ class Matchers:
         self._want()
         with self.some() as workers:
             shares = _shares(work, len(workers) + 1)
-            asked: list[tuple[Worker, Sequence[Work]]] = []
+            asked: list[tuple[Child, Sequence[Work]]] = []
             try:
                 for worker, share in zip(list(workers), shares[1:], strict=True):
                     order = [packed(each) for each in share]
@@ -113,7 +112,7 @@ class Matchers:
                     if found is None:
                         found = list(matched_here(counter, is_dense, share, cancelled))
                     hits += found
-            except WorkerDied:
+            except ChildDied:
                 hits = list(matched_here(counter, is_dense, work, cancelled))
             finally:
                 for worker, _ in asked:
@@ -121,7 +120,7 @@ class Matchers:
         return hits
 
     @contextmanager
-    def some(self) -> Iterator[list[Worker]]:
+    def some(self) -> Iterator[list[Child]]:
         """The processes that are idle; those left in the list are idle again afterwards."""
         with self._lock:
             self._welcome()
@@ -135,7 +134,7 @@ class Matchers:
                 for worker in taken:
                     worker.stop()
 
-    def _replace(self, workers: list[Worker], worker: Worker) -> None:
+    def _replace(self, workers: list[Child], worker: Child) -> None:
         workers.remove(worker)
         worker.stop(kill=True)
         with self._lock:
@@ -145,13 +144,13 @@ class Matchers:
     def _begin(self) -> bool:
         """Start a process; False where that cannot be, and another search tries again."""
         try:
-            worker = Worker(_MODULE)
+            worker = Child(_MODULE)
         except OSError as error:  # no more processes, no memory: this search does without
             log.warning("no process to match with: %s", error)
             return False
         try:
             worker.send(("hello",))
-        except WorkerDied:
+        except ChildDied:
             worker.stop(kill=True)
             return False
         self._starting.append(worker)
@@ -159,20 +158,14 @@ class Matchers:
 
     def _welcome(self) -> None:
         """Take in the processes that have started meanwhile."""
-        for worker in [each for each in self._starting if _is_readable(each)]:
+        for worker in [each for each in self._starting if readable((each.out,), 0)]:
             self._starting.remove(worker)
             try:
                 worker.receive()
                 self._idle.append(worker)
-            except WorkerDied:
+            except ChildDied:
                 worker.stop(kill=True)
                 self._count += 1  # the next search that could use one starts another
-
-
-def _is_readable(worker: Worker) -> bool:
-    poll = select.poll()
-    poll.register(worker.out, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
@@ -198,7 +191,7 @@ def matched_here(
         yield hits
 
 
-def _received(worker: Worker, stopped: Callable[[], bool]) -> list[Hits] | None:
+def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
     """What a process found; None where it cannot open what it should look through."""
     answer = worker.receive_unless(stopped)
     if answer is None:

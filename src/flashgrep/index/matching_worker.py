@@ -19,8 +19,9 @@ import numpy as np
 from flashgrep.index.matching import Runs, Texts, Work, matched
 from flashgrep.index.segment import Damaged, Segment
 from flashgrep.search.counting import Counter
+from flashgrep.search.effort import may_take_long
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.worker import serve
+from flashgrep.system.child import serve
 
 Packed = tuple[str, str, bytes, bytes]
 
@@ -75,6 +76,7 @@ class Jobs:
 
 def main() -> None:
     """Match for the server until it is gone."""
+    may_take_long()
     serve(Jobs().handle)
 
 

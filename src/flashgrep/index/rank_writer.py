@@ -23,7 +23,8 @@ from flashgrep.index.ranked import (
 )
 from flashgrep.index.segment import BINARY, Damaged, Segment
 from flashgrep.index.words import compounds, spaced
-from flashgrep.search.worker import leave_ending_to_the_server, serve
+from flashgrep.system.atomic import put_in_place
+from flashgrep.system.child import leave_ending_to_the_server, serve
 
 if TYPE_CHECKING:
     import tantivy
@@ -56,7 +57,7 @@ def write_ranked(segment_path: str, root: str, key: str) -> int:
     writer.wait_merging_threads()
     write_manifest(draft, documents, text_bytes)
     shutil.rmtree(directory, ignore_errors=True)
-    os.rename(draft, directory)
+    put_in_place(draft, directory, is_durable=False)
     return documents
 
 

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART
-from flashgrep.system.atomic import private_opener
+from flashgrep.system.atomic import is_ours_alone, open_own, open_private
 
 if TYPE_CHECKING:
     import tantivy
@@ -120,7 +120,7 @@ def register_analyzers(index: tantivy.Index) -> None:
 
 def write_manifest(directory: str, documents: int, text_bytes: int) -> None:
     """Describe a committed index; nothing is written to it afterwards."""
-    with open(os.path.join(directory, META), encoding="utf-8") as file:
+    with open_own(os.path.join(directory, META)) as file:
         meta = json.load(file)
     segments = meta.pop("segments")
     files = {}
@@ -139,7 +139,7 @@ def write_manifest(directory: str, documents: int, text_bytes: int) -> None:
             "index": meta,
         }
     ).encode()
-    with open(os.path.join(directory, MANIFEST), "wb", opener=private_opener) as manifest:
+    with open_private(os.path.join(directory, MANIFEST)) as manifest:
         manifest.write(body + b"\n" + str(zlib.crc32(body)).encode() + b"\n")
         manifest.flush()
         os.fsync(manifest.fileno())
@@ -152,7 +152,7 @@ def _belongs(name: str, segments: Sequence[Any]) -> bool:
 
 def _size_and_sum(path: str) -> tuple[int, int]:
     size = crc = 0
-    with open(path, "rb") as file:
+    with open_own(path) as file:
         while piece := file.read(limits.WINDOW_BYTES):
             size += len(piece)
             crc = zlib.crc32(piece, crc)
@@ -167,7 +167,7 @@ def read_manifest(directory: str) -> Manifest:
     try:
         _require_ours(directory)
         _require_ours(os.path.join(directory, MANIFEST))
-        with open(os.path.join(directory, MANIFEST), "rb") as file:
+        with open_own(os.path.join(directory, MANIFEST)) as file:
             body, checksum = file.read().rsplit(b"\n", 2)[:2]
         if int(checksum) != zlib.crc32(body):
             raise DamagedRanking(f"{directory}: the manifest is damaged")
@@ -243,8 +243,7 @@ def _is_same(before: list[os.stat_result], now: list[os.stat_result]) -> bool:
 
 
 def _require_ours(path: str) -> None:
-    status = os.lstat(path)
-    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+    if not is_ours_alone(os.lstat(path)):
         raise DamagedRanking(f"{path} is not ours alone")
 
 
@@ -258,9 +257,8 @@ def open_as_one(root: str, parts: Sequence[tuple[str, Manifest]]) -> tantivy.Sea
             for name in manifest.files:
                 os.link(os.path.join(directory, name), os.path.join(view, name))
         segments = [entry for _, manifest in parts for entry in manifest.segments]
-        meta = os.path.join(view, META)
-        with open(meta, "w", encoding="utf-8", opener=private_opener) as file:
-            json.dump({**parts[0][1].index, "segments": segments}, file)
+        with open_private(os.path.join(view, META)) as file:
+            file.write(json.dumps({**parts[0][1].index, "segments": segments}).encode())
         index = tantivy.Index.open(view)
         index.config_reader("manual")  # the default watches the directory in a thread
         index.reload()

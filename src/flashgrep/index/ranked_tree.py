@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -22,13 +21,13 @@ from flashgrep.index.question import RankedQuestion
 from flashgrep.index.ranked import VIEW_PREFIX, Checked, DamagedRanking
 from flashgrep.index.ranking import Keeps, NameOf, Ranking
 from flashgrep.index.scoring import RankedFile
-from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.system.atomic import make_private
+from flashgrep.system.child import Child, ChildDied, readable
 
 log = logging.getLogger(__name__)
 
 _MODULE: Final = "flashgrep.index.rank_writer"
-_TURN_MILLISECONDS: Final = 200
+_TURN_SECONDS: Final = 0.2
 _ATTEMPTS: Final = 2
 _MOST: Final = 2
 
@@ -186,17 +185,17 @@ def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Rep
     """
     waiting = [(key, path, 1) for key, path in segments.items()]
     waiting.sort(key=lambda job: os.path.getsize(job[1]), reverse=True)
-    busy: dict[int, tuple[Worker, tuple[str, str, int]]] = {}
-    idle: list[Worker] = []
+    busy: dict[int, tuple[Child, tuple[str, str, int]]] = {}
+    idle: list[Child] = []
     done, failed = 0, False
     try:
         while (waiting or busy) and not failed:
             while waiting and len(busy) < min(len(os.sched_getaffinity(0)), _MOST):
-                writer = idle.pop() if idle else Worker(_MODULE)
+                writer = idle.pop() if idle else Child(_MODULE)
                 job = waiting.pop(0)
                 busy[writer.out] = (writer, job)
                 _begin(writer, job[1], root, job[0])
-            for out in _readable(busy):
+            for out in readable(busy, _TURN_SECONDS):
                 writer, job = busy.pop(out)
                 if _is_done(writer):
                     done += 1
@@ -214,24 +213,17 @@ def _write(root: str, segments: Mapping[str, str], stopped: Stopped, report: Rep
     return not failed
 
 
-def _readable(outs: Iterable[int]) -> list[int]:
-    poll = select.poll()
-    for out in outs:
-        poll.register(out, select.POLLIN)
-    return [out for out, _ in poll.poll(_TURN_MILLISECONDS)]
-
-
-def _begin(writer: Worker, segment_path: str, root: str, key: str) -> None:
+def _begin(writer: Child, segment_path: str, root: str, key: str) -> None:
     """Ask for one segment; a process that died is noticed when its answer is read."""
-    with suppress(WorkerDied):
+    with suppress(ChildDied):
         writer.send((segment_path, root, key))
 
 
-def _is_done(writer: Worker) -> bool:
+def _is_done(writer: Child) -> bool:
     """Take the answer: whether the segment was written."""
     try:
         kind, told = writer.receive()
-    except WorkerDied:
+    except ChildDied:
         kind, told = "failed", "the process died"
     if kind != "written":
         log.warning("ranking a segment failed: %s", told)

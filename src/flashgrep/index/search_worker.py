@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashgrep.search.worker import Jobs, serve
+from flashgrep.search.effort import may_take_long
+from flashgrep.search.worker import Jobs
+from flashgrep.system.child import serve
 
 
 class _AllJobs:
@@ -27,6 +29,7 @@ class _AllJobs:
 
 def main() -> None:
     """Search for the server until it is gone."""
+    may_take_long()
     serve(_AllJobs().handle)
 
 

@@ -45,6 +45,7 @@ import numpy.typing as npt
 from flashgrep.index.grams import Keys
 from flashgrep.index.postings import bitmap_bytes, marked
 from flashgrep.search.request import walk_key
+from flashgrep.system.atomic import is_ours_alone, open_own
 
 MAGIC: Final = b"flashsg1"
 BLOCK_BYTES: Final = 16 * 1024
@@ -89,9 +90,9 @@ class Segment:
     def __init__(self, path: str, is_checked: bool = False) -> None:
         """`is_checked` says that another process has, a moment ago, all but the pack."""
         self.path = path
-        with open(path, "rb") as file:
+        with open_own(path) as file:
             status = os.fstat(file.fileno())
-            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            if not is_ours_alone(status):
                 raise Damaged(path, "not ours alone")
             if status.st_size < len(MAGIC) + LENGTH.size:
                 raise Damaged(path, "cut short")

@@ -13,7 +13,6 @@ that is not as it was written is thrown away and built again: the index is a cop
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -30,7 +29,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.index.segment import Damaged, Segment
-from flashgrep.system.atomic import make_private, sync_directory
+from flashgrep.system.atomic import make_private, open_own, replace_file
+from flashgrep.system.lock import open_lock_file, try_lock
 
 log = logging.getLogger(__name__)
 
@@ -78,11 +78,8 @@ class Store:
             self.close()  # somebody cleared the cache: ours is a lock on nothing
         if self._lock is None:
             self._make()
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self.directory / "lock", flags, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            descriptor = open_lock_file(self.directory / "lock")
+            if not try_lock(descriptor):
                 os.close(descriptor)
                 return False
             self._lock = descriptor
@@ -114,7 +111,8 @@ class Store:
     def generation(self) -> Generation:
         """The generation in force; an empty one where there is none that can be trusted."""
         try:
-            text = (self.directory / MANIFEST).read_bytes()
+            with open_own(self.directory / MANIFEST) as file:
+                text = file.read()
         except OSError:
             return Generation()
         body, _, checksum = text.partition(b"\n")
@@ -150,14 +148,8 @@ class Store:
         names = [os.path.basename(segment.path) for segment in segments]
         data = {"format": FORMAT, "base": base, "segments": names, "updated": updated}
         body = json.dumps(data).encode()
-        draft = self.directory / f"{MANIFEST}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            file.write(body + b"\n%08x\n" % zlib.crc32(body))
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, self.directory / MANIFEST)
-        sync_directory(self.directory)
+        text = body + b"\n%08x\n" % zlib.crc32(body)
+        replace_file(self.directory / MANIFEST, [text], self.directory / f"{MANIFEST}.new")
         self.sweep()
         return updated
 

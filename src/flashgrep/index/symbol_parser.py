@@ -16,8 +16,8 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.symbol_worker import Definitions
 from flashgrep.index.symbols import Defined
-from flashgrep.search.pool import Worker, WorkerDied
 from flashgrep.search.turns import Flag
+from flashgrep.system.child import Child, ChildDied
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class SymbolParser:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._worker: Worker | None = None
+        self._worker: Child | None = None
 
     def definitions(
         self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: Flag
@@ -46,21 +46,21 @@ class SymbolParser:
             try:
                 try:
                     return self._parsed(job, cancelled)
-                except WorkerDied:
+                except ChildDied:
                     if not was_idle:
                         raise
                     return self._parsed(job, cancelled)  # it was dead before it was asked
-            except (WorkerDied, NotParsed, OSError) as error:
+            except (ChildDied, NotParsed, OSError) as error:
                 log.warning("%s could not be parsed", path)
                 raise NotParsed from error
 
     def _parsed(self, job: tuple[Any, ...], cancelled: Flag) -> list[Defined]:
         seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
-        worker = self._worker = self._worker or Worker(_MODULE)
+        worker = self._worker = self._worker or Child(_MODULE)
         try:
             worker.send(job)
             answer = _answer(worker, cancelled, time.monotonic() + seconds)
-        except (WorkerDied, NotParsed, Cancelled):
+        except (ChildDied, NotParsed, Cancelled):
             self._worker = None
             worker.stop(kill=True)
             raise
@@ -74,7 +74,7 @@ class SymbolParser:
                 self._worker = None
 
 
-def _answer(worker: Worker, cancelled: Flag, deadline: float) -> Definitions:
+def _answer(worker: Child, cancelled: Flag, deadline: float) -> Definitions:
     answer = worker.receive_unless(lambda: bool(cancelled) or time.monotonic() > deadline)
     if answer is None and cancelled:
         raise Cancelled("The search was cancelled")

@@ -7,7 +7,7 @@ its interpreter's lock for a tenth of a second, or keep on after a call was canc
 from __future__ import annotations
 
 from flashgrep.index.symbols import definitions_in
-from flashgrep.search.worker import serve
+from flashgrep.system.child import serve
 
 Definitions = list[tuple[int, str, str]]
 """Line, kind and signature of each."""

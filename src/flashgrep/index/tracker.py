@@ -33,7 +33,7 @@ from flashgrep.index.listing import (
     list_tree,
     start_workers,
 )
-from flashgrep.search.pool import Worker
+from flashgrep.system.child import Child
 from flashgrep.workspace.opening import DIRECTORY, O_PATH
 from flashgrep.workspace.rulechain import RuleChains, Ruled
 from flashgrep.workspace.scope import Scope
@@ -87,7 +87,7 @@ class Tracker:
         """Watches of directories that moved: where they are is known once they are listed again."""
         self._listing = False
         self._listings = 0
-        self._listers: list[Worker] | None = None
+        self._listers: list[Child] | None = None
         self._unclaimed: list[Event] = []
 
     def watch(self) -> None:

@@ -24,6 +24,7 @@ from flashgrep.index.postings import inverted
 from flashgrep.index.segment import BINARY, BLOCK_BYTES, LENGTH, MAGIC, RACY, TYPES, UNENDED
 from flashgrep.search.characters import searchable_text
 from flashgrep.search.haystack import text_of
+from flashgrep.system.atomic import open_own, open_private, put_in_place
 from flashgrep.workspace.opening import REGULAR
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.sniffing import is_text
@@ -73,7 +74,7 @@ def write_segment(
     left_out: list[str] = []
     pack_path = path + ".pack"
     try:
-        with open(pack_path, "wb", opener=_private) as pack:
+        with open_private(pack_path) as pack:
             pack.write(b"\n")  # `^` and `\\b` look at the byte before the first line
             for number, (shown, real) in enumerate(files, 1):
                 if not _add(tables, scope, shown, real, pack):
@@ -83,10 +84,6 @@ def write_segment(
     finally:
         os.unlink(pack_path)
     return left_out
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
@@ -183,16 +180,16 @@ def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
         at += len(data)
     places["pack"] = (at + -at % _ALIGN, os.path.getsize(pack_path), 0)
     head = json.dumps({"sections": places}).encode().ljust(_HEAD_BYTES)
-    with open(path + ".new", "wb", opener=_private) as file:
+    with open_private(path + ".new") as file:
         file.write(MAGIC + LENGTH.pack(len(head)) + head + LENGTH.pack(zlib.crc32(head)))
         for name, data in sections.items():
             file.seek(places[name][0])
             file.write(data)
         file.truncate(places["pack"][0])
         file.seek(places["pack"][0])
-        with open(pack_path, "rb") as pack:
+        with open_own(pack_path) as pack:
             while piece := pack.read(limits.WINDOW_BYTES):
                 file.write(piece)
         file.flush()
         os.fsync(file.fileno())
-    os.rename(path + ".new", path)
+    put_in_place(path + ".new", path, is_durable=False)  # with the manifest that names it

@@ -14,8 +14,6 @@ that finds no secret, or one that is none of ours.
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from typing import Final
 from flashgrep.errors import Conflict, Unavailable, from_os_error
 from flashgrep.kb.roles import Role
 from flashgrep.kb.tokens import Tokens, new_secret
-from flashgrep.system.atomic import put_in_place
+from flashgrep.system.atomic import is_ours_alone, open_own, replace_file
 
 DIRECTORY: Final = "agents"
 NAME: Final = "agent"
@@ -82,14 +80,13 @@ def _made(tokens: Tokens, secret: str) -> str:
 def _read(path: Path) -> str:
     """The secret in a file that is ours alone; empty where there is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        opened = open_own(path)
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise from_os_error(error, str(path)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+    with opened as file:
+        if not is_ours_alone(os.fstat(file.fileno()), 0o077):
             raise Unavailable(f"{path} is not for its owner alone; revoke that token and remove it")
         return file.read(_BYTES).decode("ascii", "replace").strip()
 
@@ -97,8 +94,6 @@ def _read(path: Path) -> str:
 def _write(path: Path, secret: str) -> None:
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        put_in_place(
-            path, [f"{secret}\n".encode()], path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        )
+        replace_file(path, [f"{secret}\n".encode()])
     except OSError as error:
         raise from_os_error(error, str(path)) from None

@@ -15,7 +15,7 @@ from typing import Final
 
 from flashgrep.kb import notepath
 from flashgrep.kb.vault import opened_file
-from flashgrep.system.atomic import put_in_place
+from flashgrep.system.atomic import replace_file
 
 _CHUNK: Final = 1024 * 1024
 _DRAFT: Final = ".draft-"
@@ -43,7 +43,7 @@ class Attachments:
             return False
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = target.parent / f"{_DRAFT}{secrets.token_hex(8)}"
-        put_in_place(target, chunks(source), draft)
+        replace_file(target, chunks(source), draft)
         return True
 
     def remove(self, path: str) -> None:

@@ -11,7 +11,6 @@ alone. Nothing is ever moved aside and begun anew.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable
 from flashgrep.kb.journal import StorageFull
+from flashgrep.system.atomic import create_private, put_in_place
 
 APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
@@ -77,7 +77,7 @@ class Database:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         finally:
             connection.close()
-        _put_in_place(draft, path)
+        put_in_place(draft, path)
 
     def close(self) -> None:
         """Give the file back; what was committed is in it."""
@@ -156,7 +156,7 @@ class Database:
                 copy.close()
         if verdict != "ok":
             raise IOFailure(f"the copy {draft} is damaged ({verdict}); it was not put in place")
-        _put_in_place(draft, target)
+        put_in_place(draft, target)
 
     @property
     def format(self) -> int:
@@ -191,24 +191,8 @@ class Database:
 def _draft(path: Path) -> Path:
     """An empty private file beside the one it is to become."""
     draft = path.with_name(path.name + ".new")
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    os.close(os.open(draft, flags, 0o600))
+    create_private(draft)
     return draft
-
-
-def _put_in_place(draft: Path, path: Path) -> None:
-    """Give a finished file its name; it is there as a whole or not at all, after a crash too."""
-    _sync(draft)
-    os.rename(draft, path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _ours(error: sqlite3.Error, path: Path) -> FlashgrepError:

@@ -16,7 +16,6 @@ A backup is such a directory too, without lock and socket.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Final
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
 from flashgrep.kb import catalogue, decisions, migrating, sqlite_journal, tables
 from flashgrep.kb.database import Database
+from flashgrep.system.lock import open_lock_file, try_lock
 
 DATABASE: Final = "notes.db"
 ATTACHMENTS: Final = "attachments"
@@ -82,15 +82,12 @@ class Home:
 
     def own(self) -> None:
         """Become the owner, or say who is."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            descriptor = os.open(self.path / _LOCK, flags, 0o600)
+            descriptor = open_lock_file(self.path / _LOCK)
         except OSError as error:
             raise from_os_error(error, str(self.path / _LOCK)) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise self._owned(descriptor) from None
+        if not try_lock(descriptor):
+            raise self._owned(descriptor)
         os.truncate(descriptor, 0)
         os.write(descriptor, b"%d\n" % os.getpid())
         self._lock = descriptor

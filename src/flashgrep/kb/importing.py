@@ -23,7 +23,6 @@ export for the first time, and in a note that holds it. Otherwise a suggestion g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,6 +40,7 @@ from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.records import CHANGED, beside, new_id, recorded
 from flashgrep.kb.splices import between
 from flashgrep.kb.suggestion import Recorded, digest, pending
+from flashgrep.system.clock import milliseconds
 
 _MOST_SECONDS: Final = 10**11
 """A time beyond this is in milliseconds: as seconds it would be in the year 5138."""
@@ -187,7 +187,7 @@ class _Taking:
         carried, strange = exported_suggestions.parsed(arrival.suggestions)
         restoring = _Restoring(carried, is_first)
         self.library.amend(note, restoring.plan, self.author)
-        plan = partial(_marks_recorded, author=self.author, now=time.time_ns() // 1_000_000)
+        plan = partial(_marks_recorded, author=self.author, now=milliseconds())
         self.library.amend(note, plan, self.author)
         told = [f"{strange} that the export does not describe properly"] if strange else []
         return restoring.restored, (*restoring.lost, *told)

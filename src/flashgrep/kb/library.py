@@ -15,7 +15,6 @@ the end, and a second file would have to reach into this one for them.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,14 +32,11 @@ from flashgrep.kb.panics import Panicked
 from flashgrep.kb.shelf import Quarantined, Shelf
 from flashgrep.kb.splices import Splice, between, check_characters, check_size
 from flashgrep.kb.tables import Tables
+from flashgrep.system.clock import milliseconds
 
 log = logging.getLogger(__name__)
 
 Plan = Callable[[str, Mapping[str, Beside]], Amendment | None]
-
-
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _at_once(job: Callable[[], None]) -> None:
@@ -54,7 +50,7 @@ class Library:
         self,
         journal: Journal,
         catalogue: Catalogue,
-        now: Callable[[], int] = _milliseconds,
+        now: Callable[[], int] = milliseconds,
         later: Callable[[Callable[[], None]], None] = _at_once,
         tables: Tables | None = None,
     ) -> None:

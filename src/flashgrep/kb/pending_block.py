@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +12,7 @@ from flashgrep.kb import critic, records
 from flashgrep.kb.critic import Mark
 from flashgrep.kb.notetexts import Reading
 from flashgrep.kb.views import View
+from flashgrep.system.clock import milliseconds
 
 HEADING: Final = "[Pending suggestions]"
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
@@ -60,7 +60,7 @@ def _left_out(before: int, after: Sequence[int]) -> str:
 
 def _rows(reading: Reading) -> Iterator[_Row]:
     pending = reading.pending
-    now = time.time_ns() // 1_000_000
+    now = milliseconds()
     for record in pending.records:
         if extent := pending.extent(record):
             age = _age(now - records.made_at(reading.besides[record.id].value))

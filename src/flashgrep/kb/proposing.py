@@ -11,7 +11,6 @@ edit is refused. And the note as it was before becomes a version that can be gon
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,6 +28,7 @@ from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.ownwords import Writers, check_own
 from flashgrep.kb.suggesting import Edit, Plan, suggest
 from flashgrep.kb.suggestion import digest, pending
+from flashgrep.system.clock import milliseconds
 
 Check = Callable[[Entry, str], None]
 
@@ -102,7 +102,7 @@ def propose_in(
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
     source: Source = Source.LOCAL,
-    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    now: Callable[[], int] = milliseconds,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
     """The same, on the thread of the notes."""

@@ -5,7 +5,6 @@ Who asks is the user whose notes these are, at a terminal: an admin on all of th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from flashgrep.kb.moments import moment
 from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.reviewing import Outcome, Query, Review
 from flashgrep.kb.roles import Principal, Role, everywhere
+from flashgrep.system.clock import milliseconds
 
 _OWNER: Final = "owner"
 """Who decides where nobody said who."""
@@ -30,7 +30,7 @@ def suggestions(
     cursor: str | None = None,
 ) -> dict[str, Any]:
     """A page of what is pending, the oldest first; times as `moments` reads them."""
-    now = time.time_ns() // 1_000_000
+    now = milliseconds()
     query = Query(
         note.removeprefix("kb://") if note else None,
         author or None,

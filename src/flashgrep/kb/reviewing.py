@@ -15,7 +15,6 @@ The methods wait for the thread of the notes and are for any other one.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +36,7 @@ from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.pending_table import Wanted
 from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.roles import Principal, Role
+from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
     from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -68,9 +68,7 @@ class Page:
 class Review:
     """The suggestions of a knowledge base and the decisions on them."""
 
-    def __init__(
-        self, kb: KnowledgeBase, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    ) -> None:
+    def __init__(self, kb: KnowledgeBase, now: Callable[[], int] = milliseconds) -> None:
         self._kb = kb
         self._now = now
         self.jobs = DecisionJobs(self.decide_each_note)

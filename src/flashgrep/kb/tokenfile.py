@@ -10,11 +10,8 @@ PATH/tokens.lock   held (flock) by whoever changes it
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import secrets
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +21,8 @@ from typing import Any, Final
 from flashgrep.errors import InvalidParams, IOFailure, Unavailable, from_os_error
 from flashgrep.kb import notepath
 from flashgrep.kb.roles import Grant, Principal, Role, role_named
-from flashgrep.system.atomic import put_in_place
+from flashgrep.system.atomic import is_ours_alone, open_own
+from flashgrep.system.lock import lock, open_lock_file
 
 FILE: Final = "tokens.json"
 LOCK: Final = "tokens.lock"
@@ -80,13 +78,12 @@ def encoded(tokens: Sequence[Token]) -> bytes:
 def read(path: Path) -> dict[str, Token]:
     """The tokens of a file that is ours alone; anything else is refused, not taken for none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
+        with open_own(path) as file:
+            status = os.fstat(file.fileno())
             data = file.read()
     except OSError as error:
         raise from_os_error(error, str(path)) from None
-    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
+    if not is_ours_alone(status):
         raise Unavailable(f"{path} can be written by others; look who did, then chmod go-w it")
     try:
         held: Any = json.loads(data)
@@ -115,15 +112,9 @@ def _token(held: Any) -> Token:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Be the one who changes the tokens."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
+    descriptor = open_lock_file(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)
-
-
-def replace(path: Path, data: bytes) -> None:
-    """Put other tokens in the place of those there are."""
-    put_in_place(path, [data], path.with_name(f".{path.name}.{secrets.token_hex(8)}"))

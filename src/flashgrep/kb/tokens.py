@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,8 @@ from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, 
 from flashgrep.kb import tokenfile
 from flashgrep.kb.roles import Principal, Role
 from flashgrep.kb.tokenfile import Token, checked_folder
+from flashgrep.system.atomic import replace_file
+from flashgrep.system.clock import milliseconds
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +50,10 @@ were, and so does one that was given another role or folder; both may have a con
 _NOTHING: Final[Standing] = (-1, frozenset())
 
 
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class Tokens:
     """The tokens of a knowledge base, for any thread and any process of its user."""
 
-    def __init__(self, home: Path, now: Callable[[], int] = _milliseconds) -> None:
+    def __init__(self, home: Path, now: Callable[[], int] = milliseconds) -> None:
         """Those of the knowledge base in a directory; there may be none yet."""
         self._path = home / tokenfile.FILE
         self._lock_path = home / tokenfile.LOCK
@@ -140,7 +137,7 @@ class Tokens:
             with tokenfile.locked(self._lock_path):
                 tokens = self.listed()
                 yield tokens
-                tokenfile.replace(self._path, tokenfile.encoded(tokens))
+                replace_file(self._path, [tokenfile.encoded(tokens)])
         except OSError as error:
             raise from_os_error(error, str(self._path)) from None
         self._watching.look()

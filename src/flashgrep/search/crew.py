@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import select
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.search.pool import NoWorker, Pool, Worker, WorkerDied
+from flashgrep.search.pool import NoWorker, Pool, Worker
 from flashgrep.search.turns import WAIT_SECONDS, Flag
+from flashgrep.system.child import ChildDied, readable
 
 TURN_SECONDS: Final = 0.05
 """How often a search that waits looks whether its caller is still there."""
@@ -71,7 +71,7 @@ class Crew(Generic[Task]):
             if begin is not None:
                 worker.begin(*begin)
             worker.send(message)
-        except WorkerDied:
+        except ChildDied:
             self._pool.discard(worker)
             return False
         self._jobs[worker.out] = _Job(worker, task, worker.seconds())
@@ -95,12 +95,12 @@ class Crew(Generic[Task]):
         if not self._jobs:
             return []
         done: list[tuple[Task, Any]] = []
-        for out in _readable(self._jobs, seconds):
+        for out in readable(self._jobs, seconds):
             job = self._jobs.pop(out)
             try:
                 answer = job.worker.receive()
                 self._pool.give_back(job.worker)
-            except WorkerDied:
+            except ChildDied:
                 answer = DIED
                 self._pool.discard(job.worker)
             done.append((job.task, answer))
@@ -136,14 +136,6 @@ class Crew(Generic[Task]):
             done.append((job.task, DIED))
         self._jobs.clear()
         return done
-
-
-def _readable(outs: Iterable[int], seconds: float) -> list[int]:
-    # poll, not select: a server with many clients has descriptors above 1,024.
-    poll = select.poll()
-    for out in outs:
-        poll.register(out, select.POLLIN)
-    return [out for out, _ in poll.poll(seconds * 1000)]
 
 
 def run_one(

@@ -9,59 +9,33 @@ to let it go on apart from the others.
 from __future__ import annotations
 
 import os
-import select
-import signal
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import IOFailure
-from flashgrep.search.messages import read_message, write_message
 from flashgrep.search.turns import Flag, Turn, Turns
+from flashgrep.system.child import Child
 
 _MODULE: Final = "flashgrep.search.worker"
 _MOST = 8
 _REMEMBERED = 4
-_GOODBYE_SECONDS = 1.0
-_LOOK_MILLISECONDS = 100
 _NICE: Final = 3
 """How far a process gives way to others that works for what may take long…"""
 _NICEST: Final = 7
 """…and one for what has turned out to."""
 
 
-class WorkerDied(Exception):
-    """A worker ended in the middle of its work."""
-
-
 class NoWorker(IOFailure):
     """The operating system gives no further process: a limit, or no memory."""
 
 
-class Worker:
-    """One process that works for the server, as the server sees it."""
+class Worker(Child):
+    """A search process, and what the pool knows of it."""
 
-    def __init__(self, module: str = _MODULE, inherited: tuple[int, ...] = ()) -> None:
-        # -P: the current directory is the user's workspace and must not shadow our modules.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            close_fds=True,
-            pass_fds=inherited,
-            cwd="/",
-            umask=0o077,  # what they write is ours: tantivy makes its files by the umask alone
-            process_group=0,  # Ctrl-C is for the server, which ends them; they may not be up yet
-        )
-        assert self._process.stdin is not None  # noqa: S101
-        assert self._process.stdout is not None  # noqa: S101
-        self._in = self._process.stdin.fileno()
-        self.out = self._process.stdout.fileno()
+    def __init__(self, module: str = _MODULE) -> None:
+        super().__init__(module)
         self._begun: list[int] = []
         self.turn = Turn("")
         """Its place among those that work."""
@@ -72,17 +46,6 @@ class Worker:
         self.lent = 0.0
         """Its processor time when it was borrowed."""
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def seconds(self) -> float:
-        """The processor time that it has used; 0 once it has ended."""
-        try:
-            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's CPUCLOCK_SCHED
-        except OSError:
-            return 0.0
-
     def begin(self, number: int, request: tuple[Any, ...]) -> None:
         """Tell the process of a search, unless it knows; it forgets the oldest it knows."""
         if number in self._begun:
@@ -91,51 +54,6 @@ class Worker:
             self.send(("end", self._begun.pop(0)))
         self.send(("begin", number, request))
         self._begun.append(number)
-
-    def send(self, message: Any) -> None:
-        try:
-            write_message(self._in, message)
-        except OSError as error:
-            raise WorkerDied from error
-
-    def receive(self) -> Any:
-        answer = read_message(self.out)
-        if answer is None:
-            raise WorkerDied
-        return answer
-
-    def receive_unless(self, stopped: Callable[[], bool]) -> Any:
-        """The next answer, or None once `stopped` says so."""
-        poll = select.poll()
-        poll.register(self.out, select.POLLIN)
-        while not poll.poll(_LOOK_MILLISECONDS):
-            if stopped():
-                return None
-        return self.receive()
-
-    def ending(self) -> str:
-        """How a process ended that is known to have died."""
-        try:
-            status = self._process.wait(_GOODBYE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "closed its pipe"
-        if status >= 0:
-            return f"ended with status {status}"
-        return f"was ended by {signal.Signals(-status).name}"
-
-    def stop(self, kill: bool = False) -> None:
-        """End the process and wait for it."""
-        process = self._process
-        if kill:
-            process.kill()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
-        try:
-            process.wait(_GOODBYE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 class Pool:

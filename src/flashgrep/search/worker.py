@@ -1,31 +1,23 @@
-"""A search process: takes slices of work on stdin, answers on stdout, ends when stdin does.
+"""A search process: takes slices of work, answers with what it found (see `system.child`).
 
-It is started by exec, not by fork, so it holds neither locks nor wires of the server. A thread of
-its own waits on stdin: when the server is gone, however it went, the process ends at once, even in
-the middle of a long match (RE2 runs without the interpreter's lock).
+It may be lost in a long match: then the server kills it.
 """
 
 from __future__ import annotations
 
 import os
-import queue
-import signal
-import sys
-import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.search.counting import Counter
 from flashgrep.search.effort import may_take_long
 from flashgrep.search.excerpt import Excerpts, FileExcerpts
-from flashgrep.search.messages import read_message, write_message
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.request import Item, unpacked
 from flashgrep.search.result import Counting, Page
 from flashgrep.search.scanner import WORKER, Scanner
 from flashgrep.search.texts import MemoryText, counts, marks
+from flashgrep.system.child import serve
 from flashgrep.workspace.scope import Scope
 
 
@@ -101,43 +93,8 @@ def _scanner(packed: tuple[Any, ...]) -> Scanner:
 
 def main() -> None:
     """Search for the server until it is gone."""
-    serve(Jobs().handle)
-
-
-def serve(handle: Callable[[Any], Any]) -> None:
-    """Answer messages of the pipe until it closes; None is no answer."""
-    serve_telling(lambda message, tell: handle(message))
-
-
-def leave_ending_to_the_server() -> None:
-    """Go on when a signal is sent to the whole process group: the server gets it too, closes the
-    pipe when it ends, and needs no report of our death until then."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def serve_telling(handle: Callable[[Any, Callable[[Any], None]], Any]) -> None:
-    """The same, with a way to tell something before the answer is there."""
     may_take_long()
-    out = os.dup(1)
-    os.dup2(2, 1)  # a stray print must not reach the pipe
-    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-    while True:
-        message = inbox.get()
-        try:
-            answer = handle(message, partial(write_message, out))
-        except (FlashgrepError, SettingsError, OSError, MemoryError) as error:
-            answer = ("failed", f"{type(error).__name__}: {error}")
-        if answer is not None:
-            write_message(out, answer)
-
-
-def _listen(inbox: queue.SimpleQueue[Any]) -> None:
-    while (message := read_message(0)) is not None:
-        inbox.put(message)
-    sys.stderr.flush()
-    os._exit(0)
+    serve(Jobs().handle)
 
 
 if __name__ == "__main__":

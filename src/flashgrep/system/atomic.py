@@ -1,33 +1,109 @@
-"""Puts a file of our own in place: the whole new one or the whole old one, after a crash too.
+"""Files of our own, each replaced as a whole: the new one or the old one, after a crash too.
 
-What we keep is for us alone, whatever the umask: each file and directory is made with its mode.
+A draft is written beside the target and renamed over it. What we keep is for us alone, whatever the
+umask: each file and directory is made with its mode. How a user's own file is replaced is another
+matter, with its attributes, hard links and concurrent writers: see `workspace.replacing`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CLOSED: Final = os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED
+_PRIVATE: Final = 0o600
+
+Name = str | os.PathLike[str]
 
 
-def put_in_place(target: Path, data: Iterable[bytes], draft: Path) -> None:
-    """Write a file, for us alone to read, under the name of a draft beside it, and rename it."""
+# ── replacing ───────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def replacing(
+    target: Name,
+    draft: Name | None = None,
+    *,
+    directory: int | None = None,
+    mode: int = _PRIVATE,
+    is_durable: bool = True,
+) -> Iterator[IO[bytes]]:
+    """A new file that takes the target's place when the block ends well, and else disappears.
+
+    Names are relative to `directory`, an open one, if it is given. A draft that a killed process
+    has left under a fixed name is written anew. Without `is_durable` nothing is synced: after a
+    power cut the file may be cut short, after a kill it is whole.
+    """
+    path = os.fspath(target)
+    beside = random_draft(path) if draft is None else os.fspath(draft)
     try:
-        with os.fdopen(os.open(draft, _NEW, 0o600), "wb") as file:
-            for piece in data:
-                file.write(piece)
+        with os.fdopen(_new(beside, mode, directory), "wb") as file:
+            yield file
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.rename(beside, path, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        _remove(beside, directory)
+        raise
+    if is_durable:
+        sync_directory(os.path.dirname(path) or "." if directory is None else directory)
+
+
+def _new(draft: str, mode: int, directory: int | None) -> int:
+    try:
+        return os.open(draft, _NEW, mode, dir_fd=directory)
+    except FileExistsError:  # left by a killed process: drafts that may meet have random names
+        os.unlink(draft, dir_fd=directory)
+        return os.open(draft, _NEW, mode, dir_fd=directory)
+
+
+def replace_file(target: Name, data: Iterable[bytes], draft: Name | None = None) -> None:
+    """Put a file with these bytes in place, durably."""
+    with replacing(target, draft) as file:
+        file.writelines(data)
+
+
+def random_draft(path: str) -> str:
+    """A name beside a file that nobody else has."""
+    directory, name = os.path.split(path)
+    return os.path.join(directory, f".{name}.{secrets.token_hex(8)}")
+
+
+def create_first(target: Name, data: bytes) -> None:
+    """Put a complete file in place, unless there is one: of several that try, one comes first."""
+    draft = random_draft(os.fspath(target))
+    try:
+        with os.fdopen(os.open(draft, _NEW, _PRIVATE), "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(draft, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
-        raise
-    sync_directory(target.parent)
+        with suppress(FileExistsError):
+            os.link(draft, target)
+    finally:
+        _remove(draft)
+
+
+def put_in_place(draft: Name, target: Name, *, is_durable: bool = True) -> None:
+    """Give a finished file or directory its name: for one that was written by somebody else."""
+    if is_durable:
+        _sync(draft, os.O_RDONLY)
+    os.rename(draft, target)
+    if is_durable:
+        sync_directory(os.path.dirname(target) or ".")
+
+
+def _remove(path: str, directory: int | None = None) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path, dir_fd=directory)
+
+
+# ── private files ───────────────────────────────────────────────────────────────────────────────
 
 
 def make_private(path: Path) -> None:
@@ -39,15 +115,48 @@ def make_private(path: Path) -> None:
             os.mkdir(path, 0o700)
 
 
-def private_opener(path: str, flags: int) -> int:
-    """For `open`: a file that is made is for us alone."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def create_private(path: Name) -> None:
+    """Make an empty file for us alone, or empty the one that is there."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSED, _PRIVATE))
 
 
-def sync_directory(path: Path) -> None:
+def open_private(path: Name) -> IO[bytes]:
+    """Open a file of ours to write it anew; nobody else looks at it before it is complete."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSED
+    return os.fdopen(os.open(path, flags, _PRIVATE), "wb")
+
+
+def open_own(path: Name) -> IO[bytes]:
+    """Open a file of ours to read; a link is refused. Who may write it is the caller's to check."""
+    return os.fdopen(os.open(path, os.O_RDONLY | _CLOSED), "rb")
+
+
+def is_ours_alone(status: os.stat_result, others: int = 0o022) -> bool:
+    """Whether a file is our user's, and others lack these permissions: by default, to write."""
+    return status.st_uid == os.geteuid() and not status.st_mode & others
+
+
+# ── descriptors ─────────────────────────────────────────────────────────────────────────────────
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write every byte, however often the kernel takes only some."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def sync_directory(directory: Name | bytes | int) -> None:
     """Make the names in a directory durable."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    if isinstance(directory, int):
         os.fsync(directory)
+    else:
+        _sync(directory, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Name | bytes, flags: int) -> None:
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
     finally:
-        os.close(directory)
+        os.close(descriptor)

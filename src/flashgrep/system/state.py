@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from flashgrep.errors import SettingsError
-from flashgrep.system.atomic import make_private
+from flashgrep.system.atomic import create_first, make_private, open_own
 
 TOKEN_FILE = "token"  # noqa: S105 - the name of the file, not a token
 _TOKEN_BYTES = 32
@@ -66,7 +66,7 @@ class StateDirectory:
         with suppress(FileNotFoundError):
             return self._read_token()
         try:
-            self._offer_token(secrets.token_urlsafe(_TOKEN_BYTES))
+            create_first(self.token_path, f"{secrets.token_urlsafe(_TOKEN_BYTES)}\n".encode())
         except OSError as error:
             raise SettingsError(
                 f"the token cannot be kept in {self.path} ({error.strerror}); "
@@ -76,32 +76,17 @@ class StateDirectory:
 
     def _read_token(self) -> str:
         try:
-            descriptor = os.open(self.token_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            opened = open_own(self.token_path)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise SettingsError(f"{self.token_path}: {error.strerror}; remove it") from None
-        with os.fdopen(descriptor, encoding="utf-8") as file:
-            _check(self.token_path, os.fstat(descriptor))
-            token = file.read(4096).strip()
+        with opened as file:
+            _check(self.token_path, os.fstat(file.fileno()))
+            token = file.read(4096).decode().strip()
         if not token:
             raise SettingsError(f"{self.token_path} is empty; remove it and start again")
         return token
-
-    def _offer_token(self, token: str) -> None:
-        """Put a complete file in place, or leave the one that was there first."""
-        draft = self.path / f".{TOKEN_FILE}.{secrets.token_hex(8)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(token + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):
-                os.link(draft, self.token_path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(draft)
 
 
 def _make(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ import click
 
 from flashgrep.errors import IOFailure, Unavailable
 from flashgrep.settings import Settings
+from flashgrep.system.lock import open_lock_file, try_lock
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import (
     FOUND,
@@ -113,15 +113,14 @@ def _subdirectories(directory: Path) -> Iterator[Path]:
 def _locked(home: Path) -> Iterator[None]:
     """Hold a directory's lock, if it has one; one that is held elsewhere is a refusal."""
     try:
-        lock = os.open(home / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = open_lock_file(home / _LOCK, create=False)
     except FileNotFoundError:
         yield
         return
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_lock(lock):
+            raise Unavailable(f"a server uses the index in {home}; stop it first")
         yield
-    except BlockingIOError:
-        raise Unavailable(f"a server uses the index in {home}; stop it first") from None
     finally:
         os.close(lock)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from flashgrep.kb.home import Home
 from flashgrep.kb.roles import Role, role_named
 from flashgrep.kb.tokenfile import Token
 from flashgrep.kb.tokens import Tokens
+from flashgrep.system.clock import milliseconds
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
 from flashgrep.terminal.kb_desk import json_option, kb_option, when
 
@@ -47,7 +47,7 @@ def make(
     kb: Path, name: str, role: str, folders: tuple[str, ...], expires: str | None, as_json: bool
 ) -> int:
     """Make a token called NAME and print its secret, which is shown this once."""
-    until = None if expires is None else _now() + _milliseconds(expires)
+    until = None if expires is None else milliseconds() + _milliseconds(expires)
     secret = _tokens(kb).make(name, role_named(role), folders or "", until)
     output = Output()
     if as_json:
@@ -104,10 +104,6 @@ def _printed(kb: Path) -> dict[str, str]:
     return found
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _milliseconds(span: str) -> int:
     found = _SPAN.fullmatch(span)
     if found is None:
@@ -122,7 +118,7 @@ def _told(token: Token) -> dict[str, Any]:
         "folders": list(token.folders),
         "made": token.made,
         "expires": token.expires,
-        "expired": token.is_expired(_now()),
+        "expired": token.is_expired(milliseconds()),
     }
 
 
@@ -131,7 +127,7 @@ def _row(token: Token, workspace: str | None) -> str:
     if token.expires is None:
         until = "never expires"
     else:
-        until = f"expire{'d' if token.is_expired(_now()) else 's'} {when(token.expires)}"
+        until = f"expire{'d' if token.is_expired(milliseconds()) else 's'} {when(token.expires)}"
     printed = f"\tprinted by serve for the agents of {workspace}" if workspace else ""
     return f"{token.name}\t{token.role.shown}\t{folders}\t{until}{printed}"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.kb.roles import Role
+from flashgrep.system.clock import milliseconds
 from flashgrep.tools.answer import Answer, fitting, json_answer, json_room
 from flashgrep.tools.registry import Parameter, ToolSpec
 
@@ -37,7 +37,7 @@ def _query(call: Call, arguments: Arguments) -> Query:
     from flashgrep.kb.moments import moment
     from flashgrep.kb.reviewing import Query
 
-    now = time.time_ns() // 1_000_000
+    now = milliseconds()
     note: str | None = arguments.get("note")
     times = {name: arguments.get(name) for name in ("older_than", "newer_than")}
     return Query(

@@ -27,6 +27,7 @@ from types import FrameType
 from typing import Any
 
 from flashgrep import limits
+from flashgrep.system.atomic import write_all
 from flashgrep.transports import envelope
 from flashgrep.transports.framing import BadMessage, LineSplitter, decode, request_id_of
 
@@ -92,7 +93,7 @@ class _Pump:
             if self._client_ended.is_set():
                 return 0
             log.error("the daemon ended; %d requests were open", len(self._open.ids()))
-            self._write(self._open.obituary())
+            write_all(self._out, self._open.obituary())
         except BrokenPipeError:
             return 0  # nobody reads any more: the client is gone
         return 1
@@ -136,7 +137,7 @@ class _Pump:
     def _receive(self) -> None:
         try:
             while data := self._socket.recv(limits.READ_CHUNK_BYTES):
-                self._write(data)
+                write_all(self._out, data)
                 self._open.answered(data)
         except ConnectionError as reason:
             if isinstance(reason, BrokenPipeError):
@@ -144,11 +145,6 @@ class _Pump:
             log.debug("the daemon is gone: %r", reason)
         finally:
             self._daemon_ended.set()
-
-    def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._out, rest) :]
 
 
 class _OpenRequests:

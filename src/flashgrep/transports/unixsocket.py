@@ -10,7 +10,6 @@ directory lets two servers that start together see each other.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import secrets
@@ -23,6 +22,7 @@ from pathlib import Path
 
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
+from flashgrep.system.lock import locked
 from flashgrep.workspace import scope
 
 log = logging.getLogger(__name__)
@@ -162,13 +162,10 @@ def _bind(directory: int, path: Path) -> UnixSocket:
     with ExitStack() as undoing:
         undoing.callback(os.close, directory)
         listener = undoing.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        fcntl.flock(directory, fcntl.LOCK_EX)
-        try:
+        with locked(directory):
             _refuse_living(directory, path)
             _bind_private(listener, directory, path)
             bound = UnixSocket(directory, path, listener)
-        finally:
-            fcntl.flock(directory, fcntl.LOCK_UN)
         undoing.pop_all()
     listener.setblocking(False)
     return bound

@@ -14,6 +14,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from flashgrep import limits
+from flashgrep.system.atomic import write_all
 
 
 class Wire(Protocol):
@@ -84,7 +85,7 @@ class PipeWire:
             os.write(self._out, data)
             return
         await anyio.to_thread.run_sync(
-            _write_all, self._out, data, abandon_on_cancel=True, limiter=self._one_writer
+            write_all, self._out, data, abandon_on_cancel=True, limiter=self._one_writer
         )
 
     def finish(self) -> None:
@@ -98,12 +99,6 @@ class PipeWire:
         if not self._out_is_pipe or len(data) > select.PIPE_BUF:
             return False
         return bool(select.select([], [self._out], [], 0)[1])
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def _can_be_polled(descriptor: int) -> bool:

@@ -11,7 +11,6 @@ A path is asked for by somebody who may not see it with the same answer whether 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -25,6 +24,7 @@ from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
 from flashgrep.kb.roles import Role
+from flashgrep.system.clock import milliseconds
 from flashgrep.transports.admission import Admission
 from flashgrep.web.answers import handler
 
@@ -68,7 +68,7 @@ class _Routes:
         def job(library: Library) -> Entry:
             with library.together():
                 entry = library.create(path, body["text"], who.shown)
-                plan = partial(typedmarks.all_recorded, author=who.shown, now=_now())
+                plan = partial(typedmarks.all_recorded, author=who.shown, now=milliseconds())
                 library.amend(entry.id, plan, who.shown)
                 return entry
 
@@ -91,10 +91,6 @@ def _checked(who: Admission, role: Role, path: str) -> str:
     if not who.on_notes.may(role, path):
         raise AccessDenied(f"{who.shown} does not have the role {role.shown} on {path}")
     return path
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _told(entry: Entry) -> dict[str, Any]:

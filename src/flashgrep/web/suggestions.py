@@ -9,7 +9,6 @@ GET  /kb/decisions             ?limit= &before=    the newest first
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.moments import moment
 from flashgrep.kb.pendinglist import Found
 from flashgrep.kb.reviewing import ALL_DECISIONS, Outcome, Query, Status
+from flashgrep.system.clock import milliseconds
 from flashgrep.transports.admission import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
 
@@ -87,7 +87,7 @@ class _Routes:
 
 def _query(request: Request) -> Query:
     check_query(request, ("note", "author", "older_than", "newer_than", "limit", "cursor"))
-    given, now = request.query_params, time.time_ns() // 1_000_000
+    given, now = request.query_params, milliseconds()
     times = {
         name: moment(name, given[name], now) if given.get(name) else None
         for name in ("older_than", "newer_than")

@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from flashgrep.workspace.intents import Intent, Note, sync_directory, write_all
+from flashgrep.system.atomic import write_all
+from flashgrep.workspace.intents import Intent, Note, sync_directory
 from flashgrep.workspace.replacing import Target, replace_bytes
 
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

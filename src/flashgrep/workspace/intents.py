@@ -15,16 +15,18 @@ because the target's only good copy is in it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from flashgrep.system.atomic import make_private
+from flashgrep.system import atomic
+from flashgrep.system.atomic import make_private, write_all
+from flashgrep.system.lock import lock, try_lock
 
 SUFFIX: Final = b".intent"
 UNFINISHED: Final = b".new"
@@ -83,7 +85,7 @@ def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
     while True:
         stem = os.path.join(recovery_dir, secrets.token_hex(8).encode())
         fd = os.open(stem + UNFINISHED, flags, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        lock(fd)
         if os.fstat(fd).st_nlink:
             return fd, stem
         os.close(fd)
@@ -116,12 +118,8 @@ def _locked(path: bytes) -> int | None:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(fd).st_nlink:
-            return fd
-    except BlockingIOError:
-        pass  # its writer is alive
+    if try_lock(fd) and os.fstat(fd).st_nlink:  # or else its writer is alive
+        return fd
     os.close(fd)
     return None
 
@@ -137,20 +135,7 @@ def _read_note(fd: int) -> Note | None:
     return note
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, however often the kernel takes only some."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
 def sync_directory(path: bytes | int) -> None:
     """Make a directory's entries durable, where the file system can."""
-    fd = path if isinstance(path, int) else os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    except OSError:
-        pass  # some file systems cannot sync a directory; the rename is still atomic
-    finally:
-        if not isinstance(path, int):
-            os.close(fd)
+    with suppress(OSError):  # some cannot sync a directory; the rename is still atomic
+        atomic.sync_directory(path)

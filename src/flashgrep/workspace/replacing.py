@@ -33,12 +33,10 @@ appended to the new one. Whoever writes to it later than that, writes to nothing
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import secrets
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,9 +44,11 @@ from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure, from_os_error
+from flashgrep.system import lock
+from flashgrep.system.atomic import write_all
 from flashgrep.workspace import names
 from flashgrep.workspace.attributes import CannotKeep, copy_attributes
-from flashgrep.workspace.intents import Intent, Note, sync_directory, write_all
+from flashgrep.workspace.intents import Intent, Note, sync_directory
 
 log = logging.getLogger(__name__)
 
@@ -386,21 +386,8 @@ def locked(fd: int) -> Iterator[None]:
     A foreign program may hold one for ever, so after a while we go on without: the last look
     still compares, the lock only closes the gap behind it.
     """
-    deadline = time.monotonic() + limits.LOCK_SECONDS
-    held = False
-    while not held and time.monotonic() < deadline:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = True
-        except BlockingIOError:
-            time.sleep(0.001)
-        except OSError:
-            break  # no locks on this file system
-    try:
+    with lock.locked(fd, limits.LOCK_SECONDS):
         yield
-    finally:
-        if held:
-            fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 class Sight(NamedTuple):
