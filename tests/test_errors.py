@@ -26,6 +26,7 @@ CODES = {
     "IOFailure": "io_error",
     "Cancelled": "cancelled",
     "Unavailable": "unavailable",
+    "RemoteFailure": "unavailable",
 }
 
 

@@ -16,7 +16,8 @@
     ├─ SkillUnreadable        skill_unreadable     the skill's file cannot be read as text
     ├─ IOFailure              io_error             the operating system refused
     ├─ Cancelled              cancelled            the caller withdrew the call
-    └─ Unavailable            unavailable          the server cannot serve this now
+    ├─ Unavailable            unavailable          the server cannot serve this now
+    └─ RemoteFailure          its sender's         a failure that another process answered with
     SettingsError             a start-up error: names the value and the valid ones
 
 A message says what happened, the value, and what to do next.
@@ -136,6 +137,25 @@ class Unavailable(FlashgrepError):
     """The server cannot serve this now."""
 
     code = "unavailable"
+
+
+class RemoteFailure(FlashgrepError):
+    """A failure that another process answered with, under the code it gave."""
+
+    code = "unavailable"
+
+    def __init__(
+        self,
+        message: str,
+        code: str,
+        details: Mapping[str, Any] | None = None,
+        number: int = 0,
+    ) -> None:
+        super().__init__(message, details)
+        self.code = code
+        """Empty where the other end is not flashgrep."""
+        self.number = number
+        """The code of JSON-RPC."""
 
 
 class SettingsError(Exception):

@@ -18,10 +18,11 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import Application, build
+from flashgrep.errors import RemoteFailure
 from flashgrep.kb.home import Home
 from flashgrep.kb.knowledge_base import KnowledgeBase
 from flashgrep.kb.library import Library
-from flashgrep.kb.ownership import NoOwner, Refused
+from flashgrep.kb.ownership import NoOwner
 from flashgrep.kb.roles import Role
 from flashgrep.settings import Settings
 from flashgrep.tools.answer import Answer
@@ -132,7 +133,7 @@ def test_the_owner_keeps_to_the_time_of_the_one_who_asked(place: Place) -> None:
     }
     with (
         closing(OwnerClient(place.kb)) as client,
-        pytest.raises(Refused, match="stopped after 1 seconds"),
+        pytest.raises(RemoteFailure, match="stopped after 1 seconds"),
     ):
         client.call("kb/call", asked)
     other = place.mcp("other", "--call-seconds", "1")
@@ -340,12 +341,12 @@ def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:
     }
     asked = {"tool": "view", "caller": caller, "settings": settings}
     with closing(OwnerClient(place.kb)) as client:
-        with pytest.raises(Refused, match="only calls about notes"):
+        with pytest.raises(RemoteFailure, match="only calls about notes"):
             client.call("kb/call", {**asked, "arguments": {"path": "file.txt"}})
         told = client.call("kb/call", {**asked, "arguments": {"path": "kb://Note.md"}})
         assert "alpha beta" in told["text"]
         for broken in ({}, {**asked, "arguments": {}, "caller": {}}, {**asked, "settings": 3}):
-            with pytest.raises(Refused, match="kb/call"):
+            with pytest.raises(RemoteFailure, match="kb/call"):
                 client.call("kb/call", broken)
 
 

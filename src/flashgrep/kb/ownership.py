@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, FlashgrepError, Unavailable
+from flashgrep.errors import Conflict, Unavailable
 from flashgrep.kb.home import Owned
 from flashgrep.kb.knowledge_base import KnowledgeBase
 
@@ -38,14 +38,6 @@ class OwnerGone(Unavailable):
     """The owner ended before it answered: what was asked may have been done or not."""
 
 
-class Refused(FlashgrepError):
-    """A failure that the owner answered with."""
-
-    def __init__(self, message: str, code: str, details: Mapping[str, Any]) -> None:
-        super().__init__(message, details)
-        self.code = code
-
-
 class Connection(Protocol):
     """A way to the owner, for one question at a time."""
 
@@ -55,7 +47,7 @@ class Connection(Protocol):
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = ...,
     ) -> Any:
-        """Ask and wait: `Refused`, or `OwnerGone`; `heard` gets what comes before the answer."""
+        """Ask and wait: `RemoteFailure`, or `OwnerGone`; `heard` gets what comes before the answer."""
 
     def is_alive(self) -> bool:
         """Whether the owner has not hung up."""

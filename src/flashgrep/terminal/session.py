@@ -11,7 +11,6 @@ set: `flashgrep grep` in a subdirectory of a served project is as fast as at its
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import os
 import socket
@@ -22,11 +21,12 @@ from typing import Any, Final, Protocol
 
 from flashgrep import __version__
 from flashgrep.app import build_for_terminal
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.caller import Caller
 from flashgrep.transports.joining import join
+from flashgrep.transports.line_client import ConnectionEnded, LineClient
 from flashgrep.transports.unixsocket import OWN_DIRECTORY, SOCKET_NAME
 from flashgrep.workspace.scope import Scope
 
@@ -69,7 +69,7 @@ class Local:
         """A tool's own answer, without a budget."""
         answer = self._application.toolbox.here(name, arguments, Caller("terminal"), direct)
         if answer.failed:
-            raise _Refused(answer.text, answer.code or "")
+            raise RemoteFailure(answer.text, answer.code or "")
         return answer
 
 
@@ -79,37 +79,23 @@ class Remote:
     def __init__(self, connection: socket.socket, local: Local) -> None:
         self.scope = local.scope
         self._local = local
-        self._socket = connection
-        self._lines = connection.makefile("rb")
+        self._client = LineClient(connection)
 
     def close(self) -> None:
         """Hang up."""
-        self._lines.close()
-        self._socket.close()
+        self._client.close()
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        request = {"jsonrpc": "2.0", "id": 1, "method": name, "params": dict(arguments)}
         try:
-            self._socket.sendall(json.dumps(request).encode("ascii") + b"\n")
-            answer = json.loads(self._lines.readline())
-        except (OSError, ValueError) as error:
+            answer: Mapping[str, Any] = self._client.call(name, arguments)
+        except ConnectionEnded as error:
             log.info("the daemon ended (%r); going on without", error)
-            return self._local.call(name, arguments)
-        failure = answer.get("error")
-        if failure is None:
-            result: Mapping[str, Any] = answer["result"]
-            return result
-        if failure["code"] == _METHOD_NOT_FOUND:
-            return self._local.call(name, arguments)
-        raise _Refused(failure["message"], (failure.get("data") or {}).get("code", ""))
-
-
-class _Refused(FlashgrepError):
-    """A failure told by the one who answers."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+        except RemoteFailure as error:
+            if error.number != _METHOD_NOT_FOUND:
+                raise
+        else:
+            return answer
+        return self._local.call(name, arguments)
 
 
 @contextmanager

@@ -13,18 +13,18 @@ not expect: both go their own ways.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import socket
-import time
 from collections.abc import Container
 from typing import Any
 
 from flashgrep import __version__, limits
+from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.transports import connection_settings
 from flashgrep.transports.connection_settings import JOIN
+from flashgrep.transports.line_client import ConnectionEnded, LineClient, NotUnderstood
 from flashgrep.transports.unixsocket import reach_unix
 
 log = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         return None
     try:
         answer = _ask(connection, settings, accepted)
-    except (_NotOurs, OSError) as reason:
+    except (_NotOurs, ConnectionEnded, RemoteFailure, TimeoutError) as reason:
         connection.close()
-        log.info("no daemon joined: the server at %s %s", _socket_path(settings), _told(reason))
+        log.info("no daemon joined: the server at %s %s", _socket_path(settings), _told(reason, settings))
         return None
     log.debug("joined the server at %s", _socket_path(settings))
     restricted = answer.get("restricted")
@@ -72,10 +72,16 @@ def _socket_path(settings: Settings) -> str:
     return settings.socket or os.path.join(settings.workdir, ".flashgrep", "mcp.sock")
 
 
-def _told(reason: Exception) -> str:
+def _told(reason: Exception, settings: Settings) -> str:
     if isinstance(reason, TimeoutError):
         return f"did not answer within {limits.JOIN_SECONDS:g} s"
-    return f"closed the connection ({reason})" if isinstance(reason, OSError) else str(reason)
+    if isinstance(reason, NotUnderstood) or (isinstance(reason, RemoteFailure) and not reason.code):
+        return _UNKNOWN
+    if isinstance(reason, RemoteFailure):  # one of ours, which says why
+        if differences := _differences(reason.details.get("settings"), settings):
+            return f"has other settings: {'; '.join(differences)}"
+        return f"does not take us: {reason.message[: limits.QUOTED_CHARS]}"
+    return str(reason)
 
 
 def _ask(
@@ -86,57 +92,16 @@ def _ask(
     if accepted is None:
         told = connection_settings.told(settings)
         params = {"version": __version__, "settings_hash": own, "settings": told}
-    request = {"jsonrpc": "2.0", "id": 0, "method": JOIN, "params": params}
-    connection.sendall(json.dumps(request).encode("ascii") + b"\n")
-    answer = _answer(_one_line(connection), settings)
+    client = LineClient(connection, limits.JOIN_SECONDS, limits.JOIN_BYTES)
+    answer = client.call(JOIN, params)
+    if not isinstance(answer, dict):
+        raise _NotOurs(_UNKNOWN)
+    if not client.is_drained:
+        raise _NotOurs("says more than it was asked")
     given = answer.get("settings_hash")
     if not isinstance(given, str) or given not in (accepted or {own}):
         raise _NotOurs("has other settings, or is another version")
     return answer
-
-
-def _one_line(connection: socket.socket) -> bytes:
-    """The line that answers; one deadline for all of it, however it is spread."""
-    deadline = time.monotonic() + limits.JOIN_SECONDS
-    line = b""
-    while not line.endswith(b"\n"):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        connection.settimeout(left)
-        piece = connection.recv(limits.READ_CHUNK_BYTES)
-        line += piece
-        if not piece:
-            raise _NotOurs("closed the connection")
-        if len(line) > limits.JOIN_BYTES or b"\n" in line[:-1]:
-            raise _NotOurs("says more than it was asked")
-    return line
-
-
-def _answer(line: bytes, settings: Settings) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-        failure = value.get("error")
-        result = value["result"] if failure is None else failure["message"]
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
-        raise _NotOurs(_UNKNOWN) from None
-    if value.get("id") != 0:
-        raise _NotOurs(_UNKNOWN)
-    if failure is not None:
-        raise _NotOurs(_refused(failure, settings))
-    if not isinstance(result, dict):
-        raise _NotOurs(_UNKNOWN)
-    return result
-
-
-def _refused(failure: dict[str, Any], settings: Settings) -> str:
-    """Why a server does not take us: in its own words, if it is one of ours and knows why."""
-    data = failure.get("data")
-    if not isinstance(data, dict) or "code" not in data:
-        return _UNKNOWN
-    if differences := _differences(data.get("settings"), settings):
-        return f"has other settings: {'; '.join(differences)}"
-    return f"does not take us: {str(failure['message'])[: limits.QUOTED_CHARS]}"
 
 
 def _differences(theirs: Any, settings: Settings) -> list[str]:

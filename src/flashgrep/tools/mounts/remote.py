@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
-from flashgrep.kb.ownership import Ownership, Refused
+from flashgrep.errors import RemoteFailure
+from flashgrep.kb.ownership import Ownership
 from flashgrep.kb.roles import Grant, Principal, Role
 from flashgrep.tools.answer import Answer
 from flashgrep.tools.caller import READ_NOTES, Caller, Callers, note_key
@@ -61,7 +62,7 @@ class RemoteNotes:
         stop_watching = call.cancelled.then(connection.hang_up)
         try:
             told = connection.call(CALL, params, lambda told: call.report(*told["progress"]))
-        except Refused:
+        except RemoteFailure:
             self._ownership.give_back(connection)
             raise
         except BaseException:  # an answer may still come, and would be taken for the next one's

@@ -1,0 +1,145 @@
+"""The client of a line connection: JSON-RPC, one object a line, one question at a time.
+
+What listens at the other end may be another version, or no flashgrep at all: whatever comes back is
+an answer, a failure that was told, or the end of the conversation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.errors import RemoteFailure
+
+
+class ConnectionEnded(Exception):
+    """The other end hung up, or says what it was not asked; the reason."""
+
+
+class NotUnderstood(ConnectionEnded):
+    """What came back is no JSON-RPC, or no answer to what was asked."""
+
+
+class LineClient:
+    """Asks over a connected socket. May be used by several threads."""
+
+    def __init__(
+        self, connection: socket.socket, seconds: float = math.inf, ceiling: int | None = None
+    ) -> None:
+        """Answers are awaited for so many `seconds`, and have at most `ceiling` bytes."""
+        self.socket = connection
+        self._seconds = seconds
+        self._ceiling = ceiling
+        self._numbers = itertools.count()
+        self._read = bytearray()
+        self._turn = threading.Lock()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing has come after the last answer, as far as was read."""
+        return not self._read
+
+    def close(self) -> None:
+        """Hang up."""
+        self.socket.close()
+
+    def hang_up(self) -> None:
+        """End the connection while another thread waits for an answer, which then fails."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def is_alive(self) -> bool:
+        """Whether the other end has not hung up; asked while no answer is awaited."""
+        try:
+            return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
+    ) -> Any:
+        """Ask, and wait for the answer; `heard` is given what is told before it.
+
+        A failure is `RemoteFailure`. Without an answer it is a `ConnectionEnded`, or a `TimeoutError`.
+        """
+        number = next(self._numbers)
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
+        with self._turn:
+            try:
+                self.socket.sendall(json.dumps(request).encode("ascii") + b"\n")
+                answer = self._answer(heard)
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise ConnectionEnded(f"closed the connection ({error})") from error
+        if answer["id"] != number:
+            raise NotUnderstood("answers another question")
+        return _result(answer)
+
+    def _answer(self, heard: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+        deadline = time.monotonic() + self._seconds
+        while "id" not in (told := _object(self._line(deadline))):
+            if not isinstance(told.get("params"), dict):
+                raise NotUnderstood("says what is no JSON-RPC")
+            heard(told["params"])
+        return told
+
+    def _line(self, deadline: float) -> bytes:
+        """The next line; one deadline for all of it, however it is spread."""
+        searched = 0
+        while (end := self._read.find(b"\n", searched)) < 0:
+            searched = len(self._read)
+            self._require_room(searched)
+            if deadline < math.inf:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                self.socket.settimeout(left)
+            piece = self.socket.recv(limits.READ_CHUNK_BYTES)
+            if not piece:
+                raise ConnectionEnded("closed the connection")
+            self._read += piece
+        self._require_room(len(self._read))
+        line = bytes(self._read[: end + 1])
+        del self._read[: end + 1]
+        return line
+
+    def _require_room(self, size: int) -> None:
+        if self._ceiling is not None and size > self._ceiling:
+            raise ConnectionEnded("says more than it was asked")
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise NotUnderstood("says what is no JSON-RPC")
+    return value
+
+
+def _result(answer: Mapping[str, Any]) -> Any:
+    failure = answer.get("error")
+    try:
+        if failure is None:
+            return answer["result"]
+        message, number, data = failure["message"], failure.get("code"), failure.get("data")
+    except (TypeError, KeyError, AttributeError):
+        raise NotUnderstood("says what is no JSON-RPC") from None
+    details = dict(data) if isinstance(data, dict) else {}
+    code = details.pop("code", "")
+    raise RemoteFailure(str(message), str(code), details, number if isinstance(number, int) else 0)
