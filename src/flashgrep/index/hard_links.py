@@ -7,17 +7,15 @@ for all of them.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 
 import numpy as np
 
 from flashgrep.index.listing import identity
 from flashgrep.index.tracker import Changes, Tracker, is_below
 from flashgrep.index.view import View
-from flashgrep.workspace.walking import RULE_FILE
+from flashgrep.workspace.walking import RULE_FILE, statuses_below
 
 
 def changed(tracker: Tracker, view: View, root: str) -> Changes:
@@ -48,12 +46,9 @@ def widen(tracker: Tracker, view: View, changes: Changes) -> None:
 
 def _known_names_of_files_below(tracker: Tracker, view: View, subtree: str) -> Iterator[str]:
     """Files that have got a further name in a directory that is not watched yet."""
-    for directory, _, names in os.walk(tracker.real(subtree)):
-        for name in names:
-            with suppress(OSError):
-                status = os.lstat(os.path.join(directory, name))
-                if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                    yield from _names_of(view, status.st_ino)
+    for status in statuses_below(tracker.scope, tracker.real(subtree)):
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            yield from _names_of(view, status.st_ino)
 
 
 def _names_of(view: View, inode: int) -> Iterator[str]:

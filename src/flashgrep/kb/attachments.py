@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.kb import notepath
-from flashgrep.kb.vault import opened_file
 from flashgrep.system.atomic import replace_file
+from flashgrep.workspace.opening import open_regular
 
 _CHUNK: Final = 1024 * 1024
 _DRAFT: Final = ".draft-"
@@ -54,7 +54,7 @@ class Attachments:
 
 def chunks(source: Path) -> Iterator[bytes]:
     """A file's bytes, piece by piece; no link and no special file."""
-    with os.fdopen(opened_file(source), "rb") as file:
+    with os.fdopen(open_regular(source), "rb") as file:
         while chunk := file.read(_CHUNK):
             yield chunk
 

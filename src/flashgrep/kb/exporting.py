@@ -17,9 +17,8 @@ import hashlib
 import json
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -31,10 +30,8 @@ from flashgrep.kb.attachments import Attachments, chunks, digest_of
 from flashgrep.kb.home import ATTACHMENTS
 from flashgrep.kb.manifest import Manifest
 from flashgrep.kb.notefile import digest, folder_name
-
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from flashgrep.system.atomic import replacing
+from flashgrep.workspace.opening import descend, open_folder, open_regular
 
 Report = Callable[[int, int], None]
 """Told how many of how many are done."""
@@ -58,7 +55,7 @@ def export(desk: Desk, root: Path, force: bool, report: Report = lambda *_: None
     _check_place(desk.home, root)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _opened(os.open(root.resolve(), _DIRECTORY)) as directory:
+        with _opened(open_folder(root)) as directory:
             return _Export(desk, directory, force, report).run(root)
     except OSError as error:
         raise from_os_error(error, str(error.filename or root)) from None
@@ -148,7 +145,7 @@ class _Export:
         """
         *folders, name = path.split("/")
         try:
-            with self._folder(folders) as folder:
+            with _opened(descend(self._directory, folders, create=True)) as folder:
                 found = _digest_at(folder, name)
                 if found == wanted:
                     self._done.same += 1
@@ -176,36 +173,15 @@ class _Export:
             return "something that is no file stands there; --force replaces it"
         return "the file was changed since the last exchange; import it first, or use --force"
 
-    @contextmanager
-    def _folder(self, names: Sequence[str]) -> Iterator[int]:
-        """A folder below the root, made if need be; a link on the way is refused."""
-        descriptor = os.dup(self._directory)
-        try:
-            for name in names:
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o777, dir_fd=descriptor)
-                below = os.open(name, _DIRECTORY, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = below
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
     def _tell_left(self, paths: set[str]) -> None:
         for path in sorted(set(self._manifest.files) - paths):
             *folders, name = path.split("/")
-            descriptor = os.dup(self._directory)
             try:
-                for folder in folders:
-                    below = os.open(folder, _DIRECTORY, dir_fd=descriptor)
-                    os.close(descriptor)
-                    descriptor = below
-                os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                with _opened(descend(self._directory, folders)) as folder:
+                    os.stat(name, dir_fd=folder, follow_symlinks=False)
                 self._done.left.append(path)
             except OSError:
                 del self._manifest.files[path]
-            finally:
-                os.close(descriptor)
 
 
 _NO_FILE: Final = "no file"
@@ -230,30 +206,19 @@ def _batches(listed: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 def _digest_at(folder: int, name: str) -> str | None:
     """The digest of what stands there; None where nothing does."""
     try:
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        with os.fdopen(open_regular(name, folder), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(status.st_mode):
+    except InvalidParams:
         return _NO_FILE
-    found = hashlib.sha256()
-    with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb") as file:
-        while chunk := file.read(1024 * 1024):
-            found.update(chunk)
-    return found.hexdigest()
 
 
 def _write(folder: int, name: str, data: Iterable[bytes]) -> None:
     """All of the file under its name, or nothing of it."""
     draft = f".flashgrep-{secrets.token_hex(8)}"
-    try:
-        with os.fdopen(os.open(draft, _NEW, 0o666, dir_fd=folder), "wb") as file:
-            for piece in data:
-                file.write(piece)
-        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
-        raise
+    with replacing(name, draft, directory=folder, mode=0o666, is_durable=False) as file:
+        file.writelines(data)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from flashgrep.kb.home import ATTACHMENTS
 from flashgrep.kb.importing import Fate
 from flashgrep.kb.manifest import Exported, Manifest
 from flashgrep.kb.vault import Found, Vault
+from flashgrep.workspace.opening import open_folder
 
 
 @dataclass
@@ -175,7 +176,7 @@ class _Import:
 def _manifest(root: Path) -> dict[str, Exported]:
     """What an export wrote into the folder, if one did."""
     try:
-        directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = open_folder(root)
     except OSError:
         return {}  # told when the folder is read
     try:

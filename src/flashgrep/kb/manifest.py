@@ -21,11 +21,12 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, TooLarge
+from flashgrep.system.atomic import append, replacing
+from flashgrep.workspace.opening import REGULAR, open_in
 
 NAME: Final = ".flashgrep-export"
 _HEAD: Final = "flashgrep-export"
 _VERSION: Final = 1
-_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Manifest:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         try:
-            descriptor = os.open(NAME, os.O_RDONLY | _FLAGS, dir_fd=self._directory)
+            descriptor = open_in(NAME, REGULAR, dir_fd=self._directory)
         except FileNotFoundError:
             return
         self.is_there = True
@@ -105,27 +106,16 @@ class Manifest:
             self._append(_line(path, known, digest))
 
     def _append(self, value: dict[str, Any]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS
-        descriptor = os.open(NAME, flags, 0o600, dir_fd=self._directory)
-        try:
-            # A line that was cut short before must not swallow this one.
-            os.write(descriptor, b"\n" + json.dumps(value).encode() + b"\n")
-        finally:
-            os.close(descriptor)
+        # A line that was cut short before must not swallow this one.
+        append(NAME, b"\n" + json.dumps(value).encode() + b"\n", self._directory)
 
     def finish(self, digests: dict[str, str]) -> None:
         """Write it anew: of each file only what it is now."""
-        draft = f"{NAME}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS
-        descriptor = os.open(draft, flags, 0o600, dir_fd=self._directory)
-        with os.fdopen(descriptor, "wb") as file:
+        with replacing(NAME, directory=self._directory) as file:
             file.write(json.dumps({_HEAD: _VERSION}).encode() + b"\n")
             for path, known in sorted(self.files.items()):
                 for digest in [digests[path]] if path in digests else sorted(known.digests):
                     file.write(json.dumps(_line(path, known, digest)).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, NAME, src_dir_fd=self._directory, dst_dir_fd=self._directory)
 
 
 def _line(path: str, known: Exported, digest: str) -> dict[str, Any]:

@@ -18,13 +18,11 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
 from flashgrep.kb import manifest, notefile, notepath
-
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+from flashgrep.workspace.opening import open_regular, walk_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,7 @@ class Vault:
         own = os.path.realpath(self.besides)
         if root == own or root.startswith(own + os.sep):
             raise InvalidParams(f"{self.root} is the knowledge base itself; name another folder")
-        walk = os.fwalk(root, onerror=self._cannot_enter(root), follow_symlinks=False)
-        for directory, folders, names, descriptor in walk:
+        for directory, folders, names, descriptor in walk_folder(root, self._cannot_enter(root)):
             below = os.path.relpath(directory, root)
             prefix = "" if below == "." else below + "/"
             folders[:] = self._entered(prefix, sorted(folders), descriptor, directory, own)
@@ -121,23 +118,18 @@ class Vault:
 
 def _content(name: str, descriptor: int, is_note: bool) -> bytes | None:
     """The bytes of a file that may be a note; None for any other file. Only files get here."""
-    file = opened_file(name, descriptor)
-    with os.fdopen(file, "rb") as stream:
+    with os.fdopen(open_regular(name, descriptor), "rb") as stream:
         if not is_note:
             return None
         return stream.read(limits.NOTE_FILE_BYTES + 1)
 
 
-def opened_file(name: str | Path, descriptor: int | None = None) -> int:
-    """A descriptor of a regular file; links and special files are refused, and nothing blocks."""
-    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-    if not stat.S_ISREG(status.st_mode):
-        raise InvalidParams("it is a link" if stat.S_ISLNK(status.st_mode) else "it is no file")
-    file = os.open(name, _FILE, dir_fd=descriptor)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise InvalidParams("it is no file")
-    return file
+def count_files(root: Path) -> int:
+    """How many files there are below a folder, hidden ones too; 0 where it cannot be read."""
+    try:
+        return sum(len(names) for _, _, names, _ in walk_folder(root))
+    except OSError:
+        return 0
 
 
 def _no_note(data: bytes) -> str | None:

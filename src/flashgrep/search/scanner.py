@@ -26,7 +26,7 @@ from flashgrep.search.result import FoundFile
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignoring import IgnoreChain
 from flashgrep.workspace.kernelfs import REASON, is_made_up, is_made_up_place
-from flashgrep.workspace.opening import DIRECTORY, REGULAR
+from flashgrep.workspace.opening import DIRECTORY, REGULAR, open_in
 from flashgrep.workspace.rulechain import RuleChains
 from flashgrep.workspace.scope import Place, Scope, is_within
 from flashgrep.workspace.sniffing import is_text
@@ -163,7 +163,7 @@ class _Slice:
         """Open a directory: by one name from its parent, if that is the last one opened."""
         parent, _, name = real.rpartition(b"/")
         if parent == self.opened[0] and name:
-            return os.open(name, DIRECTORY, dir_fd=self.opened[1])
+            return open_in(name, DIRECTORY, dir_fd=self.opened[1])
         return self.scope.open_real(real, DIRECTORY)
 
     def _listed(self, item: Item, directory: int, chain: IgnoreChain) -> None:
@@ -235,7 +235,7 @@ class _Slice:
                 self._leave(item, files[at:])
                 return
             try:
-                fd = os.open(name, REGULAR, dir_fd=directory)
+                fd = open_in(name, REGULAR, dir_fd=directory)
             except OSError as error:
                 if error.errno == errno.ELOOP:  # a link named outright, or left for a worker
                     self._link(item, prefix + name, name, directory)

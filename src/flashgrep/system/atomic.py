@@ -103,6 +103,16 @@ def _remove(path: str, directory: int | None = None) -> None:
         os.unlink(path, dir_fd=directory)
 
 
+def append(target: Name, data: bytes, directory: int | None = None) -> None:
+    """Add to a file of ours, made if need be; a kill leaves all of it, or cuts it short."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | _CLOSED
+    descriptor = os.open(target, flags, _PRIVATE, dir_fd=directory)
+    try:
+        write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 # ── private files ───────────────────────────────────────────────────────────────────────────────
 
 

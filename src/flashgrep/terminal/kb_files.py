@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 from flashgrep.kb.exporting import Exported, export
 from flashgrep.kb.incoming import Imported, import_folder
 from flashgrep.kb.notepath import ENDING
+from flashgrep.kb.vault import count_files
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
 from flashgrep.terminal.kb_desk import author_option, json_option, kb_option, opened_desk, user_name
@@ -31,7 +31,7 @@ def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_j
     Importing again changes nothing; a file that changed becomes an edit of its note. What could
     not be taken is told, and the exit status is 1 then. Hidden files are left out.
     """
-    total = sum(len(names) for _, _, names in os.walk(folder))
+    total = count_files(folder)
     with opened_desk(kb) as desk, Bar("importing") as bar:
         done = import_folder(
             desk,

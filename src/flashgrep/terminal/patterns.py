@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import string
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.workspace.opening import open_named
 
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP].|x\{[^}]*\}|.)", re.DOTALL)
 
@@ -48,11 +49,15 @@ def pattern_of(
 
 def read_patterns(path: str) -> list[str]:
     """The patterns of -f: one a line; `-` is stdin."""
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    found = text.splitlines()
+    found = (sys.stdin.read() if path == "-" else _text(path)).splitlines()
     if not found:
         raise InvalidPattern(f"-f {path}: the file holds no pattern")
     return found
+
+
+def _text(path: str) -> str:
+    with os.fdopen(open_named(path, may_wait=True), encoding="utf-8") as file:
+        return file.read()
 
 
 def quoted(text: str) -> str:

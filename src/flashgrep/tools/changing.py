@@ -18,6 +18,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, NotFound
 from flashgrep.tools import reads
 from flashgrep.tools.source import too_large
+from flashgrep.workspace.opening import REGULAR, open_in, read_at_most
 from flashgrep.workspace.replacing import Moved, Target, replace_bytes
 from flashgrep.workspace.scope import Place
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from flashgrep.tools.toolbox import Call
 
 _STRIPES = tuple(threading.RLock() for _ in range(64))
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def current_of(call: Call, place: Place) -> Current | None:
         raise too_large(place.shown, status.st_size, ceiling)
     fd, status = call.services.scope.open_regular(place)
     try:
-        data = _read(fd, ceiling + 1)
+        data = read_at_most(fd, ceiling + 1)
     finally:
         os.close(fd)
     if len(data) > ceiling:
@@ -143,24 +143,16 @@ def _regular_status(call: Call, place: Place) -> os.stat_result | None:
     return status
 
 
-def _read(fd: int, limit: int) -> bytes:
-    pieces = []
-    while limit > 0 and (piece := os.read(fd, min(limits.CHUNK_BYTES, limit))):
-        pieces.append(piece)
-        limit -= len(piece)
-    return b"".join(pieces)
-
-
 def is_still(target: Target, current: Current | None) -> bool:
     """The last look: the name still holds the bytes the change was made from."""
     try:
-        fd = os.open(target.name, _READING, dir_fd=target.parent_fd)
+        fd = open_in(target.name, REGULAR, dir_fd=target.parent_fd)
     except FileNotFoundError:
         return current is None
     except OSError:
         return False
     try:
-        return current is not None and _read(fd, len(current.data) + 1) == current.data
+        return current is not None and read_at_most(fd, len(current.data) + 1) == current.data
     finally:
         os.close(fd)
 

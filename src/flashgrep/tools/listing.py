@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, from_os_error
 from flashgrep.tools.budget import Budget
 from flashgrep.workspace import names
+from flashgrep.workspace.opening import DIRECTORY, open_in
 from flashgrep.workspace.scope import Place, Scope
 
 LEFT_OUT = (b".git", b"node_modules")
 EMPTY = "(empty directory)"
-_BELOW = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass
@@ -113,7 +113,7 @@ def _list_link(listing: Listing, fd: int, path: bytes, row: bytes) -> None:
 
 def _list_below(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
     try:
-        below = os.open(os.path.basename(path), _BELOW, dir_fd=fd)
+        below = open_in(os.path.basename(path), DIRECTORY, dir_fd=fd)
     except FileNotFoundError:
         return  # it vanished after it was listed
     except OSError:

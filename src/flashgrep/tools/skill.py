@@ -16,11 +16,11 @@ from flashgrep import limits
 from flashgrep.errors import SkillNotFound, SkillUnreadable
 from flashgrep.tools.caller import content_hash
 from flashgrep.workspace import names
+from flashgrep.workspace.opening import open_named, read_at_most
 
 PACKAGED = "skills/SKILL.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n+", re.DOTALL)
 _VERSION = re.compile(r"^version:\s*[\"']?([^\"'\s]+)", re.MULTILINE)
-_OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,11 @@ def load_skill(skill_file: str) -> Skill:
 
 
 def _read(path: Path) -> bytes:
-    fd = os.open(path, _OPENING)
+    fd = open_named(path)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError("it is not a regular file")
-        pieces = []
-        left = limits.SKILL_BYTES + 1
-        while left and (piece := os.read(fd, left)):
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+        return read_at_most(fd, limits.SKILL_BYTES + 1)
     finally:
         os.close(fd)
 

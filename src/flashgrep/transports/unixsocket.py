@@ -24,6 +24,7 @@ from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
 from flashgrep.system.lock import locked
 from flashgrep.workspace import scope
+from flashgrep.workspace.opening import DIRECTORY, open_folder, open_in
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,6 @@ OWN_DIRECTORY = os.fsdecode(scope.OWN_DIRECTORY)
 SOCKET_NAME = "mcp.sock"
 _BACKLOG = 512
 _ADDRESS_BYTES = 107
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class UnixSocket:
@@ -60,7 +60,7 @@ def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
     try:
         if settings.socket:
             path = Path(os.path.abspath(settings.socket))
-            return _bind(os.open(path.parent, _DIRECTORY), path)
+            return _bind(open_folder(path.parent), path)
         path = Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
         return _bind(_own_directory(workdir), path)
     except OSError as error:
@@ -79,10 +79,10 @@ def reach_unix(settings: Settings, workdir: str, seconds: float) -> socket.socke
     """
     if settings.socket:
         path = Path(os.path.abspath(settings.socket))
-        directory = os.open(path.parent, _DIRECTORY)
+        directory = open_folder(path.parent)
     else:
         path = Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
-        with _opened(workdir, _DIRECTORY) as parent:
+        with _opened(workdir) as parent:
             directory = _enter(parent)
     try:
         return _connected(directory, path, seconds)
@@ -92,12 +92,12 @@ def reach_unix(settings: Settings, workdir: str, seconds: float) -> socket.socke
 
 def bind_at(path: Path) -> UnixSocket:
     """A socket at a path in a directory that is ours; OSError where it cannot be."""
-    return _bind(os.open(path.parent, _DIRECTORY), path)
+    return _bind(open_folder(path.parent), path)
 
 
 def reach_at(path: Path, seconds: float) -> socket.socket:
     """A connection to whoever listens there, if that is our own user; as `reach_unix` otherwise."""
-    with _opened(str(path.parent), _DIRECTORY) as directory:
+    with _opened(path.parent) as directory:
         return _connected(directory, path, seconds)
 
 
@@ -119,7 +119,7 @@ def _connected(directory: int, path: Path, seconds: float) -> socket.socket:
 
 def _own_directory(workdir: str) -> int:
     """A descriptor of `.flashgrep/`, made 0700 if need be; never through a link."""
-    with _opened(workdir, _DIRECTORY) as parent:
+    with _opened(workdir) as parent:
         with suppress(FileExistsError):
             os.mkdir(OWN_DIRECTORY, 0o700, dir_fd=parent)
         directory = _enter(parent)
@@ -134,7 +134,7 @@ def _own_directory(workdir: str) -> int:
 def _enter(parent: int) -> int:
     """A descriptor of the `.flashgrep/` that stands in a directory, ours and no link."""
     try:
-        directory = os.open(OWN_DIRECTORY, _DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        directory = open_in(OWN_DIRECTORY, DIRECTORY, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise OSError(errno.ENOTDIR, f"{OWN_DIRECTORY} is a link or no directory") from None
@@ -228,8 +228,8 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 @contextmanager
-def _opened(path: str, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags)
+def _opened(path: str | Path) -> Iterator[int]:
+    descriptor = open_folder(path)
     try:
         yield descriptor
     finally:

@@ -24,9 +24,8 @@ from typing import Literal, NamedTuple
 
 from flashgrep.system.atomic import write_all
 from flashgrep.workspace.intents import Intent, Note, sync_directory
+from flashgrep.workspace.opening import REGULAR, open_in
 from flashgrep.workspace.replacing import Target, replace_bytes
-
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Change(NamedTuple):
@@ -93,10 +92,10 @@ def entries_of(fd: int, note: Note) -> Iterator[tuple[Entry, int]]:
 def state_of(target: Target, entry: Entry) -> Literal["old", "new", "foreign"]:
     """Whether a file holds its bytes before or after the batch, or others."""
     try:
-        fd = os.open(target.name, _READING, dir_fd=target.parent_fd)
+        fd = open_in(target.name, REGULAR, dir_fd=target.parent_fd)
     except OSError:
         return "foreign"
-    with open(fd, "rb") as file:
+    with os.fdopen(fd, "rb") as file:
         digest = hashlib.file_digest(file, _blank).hexdigest()
     if digest == entry.old_hash:
         return "old"

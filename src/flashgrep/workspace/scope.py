@@ -8,7 +8,6 @@ resolved and judged anew.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -26,7 +25,15 @@ from flashgrep.errors import (
 )
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import DenyRules
-from flashgrep.workspace.opening import DIRECTORY, MOVED, O_PATH, REGULAR, STEP, open_beneath
+from flashgrep.workspace.opening import (
+    DIRECTORY,
+    MOVED,
+    O_PATH,
+    REGULAR,
+    STEP,
+    descend,
+    open_beneath,
+)
 from flashgrep.workspace.resolving import Beyond, Denied, resolve, rises_outside
 
 OWN_DIRECTORY = b".flashgrep"
@@ -274,14 +281,7 @@ class Scope:
 
     def _make_directories(self, parent: bytes) -> int:
         root, relative = self._beneath(parent)
-        current = os.open(b".", DIRECTORY, dir_fd=root)
-        for name in filter(None, relative.split(b"/")):
-            try:
-                following = _made(current, name)
-            finally:
-                os.close(current)
-            current = following
-        return current
+        return descend(root, filter(None, relative.split(b"/")), create=True)
 
     def _is_not_directory(self, real: bytes) -> bool:
         return self.kind(Place("", real)) not in ("directory", None)
@@ -296,15 +296,6 @@ def _spelled(given: Iterable[tuple[str, bytes]]) -> list[tuple[bytes, bytes]]:
     absolute = {os.path.abspath(os.fsencode(text)): real for text, real in given}
     unlike = [(text, real) for text, real in absolute.items() if text != real]
     return sorted(unlike, key=lambda pair: -len(pair[0]))
-
-
-def _made(directory: int, name: bytes) -> int:
-    try:
-        return os.open(name, DIRECTORY, dir_fd=directory)
-    except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):  # another call may make it first
-            os.mkdir(name, dir_fd=directory)
-        return os.open(name, DIRECTORY, dir_fd=directory)
 
 
 def _require_regular(kind: str | None, place: Place) -> None:

@@ -10,12 +10,13 @@ import os
 import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from flashgrep import limits
 from flashgrep.workspace.ignoring import IgnoreChain, Rules, parse_rules
-from flashgrep.workspace.opening import O_PATH, REGULAR, STEP
+from flashgrep.workspace.opening import DIRECTORY, O_PATH, REGULAR, STEP, open_in
 from flashgrep.workspace.scope import OWN_DIRECTORY, Scope
 
 NOISE: Final = frozenset({".git", "node_modules"})
@@ -160,7 +161,7 @@ def read_rules(directory: int) -> Rules | None:
 
 def _rule_text(directory: int) -> bytes:
     try:
-        fd = os.open(RULE_FILE, REGULAR, dir_fd=directory)
+        fd = open_in(RULE_FILE, REGULAR, dir_fd=directory)
     except OSError:
         return b""
     try:
@@ -232,3 +233,27 @@ def _is_repository(scope: Scope, path: bytes) -> bool:
         return True
     except OSError:
         return False
+
+
+def statuses_below(scope: Scope, directory: bytes) -> Iterator[os.stat_result]:
+    """The status of every file below a directory, ignored or not, as far as it can be read."""
+    waiting = [directory]
+    while waiting:
+        path = waiting.pop()
+        with suppress(OSError):
+            yield from _statuses(scope, path, waiting)
+
+
+def _statuses(scope: Scope, path: bytes, waiting: list[bytes]) -> Iterator[os.stat_result]:
+    opened = scope.open_real(path, DIRECTORY)
+    try:
+        with os.scandir(opened) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(os.path.join(path, os.fsencode(entry.name)))
+                    continue
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield status
+    finally:
+        os.close(opened)
