@@ -12,7 +12,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from flashgrep import limits
@@ -58,7 +57,7 @@ class RankedTree:
 
         Only the one process that may write the index calls this.
         """
-        make_private(Path(self._root))
+        make_private(self._root)
         missing = [key for key in segments if not self._is_sound(key)]
         done = _write(self._root, {key: segments[key] for key in missing}, stopped, report)
         if done:

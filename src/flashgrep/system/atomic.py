@@ -8,10 +8,8 @@ matter, with its attributes, hard links and concurrent writers: see `workspace.r
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Final
 
 _CLOSED: Final = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -72,7 +70,7 @@ def replace_file(target: Name, data: Iterable[bytes], draft: Name | None = None)
 def random_draft(path: str) -> str:
     """A name beside a file that nobody else has."""
     directory, name = os.path.split(path)
-    return os.path.join(directory, f".{name}.{secrets.token_hex(8)}")
+    return os.path.join(directory, f".{name}.{os.urandom(8).hex()}")
 
 
 def create_first(target: Name, data: bytes) -> None:
@@ -116,11 +114,11 @@ def append(target: Name, data: bytes, directory: int | None = None) -> None:
 # ── private files ───────────────────────────────────────────────────────────────────────────────
 
 
-def make_private(path: Path) -> None:
+def make_private(path: Name) -> None:
     """Make a directory, and those above it that are missing, for us alone; there may be one."""
     if not os.path.lexists(path):
-        if path.parent != path:
-            make_private(path.parent)
+        if parent := os.path.dirname(path):
+            make_private(parent)
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
 

@@ -17,7 +17,6 @@ import queue
 import select
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -41,6 +40,8 @@ class Child:
     """One process that works for the server, as the server sees it."""
 
     def __init__(self, module: str, inherited: tuple[int, ...] = ()) -> None:
+        import subprocess  # the children import this module too, and start nothing
+
         # -P: the current directory is the user's workspace and must not shadow our modules.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-X", "utf8", "-m", module],
@@ -89,9 +90,8 @@ class Child:
 
     def ending(self) -> str:
         """How a process ended that is known to have died."""
-        try:
-            status = self._process.wait(_GOODBYE_SECONDS)
-        except subprocess.TimeoutExpired:
+        status = self._waited()
+        if status is None:
             return "closed its pipe"
         if status >= 0:
             return f"ended with status {status}"
@@ -105,11 +105,18 @@ class Child:
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
-        try:
-            process.wait(_GOODBYE_SECONDS)
-        except subprocess.TimeoutExpired:
+        if self._waited() is None:
             process.kill()
             process.wait()
+
+    def _waited(self) -> int | None:
+        """The exit status of a process that is about to end; None where it does not."""
+        from subprocess import TimeoutExpired
+
+        try:
+            return self._process.wait(_GOODBYE_SECONDS)
+        except TimeoutExpired:
+            return None
 
 
 def readable(outs: Iterable[int], seconds: float) -> list[int]:

@@ -21,7 +21,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final
 
 from flashgrep.system import atomic
@@ -52,7 +51,7 @@ class Intent:
     """A note on disk, locked by its writer; leaving the block takes it away."""
 
     def __init__(self, recovery_dir: bytes, note: Note) -> None:
-        make_private(Path(os.fsdecode(recovery_dir)))
+        make_private(os.fsdecode(recovery_dir))
         self._directory = recovery_dir
         self.fd, self._stem = _made_and_locked(recovery_dir)
         self._path = self._stem + UNFINISHED

@@ -20,7 +20,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from flashgrep import limits
@@ -48,6 +47,7 @@ is 5 % of what a file costs. What is opened with `REGULAR` may be no regular fil
 asks `fstat`, or opens with `open_regular`.
 """
 
+Named = str | os.PathLike[str]
 Walk = Iterator[tuple[str, list[str], list[str], int]]
 
 
@@ -173,7 +173,7 @@ def _entered(directory: int, name: bytes | str, create: bool) -> int:
     return open_in(name, DIRECTORY, dir_fd=directory)
 
 
-def open_regular(name: str | Path, directory: int | None = None) -> int:
+def open_regular(name: Named, directory: int | None = None) -> int:
     """Open a regular file; links and special files are refused, and nothing blocks.
 
     Looked at by name first: opening a device can have effects of its own.
@@ -191,12 +191,12 @@ def open_regular(name: str | Path, directory: int | None = None) -> int:
 # ── places that a person named ──────────────────────────────────────────────────────────────────
 
 
-def open_folder(path: str | Path) -> int:
+def open_folder(path: Named) -> int:
     """Open a directory that a setting or the command line names: links to it are followed."""
     return os.open(path, DIRECTORY & ~os.O_NOFOLLOW)
 
 
-def open_named(path: str | Path, *, may_wait: bool = False) -> int:
+def open_named(path: Named, *, may_wait: bool = False) -> int:
     """Open a file that a setting or the command line names: links to it are followed.
 
     A pipe is read as a file is only where the one who named it `may_wait`.
@@ -205,9 +205,9 @@ def open_named(path: str | Path, *, may_wait: bool = False) -> int:
     return os.open(path, flags & ~os.O_NONBLOCK if may_wait else flags)
 
 
-def walk_folder(root: str | Path, failed: Callable[[OSError], None] | None = None) -> Walk:
+def walk_folder(root: Named, failed: Callable[[OSError], None] | None = None) -> Walk:
     """As `os.fwalk`: directories are entered by descriptor, and links below the root are not."""
-    return os.fwalk(str(root), onerror=failed, follow_symlinks=False)
+    return os.fwalk(os.fspath(root), onerror=failed, follow_symlinks=False)
 
 
 def read_at_most(fd: int, limit: int) -> bytes:

@@ -1,0 +1,77 @@
+"""A process that starts loads what it needs: the heavy libraries are for those that use them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+HEAVY: Final = frozenset({"mcp", "numpy", "pycrdt", "tantivy", "tree_sitter", "uvicorn"})
+NATIVE: Final = ("numpy", "pycrdt", "tantivy", "tree_sitter")
+
+CHILDREN: Final = {
+    "flashgrep.search.worker": frozenset[str](),
+    "flashgrep.index.search_worker": frozenset[str](),
+    "flashgrep.index.lister": frozenset[str](),
+    "flashgrep.index.builder": frozenset[str](),
+    "flashgrep.index.symbol_worker": frozenset[str](),
+    "flashgrep.index.matching_worker": frozenset({"numpy"}),
+    "flashgrep.index.rank_writer": frozenset({"numpy"}),
+}
+"""Each process that the server starts, and what it cannot do without from its first moment."""
+
+
+@pytest.mark.parametrize(("module", "needed"), CHILDREN.items(), ids=CHILDREN.keys())
+def test_a_child_process_starts_with_what_it_needs(module: str, needed: frozenset[str]) -> None:
+    loaded = _loaded_with(module)
+    assert HEAVY & loaded == needed
+    assert "subprocess" not in loaded, "it starts nothing"
+
+
+def test_a_process_that_is_not_for_matching_has_no_matcher() -> None:
+    assert "flashgrep.search.matcher" in _loaded_with("flashgrep.search.worker")
+    for module in ("lister", "builder", "symbol_worker", "rank_writer"):
+        assert "flashgrep.search.matcher" not in _loaded_with(f"flashgrep.index.{module}")
+
+
+def _loaded_with(module: str) -> set[str]:
+    code = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-X", "utf8", "-c", code], capture_output=True, check=True
+    )
+    return set(done.stdout.decode().split())
+
+
+def test_a_server_without_index_and_notes_loads_neither_for_its_first_answer(
+    tmp_path: Path,
+) -> None:
+    flags = ["--no-index", "--workdir", str(tmp_path), "--state-dir", str(tmp_path / "state")]
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "flashgrep", "mcp", *flags],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        server.stdin.write(json.dumps(asked).encode() + b"\n")
+        server.stdin.flush()
+        assert "result" in json.loads(server.stdout.readline())
+        mapped = Path(f"/proc/{server.pid}/maps").read_text(encoding="utf-8")
+    finally:
+        server.kill()
+        server.communicate()
+    libraries = {Path(line.split()[-1]).as_posix() for line in mapped.splitlines()}
+    heavy = sorted(path for path in libraries if any(f"/{name}" in path for name in NATIVE))
+    assert heavy == []
+    assert any("re2" in path for path in libraries), "the table is not that of the server"
