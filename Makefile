@@ -5,6 +5,7 @@
 # make faults races, kills and extremes at full size
 # make mutants defects put into the sources, and which of them no test notices
 # make fuzz   differential tests at full size
+# make docs   writes docs/settings.md and docs/tools.md from the settings table and the registry
 # make flows  records four calls in the running server; writes docs/flows.md
 # make claude the real Claude Code, fetched from npm, on a scripted model; no key, nothing leaves loopback
 # make flaky  hunts tests that fail now and then: hours; FLAKY="--suite-runs 0 --repeat 3" for a part
@@ -18,7 +19,7 @@ WORKERS ?= 2
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz flows flaky mutants conformance claude clean
+.PHONY: run test lint bench faults fuzz docs flows flaky mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -47,6 +48,9 @@ fuzz: $(READY)
 # MUTANTS=--near asks only the tests near each defect.
 mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
+
+docs: $(READY)
+	$(BIN)/python -m bench.reference
 
 flows: $(READY)
 	$(BIN)/python -m bench.flows

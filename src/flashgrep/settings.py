@@ -1,4 +1,4 @@
-"""The settings table: each option is one row, and flag, environment name and docs come from it.
+"""The settings: each option is one row, and field, flag, environment name and docs come from it.
 
 `Settings` is what the user asked for, validated and inert; `app.build` turns it into a server.
 """
@@ -9,9 +9,9 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from flashgrep import limits
 from flashgrep.errors import SettingsError
@@ -34,14 +34,20 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
+_Value = TypeVar("_Value")
+
+
 @dataclass(frozen=True)
 class Setting:
     """One option: how it is named, what it holds, what it means."""
 
     name: str
-    parse: Callable[[str], Any]
     default: Any
+    parse: Callable[[str], Any]
     help: str
+    unit: str = ""
+    details: str = ""
+    """What docs/settings.md says beyond the help; whole sentences."""
     metavar: str = ""
     repeatable: bool = False
     serve_only: bool = False
@@ -66,19 +72,24 @@ class Setting:
         return f"{self.help} ({'; '.join([*notes, self.environment])})"
 
     @property
+    def takes(self) -> str:
+        """What it may hold, as its parser says."""
+        return (self.parse.__doc__ or "").partition("\n")[0].rstrip(".")
+
+    @property
     def is_switch(self) -> bool:
         return self.parse is parse_switch
 
 
 def parse_text(text: str) -> str:
-    """Any text without a NUL."""
+    """Text without NUL."""
     if "\0" in text:
         raise SettingsError("a NUL character cannot stand here")
     return text
 
 
 def parse_directory(text: str) -> Path:
-    """A directory's path; not an empty one, which would be the current directory."""
+    """A directory; an empty path is refused, because it would be the current one."""
     if not text:
         raise SettingsError("the path is empty; name a directory")
     return Path(parse_text(text))
@@ -93,7 +104,7 @@ def parse_switch(text: str) -> bool:
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes in binary multiples: 512, 64KB, 1.5MB."""
+    """A size in binary multiples: 512, 64KB, 1.5MB."""
     match = _SIZE.fullmatch(text.strip())
     size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
     if size < 1:
@@ -109,7 +120,7 @@ def parse_count(text: str) -> int:
 
 
 def parse_number(text: str) -> int:
-    """A whole number, one or more."""
+    """A whole number from 1 to 999999."""
     if not re.fullmatch(r"\d{1,6}", text.strip()) or int(text) < 1:
         raise SettingsError(f"{text!r} is not a number from 1 to 999999")
     return int(text)
@@ -136,6 +147,7 @@ def one_of(valid: Sequence[str]) -> Callable[[str], str]:
             raise SettingsError(f"{text!r} is not valid; use one of {', '.join(valid)}")
         return word
 
+    parse.__doc__ = f"One of {', '.join(valid)}."
     return parse
 
 
@@ -155,178 +167,222 @@ def parse_toolsets(text: str) -> tuple[str, ...]:
     return words
 
 
-SETTINGS: Final[tuple[Setting, ...]] = (
-    Setting("workdir", parse_text, ".", "where relative paths start", "DIR"),
-    Setting("allow_dir", parse_text, (), "only paths in this directory are reachable", "DIR", True),
-    Setting("deny_dir", parse_text, (), "paths matching this glob are not reachable", "GLOB", True),
-    Setting(
-        "max_file_size",
-        parse_size,
-        limits.FILE_BYTES,
-        "largest file for view, read, images and writes",
-        "SIZE",
-    ),
-    Setting(
-        "anthropic_compat",
-        parse_switch,
-        False,
-        "Claude Code's tool and parameter names",
-        per_connection=True,
-    ),
-    Setting(
-        "require_view_before_edit",
-        one_of(REQUIRE_VIEW),
-        "auto",
-        "auto: edit and write need a read first; true: str_replace too; false: none does",
-        "|".join(REQUIRE_VIEW),
-        per_connection=True,
-    ),
-    Setting(
-        "toolsets",
-        parse_toolsets,
-        TOOLSETS,
-        "toolsets to offer, by commas",
-        "NAMES",
-        per_connection=True,
-    ),
-    Setting(
-        "disable_tools",
-        parse_words,
-        (),
-        "tools to take away, by commas; for a server that writes nothing use --read-only",
-        "NAMES",
-        per_connection=True,
-    ),
-    Setting(
-        "read_only",
-        parse_switch,
-        False,
-        "offer no tool that writes, in either naming mode, on any transport",
-        per_connection=True,
-    ),
-    Setting(
-        "structured",
-        parse_switch,
-        False,
-        "add structuredContent to answers",
-        per_connection=True,
-    ),
-    Setting(
-        "max_output_chars",
-        parse_count,
-        limits.OUTPUT_CHARS,
-        "budget of one answer in characters; 0 = none; unless given, "
-        f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
-        "N",
-        per_connection=True,
-    ),
-    Setting(
-        "call_seconds",
-        parse_count,
-        limits.CALL_SECONDS,
-        "longest time one call may take, in seconds; 0 = no limit",
-        "N",
-        per_connection=True,
-    ),
-    Setting("skill_file", parse_text, "", "the skill bootstrap_skill gives, if not ours", "FILE"),
-    Setting("no_index", parse_switch, False, "search by scanning the files, without an index"),
-    Setting("verify_index", parse_switch, False, "answer with and without the index and compare"),
-    Setting("state_dir", parse_text, "", "where our own state is kept", "DIR"),
-    Setting("kb", parse_directory, None, "serve the notes of this knowledge base too", "PATH"),
-    Setting("no_workspace", parse_switch, False, "serve the notes of --kb only, and no files"),
-    Setting(
-        "kb_markup",
-        one_of(KB_MARKUP),
-        "plain",
-        "how suggestions are marked: plain, or with Obsidian Commentator's metadata as well",
-        "|".join(KB_MARKUP),
-    ),
-    Setting("log_level", one_of(LOG_LEVELS), "info", "what is logged to stderr", "LEVEL"),
-    Setting("log_format", one_of(LOG_FORMATS), "text", "text or json lines", "FORMAT"),
-    Setting("host", parse_text, "127.0.0.1", "address to listen on", "ADDRESS", serve_only=True),
-    Setting(
-        "http_port",
-        parse_port,
-        DEFAULT_HTTP_PORT,
-        "HTTP port; 0 or none = off, auto = any free one",
-        "PORT",
-        serve_only=True,
-    ),
-    Setting(
-        "tcp_port",
-        parse_port,
-        DEFAULT_TCP_PORT,
-        "TCP port; 0 or none = off, auto = any free one",
-        "PORT",
-        serve_only=True,
-    ),
-    Setting(
-        "socket",
-        parse_text,
-        "",
-        "unix socket (default .flashgrep/mcp.sock in the workdir); none = off",
-        "PATH",
-        serve_only=True,
-    ),
-    Setting("token", parse_text, "", "bearer token callers must present", "T", serve_only=True),
-    Setting(
-        "live_connections",
-        parse_number,
-        limits.LIVE_CONNECTIONS,
-        "connections that stay open on HTTP: live editing, events, MCP streams",
-        "N",
-        serve_only=True,
-    ),
-    Setting(
-        "live_share",
-        parse_number,
-        limits.LIVE_SHARE,
-        "how many of these one token may hold",
-        "N",
-        serve_only=True,
-    ),
-    Setting("no_auth", parse_switch, False, "no token on loopback", serve_only=True),
-    Setting("allowed_host", parse_text, (), "further Host header to accept", "HOST", True, True),
-    Setting("allowed_origin", parse_text, (), "further Origin header to accept", "URL", True, True),
-)
-BY_NAME: Final[Mapping[str, Setting]] = {row.name: row for row in SETTINGS}
+def _setting(
+    default: _Value,
+    parse: Callable[[str], Any],
+    help: str,  # noqa: A002 - as click has it
+    **rest: Any,
+) -> _Value:
+    """A field of `Settings` and its row; to a type checker, its default."""
+    made: _Value = field(default=default, metadata={"parse": parse, "help": help, **rest})
+    return made
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for: validated, frozen, doing nothing."""
+    """What the user asked for: validated, frozen, doing nothing.
 
-    workdir: str = "."
-    allow_dir: tuple[str, ...] = ()
-    deny_dir: tuple[str, ...] = ()
-    max_file_size: int = limits.FILE_BYTES
-    anthropic_compat: bool = False
-    require_view_before_edit: str = "auto"
-    toolsets: tuple[str, ...] = TOOLSETS
-    disable_tools: tuple[str, ...] = ()
-    read_only: bool = False
-    structured: bool = False
-    max_output_chars: int = limits.OUTPUT_CHARS
-    call_seconds: int = limits.CALL_SECONDS
-    skill_file: str = ""
-    no_index: bool = False
-    verify_index: bool = False
-    state_dir: str = ""
-    kb: Path | None = None
-    no_workspace: bool = False
-    kb_markup: str = "plain"
-    log_level: str = "info"
-    log_format: str = "text"
-    host: str = "127.0.0.1"
-    http_port: int | str = DEFAULT_HTTP_PORT
-    tcp_port: int | str = DEFAULT_TCP_PORT
-    socket: str = ""
-    token: str = ""
-    live_connections: int = limits.LIVE_CONNECTIONS
-    live_share: int = limits.LIVE_SHARE
-    no_auth: bool = False
-    allowed_host: tuple[str, ...] = ()
-    allowed_origin: tuple[str, ...] = ()
+    Each field is a row of the table: flag, environment variable, help and the row of
+    docs/settings.md come from it.
+    """
+
+    workdir: str = _setting(
+        default=".", parse=parse_text, help="where relative paths start", metavar="DIR"
+    )
+    allow_dir: tuple[str, ...] = _setting(
+        default=(),
+        parse=parse_text,
+        help="only paths in this directory are reachable",
+        metavar="DIR",
+        repeatable=True,
+    )
+    deny_dir: tuple[str, ...] = _setting(
+        default=(),
+        parse=parse_text,
+        help="paths matching this glob are not reachable",
+        details="Such as `**/.env`. Deny wins over allow.",
+        metavar="GLOB",
+        repeatable=True,
+    )
+    max_file_size: int = _setting(
+        default=limits.FILE_BYTES,
+        parse=parse_size,
+        help="largest file for view, read, images and writes",
+        unit="bytes",
+        details="One message, so one write, is at most 4 MiB.",
+        metavar="SIZE",
+    )
+    anthropic_compat: bool = _setting(
+        default=False,
+        parse=parse_switch,
+        help="Claude Code's tool and parameter names",
+        per_connection=True,
+    )
+    require_view_before_edit: str = _setting(
+        default="auto",
+        parse=one_of(REQUIRE_VIEW),
+        help="auto: edit and write need a read first; true: str_replace too; false: none does",
+        metavar="|".join(REQUIRE_VIEW),
+        per_connection=True,
+    )
+    toolsets: tuple[str, ...] = _setting(
+        default=TOOLSETS,
+        parse=parse_toolsets,
+        help="toolsets to offer, by commas",
+        metavar="NAMES",
+        per_connection=True,
+    )
+    disable_tools: tuple[str, ...] = _setting(
+        default=(),
+        parse=parse_words,
+        help="tools to take away, by commas; for a server that writes nothing use --read-only",
+        details="Other tools still write.",
+        metavar="NAMES",
+        per_connection=True,
+    )
+    read_only: bool = _setting(
+        default=False,
+        parse=parse_switch,
+        help="offer no tool that writes, in either naming mode, on any transport",
+        details="People still edit notes on the pages of `serve --kb`.",
+        per_connection=True,
+    )
+    structured: bool = _setting(
+        default=False,
+        parse=parse_switch,
+        help="add structuredContent to answers",
+        per_connection=True,
+    )
+    max_output_chars: int = _setting(
+        default=limits.OUTPUT_CHARS,
+        parse=parse_count,
+        help="budget of one answer in characters; 0 = none; unless given, "
+        f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
+        unit="characters",
+        details="The clients with the larger budget are Claude Code from 2.1.98 on.",
+        metavar="N",
+        per_connection=True,
+    )
+    call_seconds: int = _setting(
+        default=limits.CALL_SECONDS,
+        parse=parse_count,
+        help="longest time one call may take, in seconds; 0 = no limit",
+        unit="seconds",
+        details="The answer says when it was reached.",
+        metavar="N",
+        per_connection=True,
+    )
+    skill_file: str = _setting(
+        default="",
+        parse=parse_text,
+        help="the skill bootstrap_skill gives, if not ours",
+        metavar="FILE",
+    )
+    no_index: bool = _setting(
+        default=False, parse=parse_switch, help="search by scanning the files, without an index"
+    )
+    verify_index: bool = _setting(
+        default=False,
+        parse=parse_switch,
+        help="answer with and without the index and compare",
+        details="Any difference is reported.",
+    )
+    state_dir: str = _setting(
+        default="", parse=parse_text, help="where our own state is kept", metavar="DIR"
+    )
+    kb: Path | None = _setting(  # noqa: RUF009 - makes a field; None is immutable
+        default=None,
+        parse=parse_directory,
+        help="serve the notes of this knowledge base too",
+        metavar="PATH",
+    )
+    no_workspace: bool = _setting(
+        default=False, parse=parse_switch, help="serve the notes of --kb only, and no files"
+    )
+    kb_markup: str = _setting(
+        default="plain",
+        parse=one_of(KB_MARKUP),
+        help="how suggestions are marked: plain, or with Obsidian Commentator's metadata as well",
+        metavar="|".join(KB_MARKUP),
+    )
+    log_level: str = _setting(
+        default="info", parse=one_of(LOG_LEVELS), help="what is logged to stderr", metavar="LEVEL"
+    )
+    log_format: str = _setting(
+        default="text", parse=one_of(LOG_FORMATS), help="text or json lines", metavar="FORMAT"
+    )
+    host: str = _setting(
+        default="127.0.0.1",
+        parse=parse_text,
+        help="address to listen on",
+        metavar="ADDRESS",
+        serve_only=True,
+    )
+    http_port: int | str = _setting(
+        default=DEFAULT_HTTP_PORT,
+        parse=parse_port,
+        help="HTTP port; 0 or none = off, auto = any free one",
+        details="A default port that is taken is skipped with a warning; a given one is an error.",
+        metavar="PORT",
+        serve_only=True,
+    )
+    tcp_port: int | str = _setting(
+        default=DEFAULT_TCP_PORT,
+        parse=parse_port,
+        help="TCP port; 0 or none = off, auto = any free one",
+        details="As with `--http-port`.",
+        metavar="PORT",
+        serve_only=True,
+    )
+    socket: str = _setting(
+        default="",
+        parse=parse_text,
+        help="unix socket (default .flashgrep/mcp.sock in the workdir); none = off",
+        metavar="PATH",
+        serve_only=True,
+    )
+    token: str = _setting(
+        default="",
+        parse=parse_text,
+        help="bearer token callers must present",
+        metavar="T",
+        serve_only=True,
+    )
+    live_connections: int = _setting(
+        default=limits.LIVE_CONNECTIONS,
+        parse=parse_number,
+        help="connections that stay open on HTTP: live editing, events, MCP streams",
+        unit="connections",
+        metavar="N",
+        serve_only=True,
+    )
+    live_share: int = _setting(
+        default=limits.LIVE_SHARE,
+        parse=parse_number,
+        help="how many of these one token may hold",
+        unit="connections",
+        metavar="N",
+        serve_only=True,
+    )
+    no_auth: bool = _setting(
+        default=False, parse=parse_switch, help="no token on loopback", serve_only=True
+    )
+    allowed_host: tuple[str, ...] = _setting(
+        default=(),
+        parse=parse_text,
+        help="further Host header to accept",
+        metavar="HOST",
+        repeatable=True,
+        serve_only=True,
+    )
+    allowed_origin: tuple[str, ...] = _setting(
+        default=(),
+        parse=parse_text,
+        help="further Origin header to accept",
+        metavar="URL",
+        repeatable=True,
+        serve_only=True,
+    )
     explicit: frozenset[str] = frozenset()
     """Names of the settings that were given: a given port that is taken is an error."""
 
@@ -336,15 +392,18 @@ class Settings:
         return self.anthropic_compat or self.no_workspace
 
 
+SETTINGS: Final[tuple[Setting, ...]] = tuple(
+    Setting(name=each.name, default=each.default, **each.metadata)
+    for each in fields(Settings)
+    if each.metadata
+)
+BY_NAME: Final[Mapping[str, Setting]] = {row.name: row for row in SETTINGS}
+
+
 def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
     """Join flags over environment over defaults; a bad value is a `SettingsError` naming it."""
-    values: dict[str, Any] = {}
-    for row in SETTINGS:
-        value = _given(row, given, environment)
-        if value is not None:
-            values[row.name] = value
-    names = {field.name for field in fields(Settings)}
-    kept = {name: value for name, value in values.items() if name in names}
+    values = {row.name: _given(row, given, environment) for row in SETTINGS}
+    kept = {name: value for name, value in values.items() if value is not None}
     settings = Settings(**kept, explicit=frozenset(kept))
     _check_live_share(settings)
     return settings
