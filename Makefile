@@ -5,6 +5,9 @@
 # make faults races, kills and extremes at full size
 # make mutants defects put into the sources, and which of them no test notices
 # make fuzz   differential tests at full size
+# make coverage  which lines and branches the tests reach, in every process; fails below the floor
+# make matrix the tests under each Python from 3.11 to 3.14 that is installed
+# make lock   writes requirements-dev.lock: the newest versions that pyproject.toml allows
 # make docs   writes docs/settings.md and docs/tools.md from the settings table and the registry
 # make flows  records four calls in the running server; writes docs/flows.md
 # make claude the real Claude Code, fetched from npm, on a scripted model; no key, nothing leaves loopback
@@ -19,7 +22,7 @@ WORKERS ?= 2
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz docs flows flaky mutants conformance claude clean
+.PHONY: run test lint bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -49,6 +52,28 @@ fuzz: $(READY)
 mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
 
+# A test has longer than usual: measuring slows it down. COVERAGE=tests/kb measures a part.
+coverage: $(READY)
+	rm -rf .coverage && mkdir .coverage
+	@status=0; \
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --timeout 600 $(COVERAGE) || status=$$?; \
+	$(BIN)/coverage combine --quiet && $(BIN)/coverage report || status=$$?; exit $$status
+
+# MATRIX=tests/kb runs a part.
+matrix: $(READY)
+	WORKERS=$(WORKERS) $(BIN)/python -m bench.matrix $(MATRIX)
+
+# In an environment of its own, so that nothing old is kept. No hashes: pip knows only those of the
+# files for one platform and one Python, and the lock is for all.
+lock:
+	rm -rf .bench/lock
+	$(PYTHON) -m venv .bench/lock
+	.bench/lock/bin/pip install --quiet --upgrade "pip>=25.1"
+	.bench/lock/bin/pip install --quiet --editable . --group dev
+	echo "# Written by make lock: the development environment, exactly. Used as constraints." > requirements-dev.lock
+	.bench/lock/bin/pip freeze --exclude-editable >> requirements-dev.lock
+	rm -rf .bench/lock
+
 docs: $(READY)
 	$(BIN)/python -m bench.reference
 
@@ -66,13 +91,13 @@ claude: $(READY)
 	npm install --silent --prefix .bench/claude @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	CLAUDE_CODE=$(CURDIR)/.bench/claude/node_modules/.bin/claude $(BIN)/pytest tests/e2e/test_claude_code.py -s
 
-$(READY): pyproject.toml tests/kb/peers/package-lock.json
+$(READY): pyproject.toml requirements-dev.lock tests/kb/peers/package-lock.json
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --editable . --group dev
+	$(BIN)/pip install --quiet --editable . --group dev --constraint requirements-dev.lock
 	@timeout 60 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix tests/kb/peers || \
 	echo "npm could not fetch the Yjs peers: tests with them are skipped, and say so"
 	touch $(READY)
 
 clean:
-	rm -rf .venv .bench .flaky .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .bench .flaky .coverage .matrix .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,175 @@
+"""Names in the sources: a class name stands for one thing, and wide values name their fields."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
+MOST_POSITIONAL: Final = 3
+
+SHARED_NAMES: Final = {
+    "Batch",
+    "Change",
+    "Damaged",
+    "Edit",
+    "Entry",
+    "Event",
+    "Exported",
+    "Found",
+    "Group",
+    "Jobs",
+    "Kind",
+    "Leaf",
+    "Line",
+    "Listing",
+    "Manifest",
+    "Note",
+    "Outcome",
+    "Overlay",
+    "Pace",
+    "Place",
+    "Plan",
+    "Query",
+    "Reading",
+    "Refused",
+    "Room",
+    "Shown",
+    "Snapshot",
+    "Splice",
+    "Status",
+    "Target",
+    "View",
+    "Wanted",
+    "_Counted",
+    "_Held",
+    "_Parser",
+    "_Reader",
+    "_Refused",
+    "_Routes",
+    "_Row",
+    "_Scan",
+    "_Search",
+    "_Step",
+}
+"""Class names that still stand for several things. The list only shrinks."""
+
+POSITIONAL: Final = {
+    "Answer": 1,
+    "Application": 1,
+    "Arrival": 1,
+    "Carried": 1,
+    "Changed": 1,
+    "Decided": 2,
+    "Decision": 1,
+    "Ends": 2,
+    "Entry": 3,
+    "Event": 1,
+    "Ground": 1,
+    "Head": 2,
+    "Hit": 4,
+    "Item": 1,
+    "Line": 3,
+    "Link": 3,
+    "Listed": 1,
+    "Lister": 2,
+    "Listing": 1,
+    "Made": 1,
+    "Manifest": 1,
+    "Mark": 2,
+    "Match": 11,
+    "Mounted": 1,
+    "NoteQuestion": 1,
+    "OnDisk": 1,
+    "Outcome": 6,
+    "Overlay": 4,
+    "PageRequest": 4,
+    "Part": 3,
+    "Passage": 2,
+    "Patience": 1,
+    "Piece": 3,
+    "Plan": 3,
+    "Proposed": 1,
+    "Published": 3,
+    "Query": 2,
+    "Question": 3,
+    "Reach": 3,
+    "Record": 2,
+    "Recorded": 4,
+    "ScanRequest": 2,
+    "Secret": 3,
+    "Services": 1,
+    "Sight": 1,
+    "Skill": 1,
+    "Slice": 1,
+    "Snapshot": 5,
+    "Standing": 1,
+    "Stretch": 1,
+    "Struct": 1,
+    "Survey": 1,
+    "Target": 2,
+    "TextFile": 2,
+    "Token": 1,
+    "View": 1,
+    "Wanted": 4,
+    "_Candidate": 1,
+    "_Connection": 1,
+    "_Directory": 3,
+    "_Root": 2,
+    "_Row": 2,
+    "_Step": 1,
+}
+"""How often values of a class are still built by position. The numbers only shrink."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".")
+        yield name, ast.parse(path.read_bytes())
+
+
+def classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for module, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                yield module, node
+
+
+def test_a_class_name_is_used_once() -> None:
+    places = defaultdict(list)
+    for module, node in classes():
+        places[node.name].append(module)
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    new = {name: found for name, found in shared.items() if name not in SHARED_NAMES}
+    assert not new, f"give one of each another name: {new}"
+    unneeded = sorted(SHARED_NAMES - set(shared))
+    assert not unneeded, f"no longer shared: take {unneeded} out of SHARED_NAMES"
+
+
+def test_a_value_of_many_fields_is_built_by_keyword() -> None:
+    values = {node.name for _, node in classes() if is_value(node)}
+    found = defaultdict(list)
+    for module, tree in modules():
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and len(call.args) > MOST_POSITIONAL:
+                found[last_name(call.func)].append(f"{module}:{call.lineno}")
+    new = {name: found[name] for name in values if len(found[name]) > POSITIONAL.get(name, 0)}
+    assert not new, f"more than {MOST_POSITIONAL} positional arguments; name them: {new}"
+    left = {name: len(found[name]) for name in POSITIONAL if name in values and found[name]}
+    assert left == POSITIONAL, f"fewer are left: POSITIONAL = {left}"
+
+
+def is_value(node: ast.ClassDef) -> bool:
+    """Whether it is a dataclass or a NamedTuple."""
+    marks = [*node.decorator_list, *node.bases]
+    return any(last_name(mark) in ("dataclass", "NamedTuple") for mark in marks)
+
+
+def last_name(node: ast.expr) -> str:
+    """The last word of a name, an attribute or a call of one; "" for anything else."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
