@@ -9,6 +9,7 @@ from typing import Final
 
 from flashgrep.settings import SETTINGS, Setting
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.mounts.wording import ON_NOTES
 from flashgrep.tools.registry import Parameter, ToolSpec
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
@@ -116,21 +117,29 @@ def _tool(spec: ToolSpec) -> str:
     if spec.is_direct and not spec.answers_json:
         facts.append("A direct method too.")
     parts = [f"## {spec.name}", " ".join(facts), _quoted(spec.description)]
-    if spec.notes:
-        parts += ["Where notes are served too, the description adds:", _quoted(spec.notes)]
-    rows = [row for parameter in spec.parameters for row in _parameter(parameter)]
+    on_notes = ON_NOTES.get(spec.name)
+    added = on_notes.added if on_notes else ()
+    if on_notes:
+        parts += ["Where notes are served too, the description adds:", _quoted(on_notes.beside)]
+    rows = [
+        row
+        for parameter in (*spec.parameters, *added)
+        for row in _parameter(parameter, is_of_notes=parameter in added)
+    ]
     if rows:
         parts.append(_table(("parameter", "compat", "also", "takes", "meaning"), rows))
     return "\n\n".join(parts)
 
 
-def _parameter(parameter: Parameter, prefix: str = "") -> Iterable[Sequence[str]]:
+def _parameter(
+    parameter: Parameter, prefix: str = "", is_of_notes: bool = False
+) -> Iterable[Sequence[str]]:
     compat = parameter.shown(compat=True)
     name = f"{prefix}{parameter.name}"
     meaning = [parameter.help if parameter.help.endswith(".") else f"{parameter.help}."]
     if parameter.default is not None:
         meaning.append(f"Default: `{json.dumps(parameter.default)}`.")
-    if parameter.of_notes:
+    if is_of_notes:
         meaning.append("Only where notes are.")
     yield (
         _unless_unlisted(f"`{name}`", parameter.listed_normal)

@@ -47,7 +47,10 @@ class Connection(Protocol):
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = ...,
     ) -> Any:
-        """Ask and wait: `RemoteFailure`, or `OwnerGone`; `heard` gets what comes before the answer."""
+        """Ask and wait; `heard` gets what comes before the answer.
+
+        It raises `RemoteFailure` or `OwnerGone`.
+        """
 
     def is_alive(self) -> bool:
         """Whether the owner has not hung up."""

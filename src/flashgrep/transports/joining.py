@@ -57,7 +57,9 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         answer = _ask(connection, settings, accepted)
     except (_NotOurs, ConnectionEnded, RemoteFailure, TimeoutError) as reason:
         connection.close()
-        log.info("no daemon joined: the server at %s %s", _socket_path(settings), _told(reason, settings))
+        log.info(
+            "no daemon joined: the server at %s %s", _socket_path(settings), _told(reason, settings)
+        )
         return None
     log.debug("joined the server at %s", _socket_path(settings))
     restricted = answer.get("restricted")

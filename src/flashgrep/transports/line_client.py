@@ -73,7 +73,8 @@ class LineClient:
     ) -> Any:
         """Ask, and wait for the answer; `heard` is given what is told before it.
 
-        A failure is `RemoteFailure`. Without an answer it is a `ConnectionEnded`, or a `TimeoutError`.
+        A failure is a `RemoteFailure`; without an answer it is a `ConnectionEnded` or a
+        `TimeoutError`.
         """
         number = next(self._numbers)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
