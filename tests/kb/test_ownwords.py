@@ -6,7 +6,7 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.kb import deciding, records
-from flashgrep.kb.author import Source
+from flashgrep.kb.author import AuthorKind
 from flashgrep.kb.deciding import Action
 from flashgrep.kb.note import Amendment, Beside
 from flashgrep.kb.proposing import Markup, propose_in
@@ -154,9 +154,9 @@ def test_words_that_an_undone_rejection_put_back_are_not_the_agents(page: Page) 
 # ── one name, several kinds of authors ──────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("source", [Source.LOCAL, Source.TOKEN])
+@pytest.mark.parametrize("source", [AuthorKind.LOCAL, AuthorKind.TOKEN])
 def test_an_agent_called_as_a_person_is_does_not_own_what_the_person_typed(
-    desk: Desk, source: Source
+    desk: Desk, source: AuthorKind
 ) -> None:
     page = Page(desk)
     page.type("the ", "{++quick ++}")
@@ -168,10 +168,11 @@ def test_an_agent_called_as_a_person_is_does_not_own_what_the_person_typed(
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [(Source.TOKEN, Source.LOCAL), (Source.LOCAL, Source.TOKEN)]
+    ("first", "second"),
+    [(AuthorKind.TOKEN, AuthorKind.LOCAL), (AuthorKind.LOCAL, AuthorKind.TOKEN)],
 )
 def test_agents_with_and_without_a_token_are_not_one_because_of_a_name(
-    desk: Desk, first: Source, second: Source
+    desk: Desk, first: AuthorKind, second: AuthorKind
 ) -> None:
     page = Page(desk)
     propose_in(desk.library, PATH, Edit("brown", "red"), "ann/mcp", source=first)

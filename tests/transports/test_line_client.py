@@ -15,7 +15,7 @@ from flashgrep.errors import RemoteFailure
 from flashgrep.transports.line_client import (
     ConnectionEnded,
     LineClient,
-    NotUnderstood,
+    NotJsonRpc,
 )
 
 Behave = Callable[[dict[str, Any]], list[object]]
@@ -81,12 +81,12 @@ def test_a_failure_has_code_number_and_details() -> None:
 ENDS: list[tuple[str, list[object], type[Exception]]] = [
     ("the end", [None], ConnectionEnded),
     ("an answer that breaks off", [b'{"id":0,"res', None], ConnectionEnded),
-    ("no JSON", [b"HTTP/1.1 400 Bad Request\r\n"], NotUnderstood),
-    ("no object", [[1]], NotUnderstood),
-    ("neither question nor answer", [{"result": 1}], NotUnderstood),
-    ("another answer", [{"id": 7, "result": 1}], NotUnderstood),
-    ("no result", [{"id": 0}], NotUnderstood),
-    ("a failure without words", [{"id": 0, "error": {"code": 1}}], NotUnderstood),
+    ("no JSON", [b"HTTP/1.1 400 Bad Request\r\n"], NotJsonRpc),
+    ("no object", [[1]], NotJsonRpc),
+    ("neither question nor answer", [{"result": 1}], NotJsonRpc),
+    ("another answer", [{"id": 7, "result": 1}], NotJsonRpc),
+    ("no result", [{"id": 0}], NotJsonRpc),
+    ("a failure without words", [{"id": 0, "error": {"code": 1}}], NotJsonRpc),
     ("too much", [{"id": 0, "result": "x" * 100}], ConnectionEnded),
     ("a flood", [b"x" * 1_000], ConnectionEnded),
     ("nothing", [], TimeoutError),

@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"
 """Whose something is where nobody recorded it."""
 
 
-class Source(StrEnum):
+class AuthorKind(StrEnum):
     """The kind of a caller."""
 
     PERSON = "person"
@@ -32,7 +32,7 @@ class Author:
     """Somebody who writes."""
 
     name: str
-    source: Source | None = None
+    source: AuthorKind | None = None
     """None in what an older flashgrep has written, which knew the name alone."""
 
     def is_same(self, other: Author) -> bool:
@@ -42,9 +42,9 @@ class Author:
         return self.source is None or other.source is None or self.source is other.source
 
 
-def source_named(value: Any) -> Source | None:
+def source_named(value: Any) -> AuthorKind | None:
     """The kind that is stored as this; None for anything else."""
     try:
-        return Source(value)
+        return AuthorKind(value)
     except ValueError:
         return None

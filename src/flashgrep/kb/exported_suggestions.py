@@ -5,7 +5,7 @@ note:
 
     {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
-     "from": "token",                      the kind of its author (`author.Source`), where known
+     "from": "token",                      the kind of its author (`author.AuthorKind`), where known
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
                                            characters of the text with LF line ends and without a
                                            byte order mark, and the start of the SHA-256 of its text
@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.kb import critic
-from flashgrep.kb.author import Source, source_named
+from flashgrep.kb.author import AuthorKind, source_named
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
 from flashgrep.kb.note import Beside
 from flashgrep.kb.records import CHANGED, FROM, made_at, recorded
@@ -71,7 +71,7 @@ class Carried:
     time: int
     changed: int | None
     marks: tuple[CarriedMark, ...]
-    source: Source | None = None
+    source: AuthorKind | None = None
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────

@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.kb import critic, exported_suggestions, notefile, notepath
-from flashgrep.kb.author import Source
+from flashgrep.kb.author import AuthorKind
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.exported_suggestions import Carried
 from flashgrep.kb.journal import StorageFull
@@ -257,7 +257,7 @@ def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> B
     name = said.get("author", said.get("a"))
     spans = tuple(mark.span for mark in marks)
     by = name if isinstance(name, str) and name else author
-    record = Recorded("", by, spans, _asked(text, marks), Source.PERSON)
+    record = Recorded("", by, spans, _asked(text, marks), AuthorKind.PERSON)
     return beside(record, _made_at(said) or now)
 
 

@@ -23,7 +23,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
 from flashgrep.kb import compacting, critic, glancing, typedmarks
 from flashgrep.kb.anchors import Anchor, Anchors
-from flashgrep.kb.author import Author, Source
+from flashgrep.kb.author import Author, AuthorKind
 from flashgrep.kb.catalogue import Catalogue, Entry
 from flashgrep.kb.changes import Change, Published, Received, Version
 from flashgrep.kb.journal import Damaged, Head, Journal, Record, StorageFull
@@ -217,7 +217,7 @@ class Library:
         plan: Plan,
         author: str = "",
         origin: object = None,
-        source: Source = Source.PERSON,
+        source: AuthorKind = AuthorKind.PERSON,
     ) -> Published:
         """Change a note as `plan` says, which is given its text and records as they are now.
 

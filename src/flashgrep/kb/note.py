@@ -24,7 +24,7 @@ from pycrdt import Doc, Map, Text, merge_updates
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.kb.anchors import Anchor, Anchors
-from flashgrep.kb.author import Author, Source
+from flashgrep.kb.author import Author, AuthorKind
 from flashgrep.kb.authorship import AUTHORS, Authorship
 from flashgrep.kb.causality import halves, is_empty, parts_a_character, says_again, split
 from flashgrep.kb.journal import Damaged, Record, Snapshot
@@ -202,7 +202,7 @@ class Note:
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def amend(
-        self, change: Amendment, author: str = "", source: Source | None = Source.PERSON
+        self, change: Amendment, author: str = "", source: AuthorKind | None = AuthorKind.PERSON
     ) -> None:
         """Make a change for an author, in one transaction.
 
@@ -267,7 +267,7 @@ class Note:
             weakref.finalize(self, self._peer_watch.end).atexit = False
         with panics_told(), self._peer_watch.watching() as changes:
             before, after = self._take_ready([*self._waiting, *map(parse, updates)])
-        person = Author(author, Source.PERSON)
+        person = Author(author, AuthorKind.PERSON)
         try:
             text = self.text.checked()
         except NotText as error:

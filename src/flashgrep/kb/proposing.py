@@ -19,7 +19,7 @@ from typing import Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.kb import critic, records
-from flashgrep.kb.author import Author, Source
+from flashgrep.kb.author import Author, AuthorKind
 from flashgrep.kb.catalogue import Entry
 from flashgrep.kb.changes import Published
 from flashgrep.kb.knowledge_base import KnowledgeBase
@@ -66,7 +66,7 @@ def propose(
     shown: str | None = None,
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
-    source: Source = Source.LOCAL,
+    source: AuthorKind = AuthorKind.LOCAL,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
     """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
@@ -101,7 +101,7 @@ def propose_in(
     shown: str | None = None,
     markup: Markup = Markup.PLAIN,
     check: Check | None = None,
-    source: Source = Source.LOCAL,
+    source: AuthorKind = AuthorKind.LOCAL,
     now: Callable[[], int] = milliseconds,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:

@@ -2,7 +2,7 @@
 
     kind      "suggestion"
     author    who proposes it
-    from      what kind of author that is (see `author.Source`); older records do not say
+    from      what kind of author that is (see `author.AuthorKind`); older records do not say
     time      when it was made, in milliseconds since 1970
     changed   when its author changed it last; not there where that never was
     asked     the digest of the edit that made it what it is (see `suggestion.digest`)
@@ -28,7 +28,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
-from flashgrep.kb.author import Source, source_named
+from flashgrep.kb.author import AuthorKind, source_named
 from flashgrep.kb.note import Beside
 from flashgrep.kb.suggestion import Recorded
 
@@ -66,9 +66,9 @@ def is_suggestion(value: Mapping[str, Any]) -> bool:
     return value.get("kind") == SUGGESTION and isinstance(value.get("author"), str)
 
 
-def source_of(value: Mapping[str, Any]) -> Source | None:
+def source_of(value: Mapping[str, Any]) -> AuthorKind | None:
     """What kind of author a record is of; a mark that was typed is a person's."""
-    return Source.PERSON if value.get(TYPED) else source_named(value.get(FROM))
+    return AuthorKind.PERSON if value.get(TYPED) else source_named(value.get(FROM))
 
 
 def beside(record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None = None) -> Beside:

@@ -54,11 +54,11 @@ class Query:
     newer_than: int | None = None
     limit: int = limits.LISTED_SUGGESTIONS
     cursor: str | None = None
-    """`Page.next` of the page before."""
+    """`SuggestionPage.next` of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SuggestionPage:
     """Some suggestions, the oldest first; `next` is None on the last page."""
 
     suggestions: tuple[Found, ...]
@@ -85,7 +85,7 @@ class Review:
 
     def suggestions(
         self, query: Query, who: Principal, is_cancelled: Callable[[], bool] = lambda: False
-    ) -> Page:
+    ) -> SuggestionPage:
         """The suggestions that somebody may see."""
         if not 1 <= query.limit <= limits.LISTED_SUGGESTIONS_MOST:
             raise InvalidParams(
@@ -106,7 +106,7 @@ class Review:
         found = self._kb.ask(job)
         page = tuple(found[: query.limit])
         more = len(found) > len(page)
-        return Page(page, f"{page[-1].time}.{page[-1].id}" if more else None)
+        return SuggestionPage(page, f"{page[-1].time}.{page[-1].id}" if more else None)
 
     def decisions(
         self, who: Principal, count: int = limits.LISTED_SUGGESTIONS, before: int = ALL_DECISIONS

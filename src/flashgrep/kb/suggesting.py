@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from flashgrep import limits
 from flashgrep.kb import refusals
-from flashgrep.kb.author import Author, Source
+from flashgrep.kb.author import Author, AuthorKind
 from flashgrep.kb.critic import Span
 from flashgrep.kb.refusals import WORDS, Words
 from flashgrep.kb.regions import Match, Part, Regions, in_text
@@ -70,7 +70,7 @@ def suggest(
     author: str,
     shown: str,
     prefix: str = "",
-    source: Source | None = Source.LOCAL,
+    source: AuthorKind | None = AuthorKind.LOCAL,
 ) -> Plan:
     """Plan an edit of the note `shown` as a suggestion by `author`, or refuse with the reason.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flashgrep.kb import critic
-from flashgrep.kb.author import Author, Source
+from flashgrep.kb.author import Author, AuthorKind
 from flashgrep.kb.critic import Mark, Reading, Span
 
 
@@ -24,7 +24,7 @@ class Recorded:
     """Where its marks stand, delimiters included; those that no longer read as marks count not."""
     asked: str = ""
     """The digest of the edit that made it what it is: a retried call is known by it."""
-    source: Source | None = None
+    source: AuthorKind | None = None
     """What kind of author it is; None where an older flashgrep recorded it."""
 
     def is_by(self, author: Author) -> bool:

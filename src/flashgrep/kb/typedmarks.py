@@ -35,7 +35,7 @@ from typing import Final, Protocol
 
 from flashgrep import limits
 from flashgrep.kb import critic
-from flashgrep.kb.author import UNKNOWN, Author, Source
+from flashgrep.kb.author import UNKNOWN, Author, AuthorKind
 from flashgrep.kb.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Reading, Span
 from flashgrep.kb.note import Amendment, Beside, Taken
 from flashgrep.kb.records import FOUND, TYPED, beside, new_id
@@ -126,7 +126,7 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     for spans, opener, closer in zip(new, openers, closers, strict=True):
         writer = opener if opener and opener.name == author else closer
         name = writer.name if writer else author or UNKNOWN
-        made = beside(Recorded("", name, spans, _asked(read, spans), Source.PERSON), now)
+        made = beside(Recorded("", name, spans, _asked(read, spans), AuthorKind.PERSON), now)
         records[new_id()] = replace(made, value={**made.value, TYPED: True, FOUND: True})
     return Amendment(records=records) if records else None
 
@@ -274,7 +274,7 @@ def _records(
 
 def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
     spans = tuple(mark.span for mark in marks)
-    return Recorded("", author, spans, _asked(read, spans), Source.PERSON)
+    return Recorded("", author, spans, _asked(read, spans), AuthorKind.PERSON)
 
 
 def _asked(read: Pending, spans: Sequence[Span]) -> str:
@@ -292,7 +292,7 @@ def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recor
     for before in read.touching(marks[0].start - 1, marks[0].start):
         owner = read.owner(before)
         is_alone = owner is not None and len(owner.spans) == 1
-        is_own = owner and owner.author == author and owner.source is Source.PERSON
+        is_own = owner and owner.author == author and owner.source is AuthorKind.PERSON
         if owner and is_own and is_alone and before.kind is Kind.DELETION:
             return owner
     return None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.kb.author import Source
+from flashgrep.kb.author import AuthorKind
 from flashgrep.kb.roles import Principal, Role, everywhere
 from flashgrep.tools.clients import takes_long_answers
 from flashgrep.workspace.scope import Place
@@ -66,9 +66,9 @@ class Caller:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> AuthorKind:
         """What kind of author it is."""
-        return Source.TOKEN if self.token else Source.LOCAL
+        return AuthorKind.TOKEN if self.token else AuthorKind.LOCAL
 
     def call_itself(self, client: str, version: str = "") -> None:
         """Take the name a client gives itself, behind that of the token it came with."""

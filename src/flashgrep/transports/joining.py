@@ -24,7 +24,7 @@ from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.transports import connection_settings
 from flashgrep.transports.connection_settings import JOIN
-from flashgrep.transports.line_client import ConnectionEnded, LineClient, NotUnderstood
+from flashgrep.transports.line_client import ConnectionEnded, LineClient, NotJsonRpc
 from flashgrep.transports.unixsocket import reach_unix
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def _socket_path(settings: Settings) -> str:
 def _told(reason: Exception, settings: Settings) -> str:
     if isinstance(reason, TimeoutError):
         return f"did not answer within {limits.JOIN_SECONDS:g} s"
-    if isinstance(reason, NotUnderstood) or (isinstance(reason, RemoteFailure) and not reason.code):
+    if isinstance(reason, NotJsonRpc) or (isinstance(reason, RemoteFailure) and not reason.code):
         return _UNKNOWN
     if isinstance(reason, RemoteFailure):  # one of ours, which says why
         if differences := _differences(reason.details.get("settings"), settings):

@@ -24,7 +24,7 @@ class ConnectionEnded(Exception):
     """The other end hung up, or says what it was not asked; the reason."""
 
 
-class NotUnderstood(ConnectionEnded):
+class NotJsonRpc(ConnectionEnded):
     """What came back is no JSON-RPC, or no answer to what was asked."""
 
 
@@ -87,14 +87,14 @@ class LineClient:
             except OSError as error:
                 raise ConnectionEnded(f"closed the connection ({error})") from error
         if answer["id"] != number:
-            raise NotUnderstood("answers another question")
+            raise NotJsonRpc("answers another question")
         return _result(answer)
 
     def _answer(self, heard: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
         deadline = time.monotonic() + self._seconds
         while "id" not in (told := _object(self._line(deadline))):
             if not isinstance(told.get("params"), dict):
-                raise NotUnderstood("says what is no JSON-RPC")
+                raise NotJsonRpc("says what is no JSON-RPC")
             heard(told["params"])
         return told
 
@@ -129,7 +129,7 @@ def _object(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise NotUnderstood("says what is no JSON-RPC")
+        raise NotJsonRpc("says what is no JSON-RPC")
     return value
 
 
@@ -140,7 +140,7 @@ def _result(answer: Mapping[str, Any]) -> Any:
             return answer["result"]
         message, number, data = failure["message"], failure.get("code"), failure.get("data")
     except (TypeError, KeyError, AttributeError):
-        raise NotUnderstood("says what is no JSON-RPC") from None
+        raise NotJsonRpc("says what is no JSON-RPC") from None
     details = dict(data) if isinstance(data, dict) else {}
     code = details.pop("code", "")
     raise RemoteFailure(str(message), str(code), details, number if isinstance(number, int) else 0)
