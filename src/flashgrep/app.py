@@ -113,11 +113,13 @@ def build(
     pool = Pool(module="flashgrep.index.search_worker")
     index = _index(settings, scope, state, pool)
     engine = Engine(scope, pool, index, settings.verify_index)
-    services = Services(scope, _recovery(state), engine, index)
+    services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
     ownership = _own_notes(settings, services, keeps_notes)
     told = instructions(scope, specs, settings)
     toolbox = Toolbox(specs, services, settings, told, _mounts(settings, ownership))
-    return Application(settings, toolbox, services, state, ownership)
+    return Application(
+        settings=settings, toolbox=toolbox, services=services, state=state, ownership=ownership
+    )
 
 
 def build_for_terminal(
@@ -132,7 +134,12 @@ def build_for_terminal(
     own = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, environment)))
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (own,))
     services = Services(scope, b"", Engine(scope))
-    return Application(settings, Toolbox(all_tools(), services, settings, ""), services, None)
+    return Application(
+        settings=settings,
+        toolbox=Toolbox(all_tools(), services, settings, ""),
+        services=services,
+        state=None,
+    )
 
 
 def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...]:

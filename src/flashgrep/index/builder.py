@@ -54,7 +54,12 @@ class Builders:
 
     def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
         scope = tracker.scope
-        self._reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+        self._reach = Reach(
+            workdir=scope.workdir,
+            allow=scope.allowed,
+            deny=scope.denied,
+            always_denied=scope.always_denied,
+        )
         self._tracker = tracker
         self.stopped = stopped
         self._workers = min(len(os.sched_getaffinity(0)), limits.BUILDERS)

@@ -127,15 +127,15 @@ class Compactor:
     def _view(self, rescan: Rescan, alive: list[Mask], left_out: set[str]) -> View:
         snap = snapshot(self.segments, self.base, alive)
         return View(
-            snap,
-            frozenset(left_out),
-            frozenset(),
-            rescan.directories,
-            rescan.links,
-            dict(_aliases(snap, rescan.links)),
-            rescan.shared,
-            rescan.above,
-            rescan.root,
+            snapshot=snap,
+            entries=frozenset(left_out),
+            subtrees=frozenset(),
+            directories=rescan.directories,
+            links=rescan.links,
+            aliases=dict(_aliases(snap, rescan.links)),
+            shared=rescan.shared,
+            above=rescan.above,
+            root=rescan.root,
         )
 
     def _look_at_other_names(self, rescan: Rescan, alive: list[Mask]) -> None:

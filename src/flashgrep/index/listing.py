@@ -223,7 +223,12 @@ class _Shared:
         is_free: Callable[[], bool],
     ) -> None:
         scope = lister.scope
-        reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
+        reach = Reach(
+            workdir=scope.workdir,
+            allow=scope.allowed,
+            deny=scope.denied,
+            always_denied=scope.always_denied,
+        )
         fd = -1 if lister.inotify is None else lister.inotify.fd
         self._place = (astuple(reach), lister.root, fd, lister.above)
         self._lister = lister
@@ -282,7 +287,9 @@ def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
         workdir, allow, deny, always_denied = reach
         allowed = [os.fsdecode(path) for path in allow]
         scopes[reach] = Scope(os.fsdecode(workdir), allowed, deny, always_denied)
-    lister = Lister(scopes[reach], root, None if fd < 0 else Inotify(fd), above)
+    lister = Lister(
+        scope=scopes[reach], root=root, inotify=None if fd < 0 else Inotify(fd), above=above
+    )
     deadline = time.monotonic() + limits.SLICE_SECONDS
     try:
         tree, rest = lister.run(

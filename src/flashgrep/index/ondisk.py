@@ -49,10 +49,10 @@ def _complete(home: Path) -> OnDisk | None:
         return None
     is_base = generation.base == len(segments)
     return OnDisk(
-        generation.updated,
-        sum(segment.files for segment in segments) if is_base else None,
-        sum(segment.blocks for segment in segments),
-        _is_ranked(home, generation),
+        updated=generation.updated,
+        files=sum(segment.files for segment in segments) if is_base else None,
+        blocks=sum(segment.blocks for segment in segments),
+        is_ranked=_is_ranked(home, generation),
     )
 
 

@@ -107,7 +107,7 @@ class Overlay:
         return frozenset(self.paths[at] for at in np.flatnonzero(self.alive).tolist())
 
 
-NOTHING: Final = Overlay((), (), np.zeros(0, np.int64), np.zeros(0, bool))
+NOTHING: Final = Overlay(lots=(), paths=(), sizes=np.zeros(0, np.int64), alive=np.zeros(0, bool))
 
 
 class OverlayRanking:
@@ -162,10 +162,10 @@ class OverlayRanking:
         while len(lots) > 1 and len(lots[-2]) < 2 * len(lots[-1]):
             lots[-2:] = [joined(lots[-2:])]
         self._now = Overlay(
-            tuple(lots),
-            (*before.paths, *(file.path for file in fresh)),
-            np.append(before.sizes, np.array(sizes, np.int64)),
-            alive,
+            lots=tuple(lots),
+            paths=(*before.paths, *(file.path for file in fresh)),
+            sizes=np.append(before.sizes, np.array(sizes, np.int64)),
+            alive=alive,
         )
         if 2 * len(self._held) < len(alive):
             self._renumber()
@@ -178,10 +178,10 @@ class OverlayRanking:
         numbers[kept] = np.arange(len(kept))
         lots = [each.renumbered(numbers) for each in before.lots]
         self._now = Overlay(
-            (joined(lots),) if len(kept) else (),
-            tuple(before.paths[at] for at in kept.tolist()),
-            before.sizes[kept],
-            np.ones(len(kept), bool),
+            lots=(joined(lots),) if len(kept) else (),
+            paths=tuple(before.paths[at] for at in kept.tolist()),
+            sizes=before.sizes[kept],
+            alive=np.ones(len(kept), bool),
         )
         self._held = {
             path: held._replace(number=int(numbers[held.number]))

@@ -175,7 +175,11 @@ def read_manifest(directory: str) -> Manifest:
         if data["version"] != VERSION:
             raise DamagedRanking(f"{directory} is of another version")
         return Manifest(
-            data["documents"], data["bytes"], data["files"], data["segments"], data["index"]
+            documents=data["documents"],
+            text_bytes=data["bytes"],
+            files=data["files"],
+            segments=data["segments"],
+            index=data["index"],
         )
     except (OSError, ValueError, KeyError) as error:
         raise DamagedRanking(f"{directory}: {error}") from None

@@ -54,7 +54,9 @@ class _Unranked(NamedTuple):
     read: Callable[[], bytes]
 
     def changed(self) -> Changed:
-        return Changed(self.path, self.identity, self.read, self.identity[2])
+        return Changed(
+            path=self.path, identity=self.identity, read=self.read, changed_ns=self.identity[2]
+        )
 
 
 class _Counted(NamedTuple):

@@ -57,7 +57,12 @@ def rescan_changes(
 ) -> Rescan:
     """Look at what changed; everything else is as the view has it."""
     found = Rescan(
-        view.above, {}, dict(view.directories), dict(view.links), dict(view.shared), root=view.root
+        above=view.above,
+        files={},
+        directories=dict(view.directories),
+        links=dict(view.links),
+        shared=dict(view.shared),
+        root=view.root,
     )
     chains = tracker.chains(view.above)
     subtrees = topmost(changes.subtrees)

@@ -132,7 +132,11 @@ class SegmentSet:
                     number += 1
                     base, end = self.pieces[number]
                 segment, at = self.segments[number], piece - base
-                found.append(Stretch(segment, number, at, at + 1, bits))
+                found.append(
+                    Stretch(
+                        segment=segment, number=number, first=at, past=at + 1, alternatives=bits
+                    )
+                )
             previous = piece
         return found
 
@@ -173,14 +177,16 @@ def segment_set(segments: Sequence[Segment]) -> SegmentSet:
         firsts.append(part)
     places = list(zip(segments, pieces, files, strict=True))
     return SegmentSet(
-        tuple(segments),
-        blocks,
-        pieces,
-        files,
-        np.array([first for first, _ in files], np.int64),
-        np.append(np.concatenate(firsts), pieces[-1][1] if pieces else 0),
-        _joined([segment.owners.astype(np.int64) + file for segment, _, (file, _) in places]),
-        _joined([segment.marked + piece for segment, (piece, _), _ in places]),
+        segments=tuple(segments),
+        blocks=blocks,
+        pieces=pieces,
+        files=files,
+        file_firsts=np.array([first for first, _ in files], np.int64),
+        block_firsts=np.append(np.concatenate(firsts), pieces[-1][1] if pieces else 0),
+        owners=_joined(
+            [segment.owners.astype(np.int64) + file for segment, _, (file, _) in places]
+        ),
+        marked=_joined([segment.marked + piece for segment, (piece, _), _ in places]),
     )
 
 

@@ -135,12 +135,18 @@ class Snapshot:
         return sum(int(np.count_nonzero(mask)) for mask in self.alive)
 
 
-EMPTY: Final = Snapshot((), 0, (), ())
+EMPTY: Final = Snapshot(segments=(), base=0, alive=(), ranks=())
 
 
 def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> Snapshot:
     """Put segments together; files are ranked once, here."""
-    draft = Snapshot(tuple(segments), base, tuple(alive), (), segment_set(segments))
+    draft = Snapshot(
+        segments=tuple(segments),
+        base=base,
+        alive=tuple(alive),
+        ranks=(),
+        segment_set=segment_set(segments),
+    )
     ranks: list[Any] = []
     before = 0
     for segment in segments[:base]:

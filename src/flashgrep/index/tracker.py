@@ -158,7 +158,7 @@ class Tracker:
         self._listings += 1
         self._listing = True
         try:
-            lister = Lister(self.scope, self.root, self._inotify, above)
+            lister = Lister(scope=self.scope, root=self.root, inotify=self._inotify, above=above)
             started, self._listers = self._listers, None
             tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started, self._is_started)
             self._watched.update(tree.watched)

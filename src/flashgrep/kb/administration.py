@@ -239,12 +239,12 @@ def _salvage(library: Library, entry: Entry, by: str) -> None:
 
 def _arrival(file: Mapping[str, Any]) -> Arrival:
     return Arrival(
-        str(file["path"]),
-        base64.b64decode(file["data"], validate=True),
-        str(file.get("folder", "")),
-        str(file.get("note", "")),
-        frozenset(map(str, file.get("exported", ()))),
-        file.get("suggestions", ()),
+        path=str(file["path"]),
+        data=base64.b64decode(file["data"], validate=True),
+        folder=str(file.get("folder", "")),
+        note=str(file.get("note", "")),
+        exported=frozenset(map(str, file.get("exported", ()))),
+        suggestions=file.get("suggestions", ()),
     )
 
 

@@ -2,7 +2,7 @@
 
     authors    a Y.Map beside the text. Each entry says who wrote what some clients sent from a
                clock on: key → [name, client, clock, client, clock, …, kind], the kind being one of
-               `author.Source` (older entries have none). The key is unique and means nothing.
+               `author.AuthorKind` (older entries have none). The key is unique and means nothing.
 
 The author of a character is that of the entry of its client with the greatest clock that is not
 greater than the character's. An editor keeps its client for as long as it is open, so an entry is

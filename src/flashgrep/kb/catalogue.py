@@ -79,7 +79,17 @@ class Catalogue:
         ):
             note, path, epoch, created, trashed, last_path = row
             known = json.loads(properties)
-            self._put(Entry(note, path, epoch, created, trashed, last_path, known))
+            self._put(
+                Entry(
+                    id=note,
+                    path=path,
+                    epoch=epoch,
+                    created=created,
+                    trashed=trashed,
+                    last_path=last_path,
+                    properties=known,
+                )
+            )
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -122,7 +132,9 @@ class Catalogue:
     def add(self, path: str, time: int, properties: Mapping[str, Any]) -> Entry:
         """A new note; its text is the journal's affair."""
         self._check_free(path)
-        entry = Entry(_new_id(), path, _new_id(), time, properties=dict(properties))
+        entry = Entry(
+            id=_new_id(), path=path, epoch=_new_id(), created=time, properties=dict(properties)
+        )
         self._write(entry)
         return entry
 

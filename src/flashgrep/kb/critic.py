@@ -142,15 +142,17 @@ class Reading:
     @cached_property
     def raw(self) -> View:
         """The text as it stands."""
-        return View(self.text, [Piece(0, len(self.text), True, True)], ())
+        return View(
+            self.text, [Piece(start=0, end=len(self.text), in_base=True, in_accepted=True)], ()
+        )
 
     def _pieces(self) -> Iterator[Piece]:
         at = 0
         for mark in self.marks:
-            yield Piece(at, mark.start, True, True)
+            yield Piece(start=at, end=mark.start, in_base=True, in_accepted=True)
             yield from mark.shown()
             at = mark.end
-        yield Piece(at, len(self.text), True, True)
+        yield Piece(start=at, end=len(self.text), in_base=True, in_accepted=True)
 
 
 def read(text: str, recorded: Iterable[Span] = ()) -> Reading:
@@ -213,9 +215,13 @@ def _mark(text: str, kind: Kind, start: int, end: int, is_recorded: bool) -> Mar
     """A mark whose two ends are known; None for a substitution without its arrow."""
     body = _body(text, start + WIDTH, end - WIDTH)
     if kind is not Kind.SUBSTITUTION:
-        return Mark(kind, start, end, body, is_recorded=is_recorded)
+        return Mark(kind=kind, start=start, end=end, body=body, is_recorded=is_recorded)
     arrow = text.find(ARROW, body, end - WIDTH)
-    return Mark(kind, start, end, body, arrow, is_recorded) if arrow >= 0 else None
+    return (
+        Mark(kind=kind, start=start, end=end, body=body, arrow=arrow, is_recorded=is_recorded)
+        if arrow >= 0
+        else None
+    )
 
 
 def _body(text: str, start: int, end: int) -> int:

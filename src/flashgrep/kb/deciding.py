@@ -130,7 +130,7 @@ def _decision(text: str, marks: Sequence[Mark], action: Action) -> Decision:
         gone += end - start
     splices = tuple(Splice(start, end) for start, end in spans)
     edges = tuple((_edge(spans, mark.start), _behind(spans, mark.end)) for mark in marks)
-    return Decision(splices, spliced(text, splices), tuple(cuts), edges)
+    return Decision(splices=splices, text=spliced(text, splices), cuts=tuple(cuts), marks=edges)
 
 
 def refused(mark: Mark, action: Action) -> list[Span]:

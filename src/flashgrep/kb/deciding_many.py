@@ -94,7 +94,9 @@ class Deciding:
             beside.append((self._gone.before(cut[0][0]), self._gone.behind(cut[-1][1])))
         edges = _Edges(cuts)
         ends = tuple((edges.at(mark.start), edges.behind(mark.end)) for mark in marks)
-        return Made(tuple(made), tuple(beside), ends, self._read.change(record))
+        return Made(
+            cuts=tuple(made), beside=tuple(beside), marks=ends, change=self._read.change(record)
+        )
 
     def _joined(self, pieces: Iterable[Span]) -> list[list[Span]]:
         """Pieces between which nothing is left are one cut."""

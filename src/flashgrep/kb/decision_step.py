@@ -115,7 +115,7 @@ class Step:
                 named |= more
         except FlashgrepError:
             return  # `run` tells it
-        self._prepared = _Prepared(sequence, many, taken, named)
+        self._prepared = _Prepared(sequence=sequence, many=many, taken=taken, anchors=named)
 
     def _named(
         self, library: Library, sequence: int, anchors: Anchors, places: Sequence[int]
@@ -164,7 +164,12 @@ class Step:
             with library.looking(self._note) as anchors:
                 for name, made in deciding_all.made.items():
                     cuttings = tuple(_cuttings(named, anchors, made))
-                    rows[name] = _Row(besides[name], made.change, cuttings, made.marks)
+                    rows[name] = _Row(
+                        record=besides[name],
+                        change=made.change,
+                        cuttings=cuttings,
+                        marks=made.marks,
+                    )
             return Amendment(deciding_all.splices, dict.fromkeys(deciding_all.made))
 
         library.amend(self._note, plan, self._by)
@@ -215,7 +220,9 @@ class Step:
                     )
                     for cut in decision.cuts
                 )
-            self._log(name, _Row(record, change, cuttings, decision.marks))
+            self._log(
+                name, _Row(record=record, change=change, cuttings=cuttings, marks=decision.marks)
+            )
 
     def _log(self, name: str, row: _Row) -> None:
         decided = self._decisions.add(
@@ -232,7 +239,9 @@ class Step:
                 row.marks,
             )
         )
-        self._outcomes[name] = Outcome(name, Status.DONE, _past(self._action), decided)
+        self._outcomes[name] = Outcome(
+            id=name, status=Status.DONE, message=_past(self._action), decided=decided
+        )
 
     def _refusal(self, library: Library) -> tuple[Status, str] | None:
         """Why none of the note's suggestions may be decided."""
@@ -252,7 +261,7 @@ class Step:
         if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
             return _not_found(name)
         message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
-        return Outcome(name, Status.ALREADY, message, row)
+        return Outcome(id=name, status=Status.ALREADY, message=message, decided=row)
 
 
 def path_of(library: Library, note: str) -> str:

@@ -132,7 +132,14 @@ def _carried(told: Any) -> Carried | None:
     if len(known) != len(places):
         return None
     source = source_named(told.get(FROM))
-    return Carried(str(name), str(author), int(made or 0), changed, known, source)
+    return Carried(
+        id=str(name),
+        author=str(author),
+        time=int(made or 0),
+        changed=changed,
+        marks=known,
+        source=source,
+    )
 
 
 def _carried_mark(told: Any) -> CarriedMark | None:

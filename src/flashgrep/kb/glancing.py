@@ -29,7 +29,9 @@ def texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
         data = _text(entries)
         if data is not None:
             last = entries[-1]
-            found[note] = Published(note, last.sequence, data, last.author, last.time)
+            found[note] = Published(
+                note=note, sequence=last.sequence, data=data, author=last.author, time=last.time
+            )
     return found
 
 

@@ -145,7 +145,9 @@ class _Taking:
         entry = self.library.create(arrival.path, held.text, self.author, properties)
         self._notes |= {entry.id, arrival.note}
         restored, lost = self._record_marks(entry.id, arrival, is_first)
-        return Outcome(arrival.path, Fate.CREATED, "", restored, lost)
+        return Outcome(
+            path=arrival.path, fate=Fate.CREATED, reason="", restored=restored, lost=lost
+        )
 
     def _gone(self, arrival: Arrival) -> Entry | None:
         """The note that was at this path when the file was last exchanged."""
@@ -171,7 +173,9 @@ class _Taking:
         self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
         restored, lost = self._record_marks(entry.id, arrival, is_first=False)
         self._stamp(entry, arrival, held)
-        return Outcome(arrival.path, Fate.CHANGED, "", restored, lost)
+        return Outcome(
+            path=arrival.path, fate=Fate.CHANGED, reason="", restored=restored, lost=lost
+        )
 
     def _stamp(self, entry: Entry, arrival: Arrival, held: notefile.Held) -> None:
         properties = notefile.stamped(
@@ -234,7 +238,12 @@ class _Restoring:
 
 def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Beside:
     marks = [mark for span in spans if (mark := critic.held(text, span))]
-    found = beside(Recorded(one.id, one.author, spans, _asked(text, marks), one.source), one.time)
+    found = beside(
+        Recorded(
+            id=one.id, author=one.author, spans=spans, asked=_asked(text, marks), source=one.source
+        ),
+        one.time,
+    )
     changed = {} if one.changed is None else {CHANGED: one.changed}
     return Beside({**found.value, **changed}, found.spans)
 
@@ -257,7 +266,9 @@ def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> B
     name = said.get("author", said.get("a"))
     spans = tuple(mark.span for mark in marks)
     by = name if isinstance(name, str) and name else author
-    record = Recorded("", by, spans, _asked(text, marks), AuthorKind.PERSON)
+    record = Recorded(
+        id="", author=by, spans=spans, asked=_asked(text, marks), source=AuthorKind.PERSON
+    )
     return beside(record, _made_at(said) or now)
 
 

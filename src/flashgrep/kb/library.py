@@ -576,7 +576,9 @@ class Library:
         if head is None or head.sequence != live.sequence:  # not durable yet
             head = self._journal.head(live.id) or Head(live.sequence, "", 0)
         data = live.text.read().encode()
-        found = Published(live.id, live.sequence, data, head.author, head.time)
+        found = Published(
+            note=live.id, sequence=live.sequence, data=data, author=head.author, time=head.time
+        )
         if not self._unpublished:
             self.published[live.id] = found
         return found

@@ -96,5 +96,13 @@ def _link(row: Sequence[Any]) -> Link:
     target, anchor, label, form, embed, source, line, pending = row
     start = 0  # not known, and not asked for
     return Link(
-        target, anchor, label, Form(form), bool(embed), source, start, line, Change(pending)
+        target=target,
+        anchor=anchor,
+        label=label,
+        form=Form(form),
+        is_embed=bool(embed),
+        source=source,
+        start=start,
+        line=line,
+        pending=Change(pending),
     )

@@ -233,7 +233,16 @@ class _Scan:
         if not target and not anchor:
             return None
         embed = source.startswith("!")
-        return Link(target, anchor, label.strip(), form, embed, source, start, self._line(start))
+        return Link(
+            target=target,
+            anchor=anchor,
+            label=label.strip(),
+            form=form,
+            is_embed=embed,
+            source=source,
+            start=start,
+            line=self._line(start),
+        )
 
     def _closed(self, opener: re.Match[str], end: int, is_flat: bool) -> tuple[Link | None, int]:
         """The link that ends with a closing bracket, or with what follows it; and where.
@@ -264,14 +273,14 @@ class _Scan:
             return None
         start = opener.start()
         return Link(
-            path if _SCHEME.match(path) else unquote(path),
-            unquote(anchor),
-            self._text[opener.end() : close - 1],
-            form,
-            opener[0].startswith("!"),
-            self._text[start:end],
-            start,
-            self._line(start),
+            target=path if _SCHEME.match(path) else unquote(path),
+            anchor=unquote(anchor),
+            label=self._text[opener.end() : close - 1],
+            form=form,
+            is_embed=opener[0].startswith("!"),
+            source=self._text[start:end],
+            start=start,
+            line=self._line(start),
         )
 
 

@@ -34,18 +34,20 @@ class MemoryJournal:
         history = self._notes.get(note) or _History()
         if history.head.sequence != expected:
             raise SequenceTaken(note, expected, history.head.sequence)
-        record = Record(note, expected + 1, update, state, author, time)
+        record = Record(
+            note=note, sequence=expected + 1, update=update, state=state, author=author, time=time
+        )
         with self.transaction():
             self._notes[note] = history
             history.records.append(record)
             old = history.head
             history.head = Head(
-                record.sequence,
-                author,
-                time,
-                old.snapshot,
-                old.snapshot_time,
-                old.loose_bytes + len(update),
+                sequence=record.sequence,
+                author=author,
+                time=time,
+                snapshot=old.snapshot,
+                snapshot_time=old.snapshot_time,
+                loose_bytes=old.loose_bytes + len(update),
             )
             self._untold.append(record)
         return record
@@ -92,7 +94,14 @@ class MemoryJournal:
             later = (one for one in history.records if one.sequence > newest)
             loose = sum(len(record.update) for record in later)
             head = history.head
-            history.head = Head(head.sequence, head.author, head.time, newest, taken, loose)
+            history.head = Head(
+                sequence=head.sequence,
+                author=head.author,
+                time=head.time,
+                snapshot=newest,
+                snapshot_time=taken,
+                loose_bytes=loose,
+            )
 
     def trim(self, note: str, through: int) -> None:
         history = self._notes[note]

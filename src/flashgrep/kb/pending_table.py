@@ -100,11 +100,11 @@ class PendingTable:
                 return
             last = Found(*rows[-1])
             wanted = Wanted(
-                wanted.note,
-                wanted.author,
-                wanted.older_than,
-                wanted.newer_than,
-                (last.time, last.id),
+                note=wanted.note,
+                author=wanted.author,
+                older_than=wanted.older_than,
+                newer_than=wanted.newer_than,
+                after=(last.time, last.id),
             )
 
     def _rows(self, wanted: Wanted) -> list[Any]:

@@ -119,7 +119,9 @@ def propose_in(
         return amendment
 
     published = library.amend(entry.id, plan, author, source=source)
-    return Proposed(published, step.ids, step.plan.lines, step.plan.is_repeated)
+    return Proposed(
+        published=published, ids=step.ids, lines=step.plan.lines, is_repeated=step.plan.is_repeated
+    )
 
 
 class _Step:

@@ -50,11 +50,11 @@ def recorded(besides: Mapping[str, Beside]) -> list[Recorded]:
     """The suggestions among a note's records, in the order they were made."""
     return [
         Recorded(
-            name,
-            _text(found.value, "author"),
-            found.spans,
-            _text(found.value, "asked"),
-            source_of(found.value),
+            id=name,
+            author=_text(found.value, "author"),
+            spans=found.spans,
+            asked=_text(found.value, "asked"),
+            source=source_of(found.value),
         )
         for name, found in besides.items()
         if is_suggestion(found.value)

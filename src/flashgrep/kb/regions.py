@@ -122,16 +122,28 @@ class Regions:
             (_moved(start, splices) - region.start, _moved(end, splices) - region.start)
             for start, end in (mark.span for mark in self._note.marks_of(own))
         ]
-        return Part(splices, region.start, spans, own, ())
+        return Part(splices=splices, start=region.start, spans=spans, keeps=own, drops=())
 
     def _rewritten(self, region: Region, own: Sequence[Recorded], old: str, new: str) -> Part:
         """Leave a region's base text where it stands, and put one pair of marks around it."""
         head, tail, spans = self._marks(region, old, new)
         splices = self._around(region, head, tail)
         if not spans:
-            return Part(splices, region.start, [], None, tuple(record.id for record in own))
+            return Part(
+                splices=splices,
+                start=region.start,
+                spans=[],
+                keeps=None,
+                drops=tuple(record.id for record in own),
+            )
         kept = own[0] if own else None
-        return Part(splices, region.start, spans, kept, tuple(record.id for record in own[1:]))
+        return Part(
+            splices=splices,
+            start=region.start,
+            spans=spans,
+            keeps=kept,
+            drops=tuple(record.id for record in own[1:]),
+        )
 
     def _marks(self, region: Region, old: str, new: str) -> tuple[str, str, list[Span]]:
         """What goes before and behind the old text, and where the marks stand from there."""

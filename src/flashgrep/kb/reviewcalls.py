@@ -32,12 +32,12 @@ def suggestions(
     """A page of what is pending, the oldest first; times as `moments` reads them."""
     now = milliseconds()
     query = Query(
-        note.removeprefix("kb://") if note else None,
-        author or None,
-        moment("older_than", older_than, now) if older_than else None,
-        moment("newer_than", newer_than, now) if newer_than else None,
-        limits.LISTED_SUGGESTIONS_MOST,
-        cursor,
+        note=note.removeprefix("kb://") if note else None,
+        author=author or None,
+        older_than=moment("older_than", older_than, now) if older_than else None,
+        newer_than=moment("newer_than", newer_than, now) if newer_than else None,
+        limit=limits.LISTED_SUGGESTIONS_MOST,
+        cursor=cursor,
     )
     page = review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
     return {"suggestions": [_shown(one) for one in page.suggestions], "next": page.next}

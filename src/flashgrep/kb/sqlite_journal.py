@@ -62,7 +62,9 @@ class SqliteJournal:
     def append(
         self, note: str, expected: int, update: bytes, state: bytes, author: str, time: int
     ) -> Record:
-        record = Record(note, expected + 1, update, state, author, time)
+        record = Record(
+            note=note, sequence=expected + 1, update=update, state=state, author=author, time=time
+        )
         with self._database.transaction():
             self._move_head(record)
             self._insert("records", record, update)

@@ -82,7 +82,9 @@ def suggest(
     who = Author(author, source)
     matches = _matches(note, edit, who, shown)
     if not matches:
-        return Plan((), text, (), (), (), (), is_repeated=True)
+        return Plan(
+            splices=(), text=text, made=(), changed=(), dropped=(), lines=(), is_repeated=True
+        )
     regions = Regions(note, who, prefix, edit.words)
     parts = [regions.part(region) for region in regions.around(matches)]
     plan = _assembled(note, parts, who, digest(edit.old, edit.new), matches)
@@ -163,7 +165,14 @@ def _assembled(
     dropped = tuple(dropped for part in parts for dropped in part.drops)
     lines = tuple(_lines(note.reading.accepted.text, matches))
     after = spliced(note.reading.text, splices)
-    return Plan(splices, after, tuple(made), tuple(changed), dropped, lines)
+    return Plan(
+        splices=splices,
+        text=after,
+        made=tuple(made),
+        changed=tuple(changed),
+        dropped=dropped,
+        lines=lines,
+    )
 
 
 def _lines(text: str, matches: Iterable[Match]) -> Iterator[int]:

@@ -108,7 +108,12 @@ class Tokens:
         secret = secret or new_secret()
         made = self._now()
         token = Token(
-            checked_name(name), _hash(secret), role, _checked_folders(folders), made, expires
+            name=checked_name(name),
+            hash=_hash(secret),
+            role=role,
+            folders=_checked_folders(folders),
+            made=made,
+            expires=expires,
         )
         if token.is_expired(made):
             raise InvalidParams(f"the token {name} would have expired already; give a later time")

@@ -126,7 +126,12 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     for spans, opener, closer in zip(new, openers, closers, strict=True):
         writer = opener if opener and opener.name == author else closer
         name = writer.name if writer else author or UNKNOWN
-        made = beside(Recorded("", name, spans, _asked(read, spans), AuthorKind.PERSON), now)
+        made = beside(
+            Recorded(
+                id="", author=name, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
+            ),
+            now,
+        )
         records[new_id()] = replace(made, value={**made.value, TYPED: True, FOUND: True})
     return Amendment(records=records) if records else None
 
@@ -274,7 +279,9 @@ def _records(
 
 def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
     spans = tuple(mark.span for mark in marks)
-    return Recorded("", author, spans, _asked(read, spans), AuthorKind.PERSON)
+    return Recorded(
+        id="", author=author, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
+    )
 
 
 def _asked(read: Pending, spans: Sequence[Span]) -> str:

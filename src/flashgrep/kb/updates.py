@@ -150,7 +150,17 @@ def _struct(reader: _Reader, clock: int) -> Struct:
         else:
             length = reader.content(kind)
     data = reader.data[start : reader.at]
-    return Struct(clock, length, data, left, right, parent, halves, kind == _SKIP, text_bytes)
+    return Struct(
+        clock=clock,
+        length=length,
+        data=data,
+        left=left,
+        right=right,
+        parent=parent,
+        halves=halves,
+        is_skip=kind == _SKIP,
+        text_bytes=text_bytes,
+    )
 
 
 def _string(text: str, clock: int) -> tuple[int, tuple[int, ...]]:

@@ -71,7 +71,7 @@ class Engine:
         scan = self._scan(where, question, cancelled, report, is_file=True)
         if scan.scanner.keeps(_name(where)):
             name = os.fsdecode(os.path.basename(where.path))
-            scan.run([Item("", scan.request.root, (), (name,))])
+            scan.run([Item(shown="", real=scan.request.root, ruled=(), names=(name,))])
         return _checked(scan, where, cancelled)
 
     def _directory(

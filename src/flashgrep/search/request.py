@@ -54,14 +54,33 @@ def file_request(scope: Scope, where: Place, question: SearchQuestion) -> ScanRe
 def _request(
     scope: Scope, root: bytes, question: SearchQuestion, rules: tuple[tuple[bytes, bytes], ...] = ()
 ) -> ScanRequest:
-    reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
-    return ScanRequest(root, question.pattern, question.counting, reach, question.filters, rules)
+    reach = Reach(
+        workdir=scope.workdir,
+        allow=scope.allowed,
+        deny=scope.denied,
+        always_denied=scope.always_denied,
+    )
+    return ScanRequest(
+        root=root,
+        pattern=question.pattern,
+        counting=question.counting,
+        reach=reach,
+        filters=question.filters,
+        rules=rules,
+    )
 
 
 def unpacked(data: tuple[Any, ...]) -> ScanRequest:
     """The request that `packed` gave."""
     root, pattern, counting, reach, filters, rules = data
-    return ScanRequest(root, PatternSpec(*pattern), counting, Reach(*reach), filters, rules)
+    return ScanRequest(
+        root=root,
+        pattern=PatternSpec(*pattern),
+        counting=counting,
+        reach=Reach(*reach),
+        filters=filters,
+        rules=rules,
+    )
 
 
 ROOT = "."

@@ -49,7 +49,12 @@ class Patience:
     """A large file is left for a worker, which can be stopped; how large depends on the pattern."""
 
 
-INLINE = Patience(limits.INLINE_SECONDS, limits.SLICE_FILES, limits.INLINE_FILE_BYTES, True)
+INLINE = Patience(
+    seconds=limits.INLINE_SECONDS,
+    files=limits.SLICE_FILES,
+    file_bytes=limits.INLINE_FILE_BYTES,
+    leaves_large=True,
+)
 WORKER = Patience()
 
 

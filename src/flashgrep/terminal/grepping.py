@@ -83,10 +83,12 @@ class Grepping:
             kind = self._session.scope.kind(place)
         except FlashgrepError as error:
             self._fail(error.message)
-            return _Root(prefix, path, text, None)
+            return _Root(prefix=prefix, path=path, shown=text, kind=None)
         if kind is None:
             self._fail(f"{names.shown(os.fsencode(text))}: No such file or directory")
-        return _Root(prefix, place.path if kind == "directory" else path, text, kind)
+        return _Root(
+            prefix=prefix, path=place.path if kind == "directory" else path, shown=text, kind=kind
+        )
 
     def _fail(self, message: str) -> None:
         self._failed = True

@@ -71,7 +71,12 @@ class Looking:
             for start, stop in self._lines.lines(searchable(buffer, begin, end), begin, end):
                 number += newlines(buffer, counted, start)
                 counted = start
-                yield Hit(number, offset + start - begin, bytes(buffer[start:stop]), True)
+                yield Hit(
+                    number=number,
+                    offset=offset + start - begin,
+                    text=bytes(buffer[start:stop]),
+                    is_match=True,
+                )
                 left -= 1
                 if not left:
                     return
@@ -87,7 +92,12 @@ class Looking:
             while start < end:
                 stop = buffer.find(b"\n", start, end)
                 is_match = following is not None and following[0] == start
-                yield Hit(number, offset + start - begin, bytes(buffer[start:stop]), is_match)
+                yield Hit(
+                    number=number,
+                    offset=offset + start - begin,
+                    text=bytes(buffer[start:stop]),
+                    is_match=is_match,
+                )
                 if is_match:
                     following = next(matching, None)
                 number, start = number + 1, stop + 1
@@ -148,6 +158,6 @@ def _block(text: bytes, starts: list[int], top: int, bottom: int, spans: Any) ->
     stop = starts[bottom + 1] - 1 if bottom + 1 < len(starts) else len(text)
     stop -= text.endswith(b"\n", start, stop)
     if spans is None:
-        return Hit(top + 1, start, text[start:stop], False)
+        return Hit(number=top + 1, offset=start, text=text[start:stop], is_match=False)
     inside = tuple((a - start, b - start) for a, b in spans if b > a)
-    return Hit(top + 1, start, text[start:stop], True, inside)
+    return Hit(number=top + 1, offset=start, text=text[start:stop], is_match=True, spans=inside)

@@ -148,7 +148,9 @@ class _Search:
             best = min((grade for grade, _ in grades if grade is not None), default=None)
             if best is not None:
                 numbers = [number for grade, number in grades if grade is not None]
-                found.append(_Candidate(best, -path_weight(path), path, numbers))
+                found.append(
+                    _Candidate(grade=best, weight=-path_weight(path), path=path, lines=numbers)
+                )
         return sorted(found)
 
     def _parse(self, candidates: Sequence[_Candidate], most_bytes: int | None) -> None:

@@ -72,7 +72,11 @@ class GrepArguments:
         if self.limit and self.mode == "content":
             wanted = self.offset + self.limit + 1  # one more shows whether there is more
         return SearchQuestion(
-            self.pattern, self._counting(), self.filters, wanted, may_be_partial=True
+            pattern=self.pattern,
+            counting=self._counting(),
+            filters=self.filters,
+            wanted=wanted,
+            may_be_partial=True,
         )
 
     def _counting(self) -> Counting:
@@ -93,7 +97,13 @@ class GrepArguments:
     def page(self, files: Sequence[FoundFile], budget: int = 0) -> Page:
         """The lines of the answer."""
         on = on_page(files, self.offset, self.limit or None)
-        return Page(on, self.before, self.after, self.only_matching, budget)
+        return Page(
+            files=on,
+            before=self.before,
+            after=self.after,
+            only_matching=self.only_matching,
+            budget=budget,
+        )
 
     def following(self, total: int) -> int | None:
         """The offset of the next page; None where there is none."""
@@ -230,7 +240,12 @@ def _listed(
         shown += paths[:taken]
         if taken < len(some):
             missing, following = len(page) - at - taken, asked.offset + at + taken
-            return PageText(budget.text(), shown, _cut(missing, "files", following), True)
+            return PageText(
+                text=budget.text(),
+                shown=shown,
+                cut=_cut(missing, "files", following),
+                continues=True,
+            )
     return PageText(budget.text(), shown)
 
 
@@ -253,7 +268,9 @@ def _content(
     text, missing = budget.text(), wanted - matches
     kind = "matches" if asked.only_matching else "matching lines"
     if missing and matches and chars:
-        return PageText(text, shown, _cut(missing, kind, asked.offset + matches), True)
+        return PageText(
+            text=text, shown=shown, cut=_cut(missing, kind, asked.offset + matches), continues=True
+        )
     if missing:
         said = f"{missing:,} {kind} not shown: files changed during the search; search again"
         return PageText(text, shown, said)

@@ -107,7 +107,9 @@ def best_passage(text: bytes, find: Finder, context: int) -> Passage | None:
     if not marks:
         # Ranked for its name alone: its beginning says what it is.
         last = min(len(ends), limits.PASSAGE_LINES)
-        return Passage(1, last, None, _preview(text, ends, [0], 0))
+        return Passage(
+            start_line=1, end_line=last, symbol=None, preview=_preview(text, ends, [0], 0)
+        )
     found = _found(_lines(ends, [place for place, _ in marks]), [which for _, which in marks])
     weights = _weights(found, set(heads))
     lines = _densest(found, weights)
@@ -115,7 +117,12 @@ def best_passage(text: bytes, find: Finder, context: int) -> Passage | None:
     symbol = None if at is None else defined[at][1].decode("utf-8", "replace")
     inside = [line for line in found if first <= line <= last]
     shown = sorted(inside, key=lambda line: (-weights[line], line))[: limits.PREVIEW_LINES]
-    return Passage(first + 1, last + 1, symbol, _preview(text, ends, sorted(shown), context))
+    return Passage(
+        start_line=first + 1,
+        end_line=last + 1,
+        symbol=symbol,
+        preview=_preview(text, ends, sorted(shown), context),
+    )
 
 
 def _lines(ends: Any, places: Sequence[int]) -> list[int]:

@@ -70,7 +70,9 @@ def load_skill(skill_file: str) -> Skill:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise SkillUnreadable(f"The skill {_shown(source)} is not UTF-8. {remedy}") from None
-    return Skill(source, text.replace("\r\n", "\n"), content_hash(data), len(data))
+    return Skill(
+        source=source, markdown=text.replace("\r\n", "\n"), hash=content_hash(data), size=len(data)
+    )
 
 
 def _read(path: Path) -> bytes:

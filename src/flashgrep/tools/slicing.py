@@ -130,7 +130,9 @@ def read_slice(call: Call, place: Place, window: Window, room: Room) -> Slice:
                 f"{total:,} line{'' if total == 1 else 's'}"
             )
         source.was_shown()
-        return Slice(window.first, lines, total, is_cut, source.memory())
+        return Slice(
+            first=window.first, lines=lines, total=total, is_cut=is_cut, file_hash=source.memory()
+        )
 
 
 def _require_text(source: Source) -> None:

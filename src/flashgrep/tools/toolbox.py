@@ -305,7 +305,7 @@ class Toolbox:
         values = read_arguments(spec, arguments)
         point = self._mounts.led_to(spec, values)
         point.admit(caller)
-        return Asked(spec, name, arguments or {}, values), point
+        return Asked(spec=spec, name=name, arguments=arguments or {}, values=values), point
 
 
 def _generous(settings: Settings) -> Settings:
@@ -395,14 +395,14 @@ def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
     if name != spec.name:
         description = f"Another name of {spec.name}: {spec.title.lower()}."
     return Listed(
-        name,
-        spec.title,
-        description,
-        input_schema(spec, compat),
-        spec.read_only,
-        spec.destructive,
-        spec.idempotent,
-        spec.loaded,
+        name=name,
+        title=spec.title,
+        description=description,
+        input_schema=input_schema(spec, compat),
+        read_only=spec.read_only,
+        destructive=spec.destructive,
+        idempotent=spec.idempotent,
+        loaded=spec.loaded,
     )
 
 

@@ -89,7 +89,9 @@ class PeerUsers:
         packed = _packed(address)
         found = None
         with suppress(OSError):
-            found = _ask_netlink(Ends(packed, port, bytes(len(packed)), 0), _LISTEN)
+            found = _ask_netlink(
+                Ends(address=packed, port=port, far_address=bytes(len(packed)), far_port=0), _LISTEN
+            )
         return cls(found is not None)
 
     async def is_us(self, connection: socket.socket) -> bool:
@@ -135,7 +137,9 @@ def _is_open(connection: socket.socket) -> bool:
 def _ends_of_peer(connection: socket.socket) -> Ends:
     address, port = connection.getpeername()[:2]
     far_address, far_port = connection.getsockname()[:2]
-    return Ends(_packed(address), port, _packed(far_address), far_port)
+    return Ends(
+        address=_packed(address), port=port, far_address=_packed(far_address), far_port=far_port
+    )
 
 
 def _packed(address: str) -> bytes:

@@ -62,7 +62,7 @@ class Secret:
 
     token: str | None
     told: str
-    shell: str = ""
+    in_shell: str = ""
     """How a shell command line spells it."""
     remedy: str = ""
     """What to do for somebody who came without it: where it is, never what it is."""
@@ -78,15 +78,22 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
     if settings.token:
         told = "the one given with --token"
         remedy = f"{_SEND}; it is the one that flashgrep serve was given with --token"
-        return Secret(settings.token, told, _VARIABLE, remedy)
+        return Secret(token=settings.token, told=told, in_shell=_VARIABLE, remedy=remedy)
     if state is None:
         token = secrets.token_urlsafe(32)
         told = f"{token} (until this server ends: there is no place to keep it)"
-        return Secret(token, told, token, f"{_SEND}; flashgrep serve printed it when it started")
+        return Secret(
+            token=token,
+            told=told,
+            in_shell=token,
+            remedy=f"{_SEND}; flashgrep serve printed it when it started",
+        )
     token, path = state.token(), state.token_path
     shown_path = names.shown(os.fsencode(path))
     remedy = f"{_SEND}; it is kept in {shown_path}, and flashgrep serve prints it when it starts"
-    return Secret(token, f"{token} (kept in {path})", f"$(cat '{path}')", remedy)
+    return Secret(
+        token=token, told=f"{token} (kept in {path})", in_shell=f"$(cat '{path}')", remedy=remedy
+    )
 
 
 Listener = TypeVar("Listener", socket.socket, UnixSocket)
@@ -213,7 +220,7 @@ class Serving:
         """The address and the token to paste; with notes never the one that decides on them."""
         if self.secret.token is None:
             return url
-        shell = self.secret.shell
+        shell = self.secret.in_shell
         if self.mounted is not None:
             if self.mounted.agent is None:
                 return ""

@@ -96,7 +96,9 @@ class LineListener:
             return None
         _tune(connection)
         session = LineSession(self._server, SocketWire(connection), gate, self._manners)
-        entry = _Connection(connection, gate, session, anyio.CancelScope())
+        entry = _Connection(
+            connection=connection, gate=gate, session=session, scope=anyio.CancelScope()
+        )
         self._open.append(entry)
         return entry
 

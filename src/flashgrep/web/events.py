@@ -183,7 +183,7 @@ class Events:
         self, kind: str, paths: tuple[str, ...], told: Mapping[str, Any], whose: str = ""
     ) -> None:
         self._number += 1
-        event = Event(self._number, kind, paths, told, whose)
+        event = Event(number=self._number, kind=kind, paths=paths, told=told, whose=whose)
         self._kept.append(event)
         for page in self._pages:
             page.put(event)

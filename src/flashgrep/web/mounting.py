@@ -46,7 +46,13 @@ def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
 
     count = kb.ask(lambda library: len(library.entries()))
     told = f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
-    return Mounted(routes, running, tokens, told, _agent(kb, agents_of) if agents_of else None)
+    return Mounted(
+        routes=routes,
+        running=running,
+        tokens=tokens,
+        told=told,
+        agent=_agent(kb, agents_of) if agents_of else None,
+    )
 
 
 def _agent(kb: KnowledgeBase, workspace: str) -> AgentToken | None:

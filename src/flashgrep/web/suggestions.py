@@ -93,12 +93,12 @@ def _query(request: Request) -> Query:
         for name in ("older_than", "newer_than")
     }
     return Query(
-        given.get("note", "").removeprefix("kb://") or None,
-        given.get("author") or None,
-        times["older_than"],
-        times["newer_than"],
-        whole_number(request, "limit", limits.LISTED_SUGGESTIONS),
-        given.get("cursor") or None,
+        note=given.get("note", "").removeprefix("kb://") or None,
+        author=given.get("author") or None,
+        older_than=times["older_than"],
+        newer_than=times["newer_than"],
+        limit=whole_number(request, "limit", limits.LISTED_SUGGESTIONS),
+        cursor=given.get("cursor") or None,
     )
 
 

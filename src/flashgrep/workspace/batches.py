@@ -76,7 +76,13 @@ def promised(recovery_dir: bytes, changes: Sequence[Change]) -> Iterator[Promise
 
 def _entry(change: Change) -> Entry:
     directory, name = (_text(part) for part in os.path.split(change.path))
-    return Entry(directory, name, len(change.old), _hash(change.old), _hash(change.new))
+    return Entry(
+        directory=directory,
+        name=name,
+        old_size=len(change.old),
+        old_hash=_hash(change.old),
+        new_hash=_hash(change.new),
+    )
 
 
 def entries_of(fd: int, note: Note) -> Iterator[tuple[Entry, int]]:

@@ -157,7 +157,7 @@ class Finder(Chooser):
         chain = None
         if self.wanted.respect_gitignore:
             chain = chain_above(parent_rules(self.scope, self.root), self.root)
-        self.stack.append(_Directory("", self.root, 0, chain))
+        self.stack.append(_Directory(shown="", real=self.root, depth=0, chain=chain))
         while self.stack or self._enter_link():
             if self.cancelled():
                 raise Cancelled("The call was cancelled")
@@ -174,7 +174,7 @@ class Finder(Chooser):
             directory, _, name = shown.rpartition("/")
             if self._is_wanted(shown, name) and self._is_reached(directory):
                 real = self.root.rstrip(b"/") + b"/" + os.fsencode(directory)
-                at = _Directory(directory, real, 0, None)
+                at = _Directory(shown=directory, real=real, depth=0, chain=None)
                 self._link(at, None, shown, name)
         return self.finding
 
@@ -223,7 +223,9 @@ class Finder(Chooser):
     def _child(self, at: _Directory, listing: Listing, shown: str, name: str) -> _Directory:
         encoded = os.fsencode(name)
         chain = listing.chain.child(encoded, None) if at.chain is not None else None
-        return _Directory(shown, at.real.rstrip(b"/") + b"/" + encoded, at.depth + 1, chain)
+        return _Directory(
+            shown=shown, real=at.real.rstrip(b"/") + b"/" + encoded, depth=at.depth + 1, chain=chain
+        )
 
     def _offer(self, prefix: str, names: list[str], directory: int) -> None:
         for name in names:

@@ -102,7 +102,14 @@ def _line(number: int, text: bytes) -> Line:
         raise _NeverMatches
     if on_name:
         source, depth = _Translator(text, paths=False).translated(), 1
-        return Line(number, negated, directory_only, True, depth, source)
+        return Line(
+            number=number,
+            negated=negated,
+            directory_only=directory_only,
+            on_name=True,
+            depth=depth,
+            source=source,
+        )
     return _path_line(number, negated, directory_only, text.removeprefix(b"/"))
 
 
@@ -113,9 +120,23 @@ def _path_line(number: int, negated: bool, directory_only: bool, text: bytes) ->
     slashes = text[:cut].count(b"/") + translator.slashes
     rest = source.removeprefix(DIRECTORIES)
     if rest != source and translator.slashes == 0 and translator.crossings == 1:
-        return Line(number, negated, directory_only, True, 1, rest)
+        return Line(
+            number=number,
+            negated=negated,
+            directory_only=directory_only,
+            on_name=True,
+            depth=1,
+            source=rest,
+        )
     depth = None if translator.crossings else slashes + 1
-    return Line(number, negated, directory_only, False, depth, source)
+    return Line(
+        number=number,
+        negated=negated,
+        directory_only=directory_only,
+        on_name=False,
+        depth=depth,
+        source=source,
+    )
 
 
 def _literal(byte: int) -> str:

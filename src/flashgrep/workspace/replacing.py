@@ -422,7 +422,11 @@ def _sight(target: Target) -> Sight:
     except FileNotFoundError:
         return Sight()
     return Sight(
-        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        device=status.st_dev,
+        inode=status.st_ino,
+        size=status.st_size,
+        modified=status.st_mtime_ns,
+        changed=status.st_ctime_ns,
     )
 
 

@@ -169,7 +169,7 @@ def decode(data: bytes) -> TextFile:
                 return decoded
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     raw = data[len(mark) :].decode("utf-8", "surrogateescape")
-    return TextFile(data, "utf-8", mark, b"", raw)
+    return TextFile(data=data, encoding="utf-8", mark=mark, tail=b"", raw=raw)
 
 
 def _wide(data: bytes, mark: bytes, encoding: str, unit: int) -> TextFile | None:
@@ -178,7 +178,7 @@ def _wide(data: bytes, mark: bytes, encoding: str, unit: int) -> TextFile | None
         raw = data[len(mark) : end].decode(encoding, "surrogatepass")
     except UnicodeDecodeError:
         return None
-    return TextFile(data, encoding, mark, data[end:], raw)
+    return TextFile(data=data, encoding=encoding, mark=mark, tail=data[end:], raw=raw)
 
 
 def common_prefix(one: str, other: str) -> int:

@@ -80,11 +80,11 @@ def _listing(
         directories = _permitted(scope, path, directories)
         links = _permitted(scope, path, links)
     return Listing(
-        _without_temporaries(by_bytes(files)),
-        by_bytes(directories),
-        _without_temporaries(by_bytes(links)),
-        chain or IgnoreChain.empty(),
-        bool(own),
+        files=_without_temporaries(by_bytes(files)),
+        directories=by_bytes(directories),
+        links=_without_temporaries(by_bytes(links)),
+        chain=chain or IgnoreChain.empty(),
+        has_rules=bool(own),
     )
 
 

@@ -186,7 +186,12 @@ class Notes:
         path = self.tree.find(path).path
         linked = self.notes.links.links_of(path, lambda: bool(self._call.cancelled))
         rows = _LinkRows(self._call, linked, self._prefix)
-        return DocumentLinks(self.shown(path), rows.outgoing(), rows.backlinks(), rows.skipped())
+        return DocumentLinks(
+            shown=self.shown(path),
+            outgoing=rows.outgoing(),
+            backlinks=rows.backlinks(),
+            skipped=rows.skipped(),
+        )
 
 
 def notes_of(call: Call) -> Notes:

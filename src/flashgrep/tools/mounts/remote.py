@@ -72,7 +72,13 @@ class RemoteNotes:
             stop_watching()
         self._ownership.give_back(connection)
         learn(call.caller, told["seen"])
-        return Answer(told["text"], None, told["code"], told["structured"], told["data"])
+        return Answer(
+            text=told["text"],
+            image=None,
+            code=told["code"],
+            structured=told["structured"],
+            data=told["data"],
+        )
 
 
 # ── who asks ────────────────────────────────────────────────────────────────────────────────────
