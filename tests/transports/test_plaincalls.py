@@ -26,7 +26,9 @@ from tests.transports.clients import HANDSHAKE, request, tool_call
 from tests.transports.program import TOOLS, toolbox
 
 TOOLBOX = toolbox(Settings())
-QUIET = sorted({spec.name for spec in TOOLS} - {"noise", "wait", "slow", "large", "crash"})
+LOUD = {"noise", "wait", "hold", "stubborn", "slow", "large", "crash"}
+"""Tools that take long, write a file, or fail."""
+QUIET = sorted({spec.name for spec in TOOLS} - LOUD)
 
 
 class Peer:
