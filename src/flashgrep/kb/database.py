@@ -20,7 +20,7 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable
 from flashgrep.kb.journal import StorageFull
-from flashgrep.system.atomic import create_private, put_in_place
+from flashgrep.system.atomic import open_private, put_in_place
 
 APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
@@ -191,7 +191,7 @@ class Database:
 def _draft(path: Path) -> Path:
     """An empty private file beside the one it is to become."""
     draft = path.with_name(path.name + ".new")
-    create_private(draft)
+    open_private(draft).close()
     return draft
 
 

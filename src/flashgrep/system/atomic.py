@@ -123,11 +123,6 @@ def make_private(path: Name) -> None:
             os.mkdir(path, 0o700)
 
 
-def create_private(path: Name) -> None:
-    """Make an empty file for us alone, or empty the one that is there."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSED, _PRIVATE))
-
-
 def open_private(path: Name) -> IO[bytes]:
     """Open a file of ours to write it anew; nobody else looks at it before it is complete."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSED
