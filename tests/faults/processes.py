@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 Value = TypeVar("Value")
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 120.0
 _SAMPLE_SECONDS = 0.005
 _LOOK_SECONDS = 0.002
 

@@ -64,10 +64,11 @@ def all_switches() -> dict[int, int]:
 
 
 def settled(pair: Twins) -> None:
-    """Wait until everything is built, the ranked index too."""
-    status = pair.indexed.services.index.status
-    wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
+    """Wait until everything is built, the ranked index too, and nothing is to be read again."""
+    status, state = pair.indexed.services.index.status, pair.index._state
+    wait_for(lambda: not state.doubt.names, lambda: f"to be read again: {state.doubt}")
     pair.folded()
+    wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
 
 
 def test_a_new_server_checks_the_ranking_of_an_earlier_one_once_a_question_is_asked(

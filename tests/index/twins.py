@@ -26,7 +26,7 @@ from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.toolbox import Call
 
 _TOOLS = {name: spec for spec in all_tools() for name in spec.names}
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 120.0
 
 
 class Twins:

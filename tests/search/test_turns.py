@@ -10,7 +10,7 @@ from flashgrep.errors import Cancelled
 from flashgrep.search.turns import Turn, Turns
 from flashgrep.tools.toolbox import Cancellation
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 
 
 class Queue:

@@ -8,7 +8,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.tools.running import Running
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 class Calls:

@@ -38,7 +38,7 @@ KINDS = ("stdio", "http", "tcp", "unix")
 ERAS = ("legacy", "modern")
 FLASHGREP = (sys.executable, "-P", "-m", "flashgrep")
 TINY = (sys.executable, str(Path(__file__).with_name("program.py")))
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 _LONGEST_LINE = 64 * 1024 * 1024
 
 _HTTP = re.compile(r"^ +http +http://\S+:(\d+)/mcp$")

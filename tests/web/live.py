@@ -14,7 +14,7 @@ from flashgrep.kb.note import CONTENTS
 from flashgrep.web import frames
 from flashgrep.web.frames import Kind, Present
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 class Live:

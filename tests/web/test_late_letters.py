@@ -28,7 +28,7 @@ from flashgrep.web.room import Rooms
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 PATH = "N.md"
 LETTERS = "letters"
 
