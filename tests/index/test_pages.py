@@ -38,10 +38,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
     top, chance = tmp_path_factory.mktemp("pages"), Random(3)
     (top / "work").mkdir()
     grow(top, chance, range(12))
-    with pytest.MonkeyPatch.context() as patch, haste():
-        # Read again a second later, the changed files would be joined with the others.
-        patch.setattr(Compactor, "doubt", lambda *_: NO_DOUBT)
-        with twins(top) as both:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compactor, "doubt", lambda *_: NO_DOUBT)  # reading again joins the segments
+        with haste(), twins(top) as both:
             grow(top, chance, (2, 5, 6, 11, 13))
             both.folded()
             view = both.index._state.view
