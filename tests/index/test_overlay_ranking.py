@@ -12,7 +12,7 @@ import pytest
 from flashgrep.index.overlay_ranking import Changed, Overlay, OverlayRanking
 from flashgrep.index.path_weights import path_weight
 from flashgrep.index.question import RankedQuestion, forms, prefixes
-from flashgrep.index.rank_writer import text_fields
+from flashgrep.index.ranked import text_fields
 from flashgrep.index.scoring import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.index.rank_writer import text_fields
+from flashgrep.index.ranked import text_fields
 from flashgrep.index.word_counts import FIELDS, Lot, counted, joined, keys_of, lot
 from flashgrep.index.words import tokens
 

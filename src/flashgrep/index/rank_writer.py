@@ -9,20 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep.index.landmarks import landmarks
 from flashgrep.index.ranked import (
     DRAFT_SUFFIX,
     key_number,
     register_analyzers,
     schema,
+    text_fields,
     write_manifest,
 )
 from flashgrep.index.segment import BINARY, Damaged, Segment
-from flashgrep.index.words import compounds, spaced
 from flashgrep.system.atomic import put_in_place
 from flashgrep.system.child import leave_ending_to_the_server, serve
 
@@ -80,24 +77,6 @@ def _cut(text: bytes) -> Iterator[bytes]:
         end = text.rfind(b"\n", at, at + PIECE_BYTES) + 1 or at + PIECE_BYTES
         yield text[at:end]
         at = end
-
-
-def text_fields(path: str, text: bytes) -> dict[str, str]:
-    """The text fields of a document."""
-    defined = b"\n".join(name for _, name in landmarks(text, 0, len(text)))
-    directories, name = os.path.split(path)
-    return {
-        "body": spaced(text).decode("utf-8", "replace"),
-        "whole": " ".join(compounds(defined)),
-        "defs": spaced(defined).decode("utf-8", "replace"),
-        "name": _parts_of(PurePosixPath(name).stem),
-        "path": _parts_of(directories),
-    }
-
-
-@lru_cache(1024)
-def _parts_of(path: str) -> str:
-    return spaced(os.fsencode(path)).decode("utf-8", "replace")
 
 
 def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> tantivy.Document:

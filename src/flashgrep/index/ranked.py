@@ -36,10 +36,13 @@ import threading
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
-from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART
+from flashgrep.index.landmarks import landmarks
+from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART, compounds, spaced
 from flashgrep.system.atomic import is_ours_alone, open_own, open_private
 
 if TYPE_CHECKING:
@@ -271,3 +274,21 @@ def open_as_one(root: str, parts: Sequence[tuple[str, Manifest]]) -> tantivy.Sea
         raise DamagedRanking(f"{root}: {error}") from None
     finally:
         shutil.rmtree(view, ignore_errors=True)
+
+
+def text_fields(path: str, text: bytes) -> dict[str, str]:
+    """The text fields of a document."""
+    defined = b"\n".join(name for _, name in landmarks(text, 0, len(text)))
+    directories, name = os.path.split(path)
+    return {
+        "body": spaced(text).decode("utf-8", "replace"),
+        "whole": " ".join(compounds(defined)),
+        "defs": spaced(defined).decode("utf-8", "replace"),
+        "name": _parts_of(PurePosixPath(name).stem),
+        "path": _parts_of(directories),
+    }
+
+
+@lru_cache(1024)
+def _parts_of(path: str) -> str:
+    return spaced(os.fsencode(path)).decode("utf-8", "replace")

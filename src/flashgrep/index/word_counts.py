@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.rank_writer import text_fields
+from flashgrep.index.ranked import text_fields
 from flashgrep.index.words import LONGEST_COMPOUND, LONGEST_PART, lowered
 
 Keys = npt.NDArray[np.uint64]
