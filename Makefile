@@ -42,24 +42,24 @@ bench: $(READY)
 	$(BIN)/python -m bench --write
 
 faults: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py tests/kb/test_kills.py -s --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py tests/notes/test_kills.py -s --timeout 7200 -o faulthandler_timeout=0
 
 fuzz: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/kb tests/web -n 2 --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/notes tests/web -n 2 --timeout 7200 -o faulthandler_timeout=0
 
 # MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them;
 # MUTANTS=--near asks only the tests near each defect.
 mutants: $(READY)
 	$(BIN)/python -m bench.mutants $(MUTANTS)
 
-# A test has longer than usual: measuring slows it down. COVERAGE=tests/kb measures a part.
+# A test has longer than usual: measuring slows it down. COVERAGE=tests/notes measures a part.
 coverage: $(READY)
 	rm -rf .coverage && mkdir .coverage
 	@status=0; \
 	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --timeout 600 $(COVERAGE) || status=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report || status=$$?; exit $$status
 
-# MATRIX=tests/kb runs a part.
+# MATRIX=tests/notes runs a part.
 matrix: $(READY)
 	WORKERS=$(WORKERS) $(BIN)/python -m bench.matrix $(MATRIX)
 
@@ -91,11 +91,11 @@ claude: $(READY)
 	npm install --silent --prefix .bench/claude @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	CLAUDE_CODE=$(CURDIR)/.bench/claude/node_modules/.bin/claude $(BIN)/pytest tests/e2e/test_claude_code.py -s
 
-$(READY): pyproject.toml requirements-dev.lock tests/kb/peers/package-lock.json
+$(READY): pyproject.toml requirements-dev.lock tests/notes/peers/package-lock.json
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --editable . --group dev --constraint requirements-dev.lock
-	@timeout 60 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix tests/kb/peers || \
+	@timeout 60 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix tests/notes/peers || \
 	echo "npm could not fetch the Yjs peers: tests with them are skipped, and say so"
 	touch $(READY)
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from flashgrep.settings import SETTINGS, Setting
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.mounts.wording import ON_NOTES
-from flashgrep.tools.registry import Parameter, ToolSpec
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 _SETTINGS_HEAD: Final = """\

@@ -28,15 +28,15 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.kb.deciding import Action
-from flashgrep.kb.home import Home
-from flashgrep.kb.importing import Arrival, take
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.proposing import propose
-from flashgrep.kb.reviewing import Query
-from flashgrep.kb.roles import Role, everywhere
-from flashgrep.kb.suggesting import Edit
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.folders.importing import Arrival, take
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.review import Query
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
 
 NOTE_BYTES = 2_000
 _BATCH = 200

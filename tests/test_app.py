@@ -11,7 +11,7 @@ import pytest
 from flashgrep.app import Application, build
 from flashgrep.errors import SettingsError
 from flashgrep.settings import read_settings
-from flashgrep.tools.caller import Caller
+from flashgrep.tools.dispatch.caller import Caller
 
 
 @pytest.fixture

@@ -55,18 +55,21 @@ OTHERS: Final = frozenset({"self.open", "self._tree.open", "tantivy.Index.open"}
 
 ALLOWED: Final = {
     ("cli", "os.execv"): "starts the same program again where the locale is not UTF-8",
-    ("index/mounts", "open"): "reads the kernel's table of mounts",
-    ("index/ranked", "os.link"): "puts our own ranked indexes together in one directory",
-    ("index/ranked_tree", "os.walk"): "measures our own index",
-    ("index/store", "os.walk"): "measures our own index",
-    ("kb/attachments", "os.walk"): "lists our own attachments",
-    ("kb/home", "os.truncate"): "writes its process id into the lock that it holds",
-    ("kb/knowledge_base", "shutil.copytree"): "copies our own attachments into a backup",
-    ("kb/linking", "os.walk"): "lists our own attachments",
-    ("transports/peeruid", "read_bytes"): "reads the kernel's table of connections",
-    ("transports/peeruid", "read_text"): "reads the kernel's table of users",
-    ("transports/unixsocket", "os.open"): "makes a file beneath the descriptor of .flashgrep",
-    ("transports/unixsocket", "os.rename"): "puts a bound socket in place",
+    ("index/watch/mounts", "open"): "reads the kernel's table of mounts",
+    ("ranking/format", "os.link"): "puts our own ranked indexes together in one directory",
+    ("ranking/ranked_tree", "os.walk"): "measures our own index",
+    ("index/format/store", "os.walk"): "measures our own index",
+    ("notes/folders/attachments", "os.walk"): "lists our own attachments",
+    ("notes/home", "os.truncate"): "writes its process id into the lock that it holds",
+    ("notes/knowledge_base", "shutil.copytree"): "copies our own attachments into a backup",
+    ("notes/links/linking", "os.walk"): "lists our own attachments",
+    ("transports/lines/access", "read_bytes"): "reads the kernel's table of connections",
+    ("transports/lines/access", "read_text"): "reads the kernel's table of users",
+    (
+        "transports/lines/unix_socket",
+        "os.open",
+    ): "makes a file beneath the descriptor of .flashgrep",
+    ("transports/lines/unix_socket", "os.rename"): "puts a bound socket in place",
 }
 
 Use = tuple[str, int, str]

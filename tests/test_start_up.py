@@ -14,13 +14,13 @@ HEAVY: Final = frozenset({"mcp", "numpy", "pycrdt", "tantivy", "tree_sitter", "u
 NATIVE: Final = ("numpy", "pycrdt", "tantivy", "tree_sitter")
 
 CHILDREN: Final = {
-    "flashgrep.search.worker": frozenset[str](),
-    "flashgrep.index.search_worker": frozenset[str](),
-    "flashgrep.index.lister": frozenset[str](),
-    "flashgrep.index.builder": frozenset[str](),
-    "flashgrep.index.symbol_worker": frozenset[str](),
-    "flashgrep.index.matching_worker": frozenset({"numpy"}),
-    "flashgrep.index.rank_writer": frozenset({"numpy"}),
+    "flashgrep.search.scan.worker": frozenset[str](),
+    "flashgrep.index.answer.search_worker": frozenset[str](),
+    "flashgrep.index.watch.lister": frozenset[str](),
+    "flashgrep.index.update.builder": frozenset[str](),
+    "flashgrep.ranking.symbol_worker": frozenset[str](),
+    "flashgrep.index.answer.match_worker": frozenset({"numpy"}),
+    "flashgrep.index.update.rank_writer": frozenset({"numpy"}),
 }
 """Each process that the server starts, and what it cannot do without from its first moment."""
 
@@ -33,9 +33,9 @@ def test_a_child_process_starts_with_what_it_needs(module: str, needed: frozense
 
 
 def test_a_process_that_is_not_for_matching_has_no_matcher() -> None:
-    assert "flashgrep.search.matcher" in _loaded_with("flashgrep.search.worker")
-    for module in ("lister", "builder", "symbol_worker", "rank_writer"):
-        assert "flashgrep.search.matcher" not in _loaded_with(f"flashgrep.index.{module}")
+    assert "flashgrep.search.match_lines" in _loaded_with("flashgrep.search.scan.worker")
+    for module in (name for name in CHILDREN if "match" not in name and "search" not in name):
+        assert "flashgrep.search.match_lines" not in _loaded_with(module)
 
 
 def _loaded_with(module: str) -> set[str]:

@@ -39,9 +39,14 @@ _LIBRARIES = (
     *("starlette.routing", "uvicorn", "websockets", "websockets.server"),
 )
 _FLASHGREP = (
-    *("flashgrep.cli", "flashgrep.app", "flashgrep.web.mounting", "flashgrep.transports.serving"),
-    *("flashgrep.transports.stdio", "flashgrep.transports.kb_sharing"),
-    *("flashgrep.transports.joining", "flashgrep.transports.pumping"),
+    *(
+        "flashgrep.cli",
+        "flashgrep.app",
+        "flashgrep.web.mounting",
+        "flashgrep.transports.daemon.serve",
+    ),
+    *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.kb_sharing"),
+    *("flashgrep.transports.daemon.join", "flashgrep.transports.daemon.proxy"),
 )
 _SOURCE = str(Path(__file__).with_name("warm_source.py"))
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER

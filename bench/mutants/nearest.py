@@ -57,6 +57,7 @@ class Tests:
     def _score(self, mutation: Mutation, before: str, name: str, text: str) -> int:
         module = mutation.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
         room, _, stem = module.removeprefix("flashgrep.").rpartition(".")
+        room = room.replace(".", "/")
         score = _ROOM if name.startswith(f"tests/{room}/") else 0
         if name == f"tests/{room}/test_{stem}.py".replace("//", "/"):
             score += _MIRROR

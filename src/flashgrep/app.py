@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.index.index import Index, NoIndex, StartingIndex
-from flashgrep.search.engine import Engine
-from flashgrep.search.pool import Pool
+from flashgrep.search.scan.pool import Pool
+from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
 from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
-from flashgrep.tools.caller import Callers
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.dispatch.caller import Callers
+from flashgrep.tools.dispatch.services import Services
+from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Mounts, NoNotes
 from flashgrep.tools.offering import instructions, offered
-from flashgrep.tools.services import Services
-from flashgrep.tools.toolbox import Toolbox
 from flashgrep.workspace import names
-from flashgrep.workspace.recovering import recover
 from flashgrep.workspace.scope import Scope, is_within
+from flashgrep.workspace.write.recovery import recover
 
 if TYPE_CHECKING:
-    from flashgrep.kb.knowledge_base import KnowledgeBase
-    from flashgrep.kb.ownership import Ownership
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+    from flashgrep.notes.ownership import Ownership
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def build(
             names.shown(scope.workdir),
         )
     state = _state(path)
-    pool = Pool(module="flashgrep.index.search_worker")
+    pool = Pool(module="flashgrep.index.answer.search_worker")
     index = _index(settings, scope, state, pool)
     engine = Engine(scope, pool, index, settings.verify_index)
     services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
@@ -168,9 +168,9 @@ def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership
     """Own the notes, or know whom to ask; imported here, because most servers have none."""
     if settings.kb is None:
         return None
-    from flashgrep.kb.ownership import Ownership
-    from flashgrep.transports.kb_client import OwnerClient
-    from flashgrep.transports.kb_sharing import OwnerCalls
+    from flashgrep.notes.ownership import Ownership
+    from flashgrep.transports.daemon.kb_sharing import OwnerCalls
+    from flashgrep.transports.daemon.notes_client import OwnerClient
 
     def toolbox(others: Settings) -> Toolbox:
         specs = offered(all_tools(), others)

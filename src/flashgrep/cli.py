@@ -94,7 +94,7 @@ def mcp(**given: Any) -> None:
     application = build(settings)
     # Before the SDK is imported, which takes longest of all: processes list the tree meanwhile.
     application.start_index(is_settled=False)
-    from flashgrep.transports.stdio import serve_stdio
+    from flashgrep.transports.lines.stdio import serve_stdio
 
     application.settle()
     _settle()
@@ -104,12 +104,12 @@ def mcp(**given: Any) -> None:
 
 def _serve_through_daemon(settings: Settings) -> None:
     """Where a daemon serves this workspace with these settings, be its client's wire and end."""
-    from flashgrep.transports.joining import join
+    from flashgrep.transports.daemon.join import join
 
     connection = join(settings)
     if connection is None:
         return
-    from flashgrep.transports.pumping import pump
+    from flashgrep.transports.daemon.proxy import pump
 
     status = pump(connection)
     if status is not None:
@@ -122,7 +122,7 @@ def serve(**given: Any) -> None:
     """Serve many clients: HTTP, TCP and a unix socket."""
     settings = _settings(given)
     from flashgrep.app import build
-    from flashgrep.transports.serving import Serving
+    from flashgrep.transports.daemon.serve import Serving
 
     application = build(settings, keeps_notes=True)
     serving = Serving.prepare(

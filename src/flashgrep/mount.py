@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
-    from flashgrep.search.turns import Flag
-    from flashgrep.workspace.finding import Entry, Wanted
+    from flashgrep.search.scan.fair_queue import Flag
+    from flashgrep.workspace.find import Entry, Wanted
 
 Use = Literal["document", "either", "tree", "new"]
 """What a verb wants of a path: a document, a document or a folder, all below it, or a document

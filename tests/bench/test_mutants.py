@@ -93,7 +93,7 @@ def test_only_the_place_changes() -> None:
 
 
 def test_a_seed_draws_the_same_defects_of_every_kind() -> None:
-    source = "src/flashgrep/tools/viewing.py"
+    source = "src/flashgrep/tools/format/numbered.py"
     everything = mutations(source, (ROOT / source).read_text(encoding="utf-8"))
     drawn = draw(everything, 16, seed=3)
     assert [identity(one) for one in drawn] == [identity(one) for one in draw(everything, 16, 3)]
@@ -107,9 +107,9 @@ def test_a_seed_draws_the_same_defects_of_every_kind() -> None:
 @pytest.mark.parametrize(
     ("path", "first"),
     [
-        ("src/flashgrep/tools/get_symbol.py", "tests/tools/test_get_symbol.py"),
+        ("src/flashgrep/tools/verbs/get_symbol.py", "tests/tools/verbs/test_get_symbol.py"),
         ("src/flashgrep/errors.py", "tests/test_errors.py"),
-        ("src/flashgrep/kb/refusals.py", "tests/kb/test_suggesting.py"),
+        ("src/flashgrep/notes/suggestions/refusals.py", "tests/notes/suggestions/test_plan.py"),
     ],
 )
 def test_the_nearest_tests_come_first_and_all_of_them_once(path: str, first: str) -> None:

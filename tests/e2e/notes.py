@@ -10,9 +10,9 @@ from anyio.from_thread import start_blocking_portal
 from tests.e2e.agent import Agent, agent
 from tests.transports.clients import join, serving
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
 
 
 def filled(path: Path, notes: Mapping[str, str]) -> Path:

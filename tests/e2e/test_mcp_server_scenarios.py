@@ -25,7 +25,7 @@ from tests.transports.clients import RawLines, request, serving
 
 from flashgrep import __version__
 from flashgrep.settings import DEFAULT_TCP_PORT, Settings, settings_hash
-from flashgrep.tools.caller import content_hash
+from flashgrep.tools.dispatch.caller import content_hash
 
 ALIASES = ("bootstrap_skill", "flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot")
 METHODS = ("query", "get_slice", "get_symbol", "list_files", "stats", "read_code", "write_code")

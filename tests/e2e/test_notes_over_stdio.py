@@ -14,9 +14,9 @@ import pytest
 from mcp import ClientSession
 from tests.transports.clients import connect, serving
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
 
 NOTES = {
     "Biology/Photosynthesis.md": "# Photosynthesis\n\nPlants convert sunlight into energy.\n",

@@ -14,8 +14,8 @@ from tests.e2e.everywhere import DIRECT, TOOLS, Everywhere, everywhere
 from tests.e2e.notes import filled
 from tests.transports.clients import join
 
-from flashgrep.kb.roles import Role
-from flashgrep.kb.tokens import Tokens
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.tokens import Tokens
 from flashgrep.tools.catalog import all_tools
 
 WRITING = {name for spec in all_tools() if not spec.read_only for name in spec.names}

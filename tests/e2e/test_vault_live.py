@@ -16,8 +16,8 @@ from typing import Final
 
 import pytest
 from tests.e2e.agent import Agent, agent
-from tests.kb.vault import contents, plant_vault
-from tests.kb.yjs import Node, running_node
+from tests.notes.vault import contents, plant_vault
+from tests.notes.yjs import Node, running_node
 from tests.transports.clients import FLASHGREP, environment
 from tests.web.served import Served, served
 from tests.web.test_providers import Provider

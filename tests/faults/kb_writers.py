@@ -23,9 +23,9 @@ from tests.web.live import Live
 from tests.web.served import TOKEN, Served
 from websockets.exceptions import WebSocketException
 
-from flashgrep.kb.splices import Splice
-from flashgrep.kb.ytext import SharedText
-from flashgrep.web import frames
+from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.text import SharedText
+from flashgrep.web import protocol
 
 NOTES: Final = ("Shared.md", "Folder/Other.md")
 WORD: Final = re.compile(r"(?:agent|peer)\d\.\d+;")
@@ -46,7 +46,7 @@ class Typist(Live):
     def splice(self, splice: Splice) -> None:
         before = self.doc.get_state()
         SharedText(self._text).splice([splice])
-        self.send(frames.update(self.doc.get_update(before)))
+        self.send(protocol.update(self.doc.get_update(before)))
 
     def confirm(self) -> None:
         """Ask the server what we lack: the answer comes after all that we sent is durable."""

@@ -18,7 +18,11 @@ _LINES = 130
 _TURN_SECONDS = 0.2
 _FLIP_TURNS = 150
 """A checkout every half a minute, on a machine that has nothing else to do."""
-_TRANSIENT = ("flashgrep.index.rank_writer", "flashgrep.index.builder", "flashgrep.index.lister")
+_TRANSIENT = (
+    "flashgrep.index.update.rank_writer",
+    "flashgrep.index.update.builder",
+    "flashgrep.index.watch.lister",
+)
 """Processes that live for one piece of work."""
 _LOOK_SECONDS = 0.1
 _LONGEST_SECONDS = 120.0

@@ -22,7 +22,7 @@ from tests.faults.victim import Victim, victim
 from tests.transports.clients import FLASHGREP, RawLines, serving, tool_call
 
 from flashgrep.limits import GIB, MIB
-from flashgrep.search.haystack import windows
+from flashgrep.search.decode import windows
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 LINE_BYTES = GIB if HEAVY else 24 * MIB

@@ -16,7 +16,7 @@ from tests.faults.victim import Victim, victim
 from tests.index.twins import wait_for
 from tests.search.oracle import counts
 
-from flashgrep.index.store import Store
+from flashgrep.index.format.store import Store
 from flashgrep.search.pattern import PatternSpec
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"

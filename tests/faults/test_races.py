@@ -23,8 +23,8 @@ from tests.faults.telling import tell
 
 from flashgrep.app import Application, build
 from flashgrep.settings import Settings
-from flashgrep.tools.caller import Caller
-from flashgrep.workspace import opening
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.workspace import safe_open
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 ATTEMPTS = 50_000 if HEAVY else 400  # for each of the two ways to open
@@ -128,9 +128,9 @@ def world(tmp_path: Path) -> World:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the two ways to open, in this process and in its workers."""
     if request.param == "components":
-        monkeypatch.setattr(opening, "has_openat2", False)
+        monkeypatch.setattr(safe_open, "has_openat2", False)
         monkeypatch.setenv("FLASHGREP_NO_OPENAT2", "1")
-    elif not opening.has_openat2:
+    elif not safe_open.has_openat2:
         pytest.skip("this kernel has no openat2")
     return str(request.param)
 

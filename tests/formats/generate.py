@@ -29,20 +29,20 @@ from typing import Any
 
 from pycrdt import Doc, Text
 
-from flashgrep.kb import note as note_module
-from flashgrep.kb.attachments import Attachments
-from flashgrep.kb.deciding import Action
-from flashgrep.kb.home import ATTACHMENTS, Home
-from flashgrep.kb.importing import Arrival, take
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.note import CONTENTS, Amendment
-from flashgrep.kb.proposing import Markup, propose
-from flashgrep.kb.reviewing import Query
-from flashgrep.kb.roles import Role, everywhere
-from flashgrep.kb.splices import Splice
-from flashgrep.kb.suggesting import Edit
-from flashgrep.kb.tokens import Tokens
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.document import note as note_module
+from flashgrep.notes.document.note import CONTENTS, Amendment
+from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.folders.attachments import Attachments
+from flashgrep.notes.folders.importing import Arrival, take
+from flashgrep.notes.home import ATTACHMENTS, Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.review import Query
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import Markup, propose
 
 START = 1_700_000_000_000
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

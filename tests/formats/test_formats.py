@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from flashgrep.index.segment import MAGIC
-from flashgrep.index.store import FORMAT, Store
-from flashgrep.kb.deciding import Action
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.reviewing import Query, Status
-from flashgrep.kb.tokens import Tokens
+from flashgrep.index.format.segment import MAGIC
+from flashgrep.index.format.store import FORMAT, Store
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.review import Query, Status
 from tests.formats.generate import ADMIN, described
 from tests.formats.stored import FORMATS, as_stored, copied, held
 from tests.index.twins import haste, twins

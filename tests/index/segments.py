@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index import writer
-from flashgrep.index.segment import Segment
-from flashgrep.search.request import walk_key
+from flashgrep.index.format.segment import Segment
+from flashgrep.index.update import writer
+from flashgrep.search.scan.request import walk_key
 from flashgrep.workspace.scope import Scope
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.index import scan, segment_set
-from flashgrep.index.compactor import Compactor
-from flashgrep.index.doubting import NO_DOUBT
+from flashgrep.index.answer import indexed_search
+from flashgrep.index.plan import segment_set
+from flashgrep.index.update.compactor import Compactor
+from flashgrep.index.update.doubting import NO_DOUBT
 from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"
@@ -54,16 +55,16 @@ def stepping(monkeypatch: pytest.MonkeyPatch, clock: Any) -> list[str]:
     monkeypatch.setattr(limits, "INDEX_FEW_PIECES", 0)
     monkeypatch.setattr(limits, "INDEX_INLINE_BYTES", 20_000)
     monkeypatch.setattr(segment_set, "_LONGEST", 1)
-    monkeypatch.setattr(scan, "time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr(indexed_search, "time", SimpleNamespace(perf_counter=clock))
     noted: list[str] = []
     for name in ("_by_one", "_by_all"):
-        whole = getattr(scan.IndexedScan, name)
+        whole = getattr(indexed_search.IndexedScan, name)
 
         def step(*arguments: Any, name: str = name, whole: Any = whole) -> Any:
             noted.append(name)
             return whole(*arguments)
 
-        monkeypatch.setattr(scan.IndexedScan, name, step)
+        monkeypatch.setattr(indexed_search.IndexedScan, name, step)
     return noted
 
 

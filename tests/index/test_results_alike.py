@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.scan import IndexedScan
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.notesearch import NoteSearcher
-from flashgrep.kb.notetree import NoteTree
-from flashgrep.kb.roles import Role, everywhere
-from flashgrep.search.engine import Engine
+from flashgrep.index.answer.indexed_search import IndexedScan
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.notesearch import NoteSearcher
+from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.pool import Pool
 from flashgrep.search.result import Page, SearchQuestion, SearchResult, on_page
+from flashgrep.search.scan.pool import Pool
+from flashgrep.search.searcher import Engine
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import haste, twins
 

@@ -9,11 +9,11 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import Application, build
+from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.index.index import StartingIndex
-from flashgrep.index.scan import IndexedScan
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
-from flashgrep.search.scan import Scan
+from flashgrep.search.scan.scan import Scan
 from flashgrep.settings import Settings
 from tests.index.twins import haste, wait_for
 from tests.search import oracle

@@ -17,14 +17,14 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import build
-from flashgrep.index import updater
-from flashgrep.index.builder import Builders
-from flashgrep.index.compactor import Compactor
-from flashgrep.index.doubting import NO_DOUBT
-from flashgrep.index.ranked import DamagedRanking
-from flashgrep.index.ranked_index import key_of
-from flashgrep.index.ranking import Ranking
-from flashgrep.index.store import Store
+from flashgrep.index.format.store import Store
+from flashgrep.index.update import updater
+from flashgrep.index.update.builder import Builders
+from flashgrep.index.update.compactor import Compactor
+from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.ranked_index import key_of
+from flashgrep.ranking.format import DamagedRanking
+from flashgrep.ranking.ranking import Ranking
 from flashgrep.settings import Settings
 from tests.faults.processes import children, is_alive
 from tests.index.twins import Twins, haste, twins, wait_for

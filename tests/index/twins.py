@@ -15,15 +15,15 @@ import pytest
 from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
-from flashgrep.index import tracker
 from flashgrep.index.index import StartingIndex
-from flashgrep.index.ranked_index import RankedIndex
+from flashgrep.index.update.ranked_index import RankedIndex
+from flashgrep.index.watch import tracker
 from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
-from flashgrep.tools.answer import refusal
-from flashgrep.tools.arguments import read_arguments
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.toolbox import Call
+from flashgrep.tools.dispatch.answer import refusal
+from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.toolbox import Call
 
 _TOOLS = {name: spec for spec in all_tools() for name in spec.names}
 _PATIENCE_SECONDS = 120.0

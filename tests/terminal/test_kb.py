@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.proposing import propose
-from flashgrep.kb.reviewing import Query
-from flashgrep.kb.roles import Role, everywhere
-from flashgrep.kb.suggesting import Edit
-from flashgrep.kb.tokens import Tokens
-from tests.kb.vault import contents, plant, plant_vault
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.review import Query
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
+from tests.notes.vault import contents, plant, plant_vault
 from tests.terminal.console import Ran, flashgrep
 from tests.transports.clients import serving
 

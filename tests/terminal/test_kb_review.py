@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep import limits
-from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.notes.knowledge_base import KnowledgeBase
 from tests.terminal.console import Ran, flashgrep
 from tests.web.served import TOKEN, make, served
 

@@ -15,8 +15,8 @@ from flashgrep.terminal.session import Local, Remote, opened
 from tests.terminal.conftest import plant
 from tests.terminal.console import flashgrep
 from tests.transports.clients import Server, serving
-from tests.transports.test_joining import NO_PORTS, fake
-from tests.transports.test_pumping import introduced
+from tests.transports.daemon.test_join import NO_PORTS, fake
+from tests.transports.daemon.test_proxy import introduced
 
 COMMANDS = r"""
 grep foo

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.search.engine import Engine
+from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
-from flashgrep.tools import create_file, edit, read, str_replace, view, write
-from flashgrep.tools.answer import Answer, refusal
-from flashgrep.tools.arguments import read_arguments
-from flashgrep.tools.caller import Caller
-from flashgrep.tools.registry import ToolSpec
-from flashgrep.tools.services import Services
-from flashgrep.tools.toolbox import Call
+from flashgrep.tools.dispatch.answer import Answer, refusal
+from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.services import Services
+from flashgrep.tools.dispatch.spec import ToolSpec
+from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.verbs import create_file, edit, read, str_replace, view, write
 from flashgrep.workspace.scope import Scope
 
 TOOLS: dict[str, ToolSpec] = {

@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.tools.workshop import Workshop, workshop_with_notes
-
 from flashgrep.app import Application
-from flashgrep.kb.library import Library
-from flashgrep.kb.note import Amendment, Beside
-from flashgrep.kb.roles import Grant, Principal, Role, everywhere
-from flashgrep.kb.splices import Splice
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import Caller
+from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.library import Library
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.caller import Caller
+from tests.tools.workshop import Workshop, workshop_with_notes
 
 
 class NotesDesk(Workshop):

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from tests.tools.workshop import Workshop, workshop
 
-from flashgrep.tools import batch, changing
-from flashgrep.workspace import intents
-from flashgrep.workspace import replacing as replacing_module
-from flashgrep.workspace.replacing import Moved, Target, replace_bytes
+from flashgrep.tools import batch, change_text
+from flashgrep.workspace.write import intents
+from flashgrep.workspace.write import replace as replacing_module
+from flashgrep.workspace.write.replace import Moved, Target, replace_bytes
+from tests.tools.workshop import Workshop, workshop
 
 _CODE = """
 import sys
@@ -104,7 +104,7 @@ def test_what_is_appended_during_an_edit_is_kept(
         os.link(file, shop.root / "other name")
     shop.call("read", file_path="a")
     with Appender(file) as appender:
-        look = changing.is_still
+        look = change_text.is_still
 
         def look_and_append(target: Target, current: Any) -> bool:
             is_same = look(target, current)
@@ -112,7 +112,7 @@ def test_what_is_appended_during_an_edit_is_kept(
                 appender.append()
             return is_same
 
-        for module in (changing, batch):
+        for module in (change_text, batch):
             monkeypatch.setattr(module, "is_still", look_and_append)
         tool, arguments = EDITS[edit]
         shop.text(tool, **arguments)

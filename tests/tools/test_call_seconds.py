@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from flashgrep.tools.dispatch.toolbox import Cancellation
 from tests.index.twins import wait_for
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
-
-from flashgrep.tools.toolbox import Cancellation
 
 HEAVY = "[aA].{880}[zZ]"
 LETTERS = bytes(97 + number % 16 for number in range(256))

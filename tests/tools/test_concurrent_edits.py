@@ -18,13 +18,13 @@ ROUNDS = 2_500 if os.environ.get("FLASHGREP_HEAVY") else 40
 
 CHILD = """
 import os, sys
-from flashgrep.search.engine import Engine
+from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
-from flashgrep.tools import str_replace
-from flashgrep.tools.arguments import read_arguments
-from flashgrep.tools.caller import Caller
-from flashgrep.tools.services import Services
-from flashgrep.tools.toolbox import Call
+from flashgrep.tools.verbs import str_replace
+from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.services import Services
+from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.workspace.scope import Scope
 root, state, word, rounds = sys.argv[1:]
 scope = Scope(root)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flashgrep.search.matching import find, in_file_quotes, near
-from flashgrep.tools.caller import Caller
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.workspace.occurrences import find, in_file_quotes, near
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from flashgrep.notes.store import paths
 from tests.tools.test_grep_notes import PREFIX, fill, without_prefix
 from tests.tools.workshop import Workshop, workshop_with_notes
-
-from flashgrep.kb import notepath
 
 CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 50
 PATHS = [
@@ -55,7 +55,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
         pytest.MonkeyPatch.context() as patch,
         workshop_with_notes(tmp_path_factory.mktemp("same"), no_index=True) as made,
     ):
-        patch.setattr(notepath, "new_fault", lambda _: None)
+        patch.setattr(paths, "new_fault", lambda _: None)
         yield made
 
 

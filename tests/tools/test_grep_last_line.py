@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
-from flashgrep.search.engine import Engine
 from flashgrep.search.pattern import has_line_anchors
+from flashgrep.search.searcher import Engine
+from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
 NOTHING = "No matches found"
 MODES = ["content", "files_with_matches", "count"]

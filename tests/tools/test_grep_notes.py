@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kb.test_notetree import damage
+
+from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.notes.markup import critic
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
+from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.scan.request import walk_key
+from tests.notes.test_tree import damage
 from tests.search.strategies import patterns
 from tests.tools.workshop import Workshop, workshop_with_notes
-
-from flashgrep.kb import critic
-from flashgrep.kb.proposing import propose
-from flashgrep.kb.roles import Grant, Principal, Role
-from flashgrep.kb.suggesting import Edit
-from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.request import walk_key
 
 CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") else 60
 PREFIX = "kb://"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.tools.workshop import Workshop, workshop
 
 # tool → its arguments for a path

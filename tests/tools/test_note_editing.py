@@ -9,10 +9,10 @@ from threading import Thread
 
 import anyio
 import pytest
+
+from flashgrep.notes.access.roles import Role
 from tests.tools.notes_desk import NotesDesk, notes_desk
 from tests.tools.workshop import workshop
-
-from flashgrep.kb.roles import Role
 
 A = "kb://Folder/A.md"
 

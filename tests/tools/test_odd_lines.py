@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.tools.workshop import Workshop, workshop
 
 MARK = "[Not valid UTF-8: byte 0xE9 (\u00e9 in Windows-1252) at line {}"

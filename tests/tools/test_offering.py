@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.tools.notes_desk import NotesDesk, notes_desk
 
 _OF_FILES = re.compile(

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kb.test_notetree import damage
-from tests.tools.workshop import Workshop, workshop_with_notes
 
 from flashgrep import limits
-from flashgrep.kb.proposing import propose
-from flashgrep.kb.records import SUGGESTION
-from flashgrep.kb.roles import Grant, Principal, Role
-from flashgrep.kb.suggesting import Edit
+from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
+from flashgrep.notes.suggestions.records import SUGGESTION
+from flashgrep.tools.format.reads import Seen
 from flashgrep.tools.mounts import notes as note_reads
-from flashgrep.tools.reads import Seen
+from tests.notes.test_tree import damage
+from tests.tools.workshop import Workshop, workshop_with_notes
 
 TEXT = "# Plan\n\nThe quick fox.\nThe end.\n"
 
@@ -165,7 +165,7 @@ def test_marks_that_somebody_typed_are_listed_as_theirs(shop: Workshop) -> None:
 def test_a_suggestion_has_an_age(shop: Workshop, seconds: int, age: str) -> None:
     import time
 
-    from flashgrep.kb.note import Amendment, Beside
+    from flashgrep.notes.document.note import Amendment, Beside
 
     note = shop.note("Plan.md", "a {++b++}\n")
     made = time.time_ns() // 1_000_000 - seconds * 1_000

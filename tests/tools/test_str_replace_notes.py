@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.tools.notes_desk import NotesDesk, notes_desk
 
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
+from tests.tools.notes_desk import NotesDesk, notes_desk
 
 A = "kb://Folder/A.md"
 TEXT = "hello world\nand again\nand again\nsee {>>a remark<<}, {==this==} and {++that++}\n"

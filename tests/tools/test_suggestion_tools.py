@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.notes_desk import NotesDesk, notes_desk
-from tests.tools.workshop import workshop
 
 from flashgrep import limits
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
+from tests.tools.notes_desk import NotesDesk, notes_desk
+from tests.tools.workshop import workshop
 
 BOTH = {"list_suggestions", "decide_suggestions"}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.workshop import Workshop, workshop
 
 from flashgrep.errors import InvalidParams, NotFound, NotRead, NotUnique, StringNotFound
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
@@ -22,15 +21,16 @@ from flashgrep.search.result import (
     SearchQuestion,
     SearchResult,
 )
-from flashgrep.search.textsearch import TextSearch
-from flashgrep.search.turns import Flag
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import Caller, content_hash
+from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.textsearch import TextSearch
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.caller import Caller, content_hash
+from flashgrep.tools.dispatch.toolbox import Call, Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts
-from flashgrep.tools.toolbox import Call, Toolbox
-from flashgrep.workspace.finding import Chooser, Entry, Wanted
+from flashgrep.workspace.find import Chooser, Entry, Wanted
+from tests.tools.workshop import Workshop, workshop
 
 PREFIX = "mem://"
 

@@ -12,10 +12,10 @@ from typing import Any
 import anyio
 
 from flashgrep.app import Application, build
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.settings import Settings
-from flashgrep.tools.answer import Answer
+from flashgrep.tools.dispatch.answer import Answer
 
 
 class Workshop:

@@ -37,7 +37,7 @@ from tests.warm import Warm, warm_subprocesses
 KINDS = ("stdio", "http", "tcp", "unix")
 ERAS = ("legacy", "modern")
 FLASHGREP = (sys.executable, "-P", "-m", "flashgrep")
-TINY = (sys.executable, str(Path(__file__).with_name("program.py")))
+TINY = (sys.executable, "-P", str(Path(__file__).with_name("program.py")))
 PATIENCE_SECONDS = 120
 _LONGEST_LINE = 64 * 1024 * 1024
 

@@ -20,11 +20,11 @@ from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.settings import BY_NAME, Settings, read_settings
 from flashgrep.system.state import StateDirectory, state_path
-from flashgrep.tools.answer import Answer, Image
-from flashgrep.tools.arguments import Arguments
-from flashgrep.tools.caller import Callers
-from flashgrep.tools.registry import Parameter, ToolSpec
-from flashgrep.tools.toolbox import Call, Toolbox
+from flashgrep.tools.dispatch.answer import Answer, Image
+from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.caller import Callers
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.toolbox import Call, Toolbox
 
 _TEXT = (Parameter("text", "string", "any text"),)
 
@@ -136,7 +136,7 @@ def toolbox(settings: Settings) -> Toolbox:
 
 
 def _serve(settings: Settings) -> None:
-    from flashgrep.transports.serving import Serving
+    from flashgrep.transports.daemon.serve import Serving
 
     workdir = os.path.realpath(settings.workdir)
     path = state_path(settings.state_dir, os.fsencode(workdir), os.environ)
@@ -167,7 +167,7 @@ def main() -> None:
         setattr(limits, name, value)
     settings = read_flags(sys.argv[2:])
     if sys.argv[1] == "mcp":
-        from flashgrep.transports.stdio import serve_stdio
+        from flashgrep.transports.lines.stdio import serve_stdio
 
         box = toolbox(settings)
         anyio.run(lambda: serve_stdio(box, structured=settings.structured))

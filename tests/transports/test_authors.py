@@ -11,10 +11,10 @@ import mcp_types as types
 import pytest
 from mcp import ClientSession
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.roles import Grant, Principal, Role
-from flashgrep.tools.caller import UNNAMED, Caller, author_name
+from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.tools.dispatch.caller import UNNAMED, Caller, author_name
 from tests.transports.clients import ERAS, Server, connect, join, serving
 
 ONE = "One.md"

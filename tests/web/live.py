@@ -10,9 +10,9 @@ from pycrdt import Doc, Text
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from flashgrep.kb.note import CONTENTS
-from flashgrep.web import frames
-from flashgrep.web.frames import Kind, Present
+from flashgrep.notes.document.note import CONTENTS
+from flashgrep.web import protocol
+from flashgrep.web.protocol import Kind, Present
 
 PATIENCE_SECONDS = 120
 
@@ -56,7 +56,7 @@ class Live:
     def sync(self) -> Live:
         """Ask for all there is, and wait for it."""
         self.is_synced = False
-        self.send(frames.have(self.doc.get_state()))
+        self.send(protocol.have(self.doc.get_state()))
         self.until(lambda: self.is_synced and self.asked > 0)
         return self
 
@@ -69,7 +69,7 @@ class Live:
         self._text += text
         update = self.doc.get_update(before)
         if is_sent:
-            self.send(frames.update(update))
+            self.send(protocol.update(update))
         return update
 
     def until(self, done: Callable[[], bool]) -> None:
@@ -82,15 +82,15 @@ class Live:
         frame = self.socket.recv(timeout=PATIENCE_SECONDS)
         assert isinstance(frame, bytes)
         self.heard += 1
-        kind, data = frames.parse(frame)
+        kind, data = protocol.parse(frame)
         if kind is Kind.HAVE:
             self.asked += 1
-            self.send(frames.lack(self.doc.get_update(data)))
+            self.send(protocol.lack(self.doc.get_update(data)))
         elif kind in (Kind.LACK, Kind.UPDATE):
             self.doc.apply_update(data)
             self.is_synced = self.is_synced or kind is Kind.LACK
         elif kind is Kind.PRESENCE:
-            for one in frames.parse_presence(data):
+            for one in protocol.parse_presence(data):
                 self.seen[one.client] = one
 
     def closed(self) -> int:

@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 import httpx2
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.proposing import propose
-from flashgrep.kb.roles import Role
-from flashgrep.kb.suggesting import Edit
-from flashgrep.kb.tokens import Tokens
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, Server, serving
 from tests.web.live import Live
 

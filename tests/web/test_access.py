@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
 from tests.transports.clients import join
 from tests.web.served import TOKEN, Served, served
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp import ClientSession
 
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
 from tests.terminal.console import flashgrep
 from tests.transports.clients import join
 from tests.web.served import TOKEN, Served, served

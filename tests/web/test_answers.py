@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from flashgrep import limits
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
 from tests.web.served import TOKEN, Served, served
 
 DECIDE = "/kb/suggestions/decide"

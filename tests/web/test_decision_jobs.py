@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.reviewing import Query
-from flashgrep.kb.roles import Role, everywhere
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.review import Query
 from tests.transports.clients import with_limits
 from tests.web.served import served
 from tests.web.test_events import events

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.kb.roles import Grant, Principal, Role
+from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.web.eventids import EventIds
 from flashgrep.web.events import Event, _Page
 from tests.transports.clients import PATIENCE_SECONDS, with_limits

@@ -12,17 +12,17 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.kb.catalogue import Catalogue
-from flashgrep.kb.changes import Change
-from flashgrep.kb.database import Database
-from flashgrep.kb.home import Home
-from flashgrep.kb.library import Library
-from flashgrep.kb.memory_journal import MemoryJournal
-from flashgrep.web import frames
-from flashgrep.web.frames import Kind, Malformed, Present
+from flashgrep.notes.home import Home
+from flashgrep.notes.library import Library
+from flashgrep.notes.store.catalogue import Catalogue
+from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.database import Database
+from flashgrep.web import protocol
 from flashgrep.web.presence import Presence
-from tests.kb.test_causality import random_history
-from tests.kb.test_mutants import mutant
+from flashgrep.web.protocol import Kind, Malformed, Present
+from tests.notes.document.test_causality import random_history
+from tests.notes.memory_journal import MemoryJournal
+from tests.notes.test_mutants import mutant
 from tests.web.served import Served
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
@@ -39,10 +39,10 @@ def hostile(chance: Random, number: int) -> Iterator[bytes]:
     """Frames without end: what peers say, changed; and plain noise."""
     updates = random_history(Random(number % 50), steps=12)[1]
     good = [
-        *(frames.update(update) for update in updates),
-        *(frames.lack(update) for update in updates),
-        frames.have(b"\1\5\7"),
-        frames.presence([Present(5, 1, b'{"name":"x"}'), Present(6, 2, b"null")]),
+        *(protocol.update(update) for update in updates),
+        *(protocol.lack(update) for update in updates),
+        protocol.have(b"\1\5\7"),
+        protocol.presence([Present(5, 1, b'{"name":"x"}'), Present(6, 2, b"null")]),
         b"\3",
     ]
     while True:
@@ -50,9 +50,9 @@ def hostile(chance: Random, number: int) -> Iterator[bytes]:
             case 0:
                 yield chance.randbytes(chance.randrange(40))
             case 1:
-                yield frames.update(chance.randbytes(chance.randrange(40)))
+                yield protocol.update(chance.randbytes(chance.randrange(40)))
             case 2 | 3:
-                yield frames.update(mutant(chance.choice(updates), chance))
+                yield protocol.update(mutant(chance.choice(updates), chance))
             case 4:
                 yield chance.choice(good)
             case _:
@@ -98,7 +98,7 @@ def _note_down(told: list[str], change: Change) -> None:
 def _met(library: Library, presence: Presence, note: str, frame: bytes) -> str:
     """What becomes of a frame, as a peer's connection handles it."""
     try:
-        kind, data = frames.parse(frame)
+        kind, data = protocol.parse(frame)
         if kind is Kind.PRESENCE:
             presence.take(presence.join("peer"), data)
         elif kind is Kind.HAVE:

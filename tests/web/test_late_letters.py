@@ -14,17 +14,17 @@ import pytest
 from pycrdt import Doc, Text
 from starlette.applications import Starlette
 
-from flashgrep.kb.home import Home
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.note import CONTENTS
-from flashgrep.kb.roles import Role
-from flashgrep.kb.tokens import Tokens
-from flashgrep.transports.admission import ADMISSION, Entrance
-from flashgrep.web import frames
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.document.note import CONTENTS
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.transports.http.admission import ADMISSION, Entrance
+from flashgrep.web import protocol
 from flashgrep.web.closing import Close
 from flashgrep.web.live import live_route
-from flashgrep.web.room import Rooms
+from flashgrep.web.rooms import Rooms
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +67,7 @@ class Editor:
         for letter in letters:
             before = self.doc.get_state()
             self._text += letter
-            frame = frames.update(self.doc.get_update(before))
+            frame = protocol.update(self.doc.get_update(before))
             self._said.append({"type": "websocket.receive", "bytes": frame})
         self._more.set()
 

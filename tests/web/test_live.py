@@ -17,9 +17,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from flashgrep import limits
-from flashgrep.kb.roles import Role
-from flashgrep.web import frames
-from flashgrep.web.frames import GONE, Present
+from flashgrep.notes.access.roles import Role
+from flashgrep.web import protocol
+from flashgrep.web.protocol import GONE, Present
 from tests.transports.clients import PATIENCE_SECONDS, join, with_limits
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served
@@ -105,7 +105,7 @@ def test_presence_is_told_kept_while_the_peer_is_there_and_taken_back(
         watching.sync()
         with server.live(path) as one:
             one.sync()
-            one.send(frames.presence([ann]))
+            one.send(protocol.presence([ann]))
             watching.until(lambda: 77 in watching.seen)
             assert watching.seen[77] == ann
             with server.live(path) as late:
@@ -148,7 +148,7 @@ def _point(peer: Live, is_over: threading.Event) -> None:
     clock = 0
     while not is_over.wait(0.003):
         clock += 1
-        peer.send(frames.presence([Present(77, clock, b'{"at":%d}' % clock)]))
+        peer.send(protocol.presence([Present(77, clock, b'{"at":%d}' % clock)]))
 
 
 def _until_text(server: Served, path: str, text: str) -> None:
@@ -228,8 +228,8 @@ MALFORMED = [
     ("a frame of text", "hello", 1003),
     ("an empty frame", b"", 1007),
     ("a message cut off", b"\0\2\x09abc", 1007),
-    ("an update that is none", frames.update(b"\xff\xff\xff"), 1007),
-    ("a state vector that is none", frames.have(b"\5"), 1007),
+    ("an update that is none", protocol.update(b"\xff\xff\xff"), 1007),
+    ("a state vector that is none", protocol.have(b"\5"), 1007),
     ("presence that is none", b"\1\1\7", 1007),
     ("a frame over the ceiling", b"\0" * (limits.LIVE_MESSAGE_BYTES + 1), 4413),
 ]
@@ -273,7 +273,7 @@ def test_a_reader_receives_and_is_closed_when_it_writes(server: Served, note: No
         reader.sync()
         writer.type("!")
         reader.until(lambda: reader.text == "text!")
-        reader.send(frames.lack(reader.doc.get_update()[:0] or b"\0\0"))
+        reader.send(protocol.lack(reader.doc.get_update()[:0] or b"\0\0"))
         reader.type("mine")
         assert reader.closed() == 4403
     assert server.text(path) == "text!"
@@ -335,14 +335,14 @@ def _lower(server: Served, name: str, role: Role) -> None:
     """Give a token another role, as an edit of the file would."""
     from dataclasses import replace
 
-    from flashgrep.kb import tokenfile
+    from flashgrep.notes.access import token_file
     from flashgrep.system.atomic import replace_file
 
-    path = server.home / tokenfile.FILE
+    path = server.home / token_file.FILE
     tokens = [
         replace(one, role=role) if one.name == name else one for one in server.tokens.listed()
     ]
-    replace_file(path, [tokenfile.encoded(tokens)])
+    replace_file(path, [token_file.encoded(tokens)])
 
 
 # ── notes that go away ──────────────────────────────────────────────────────────────────────────
@@ -396,7 +396,7 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
             quick.until(lambda: bool(quick.text))
             before = writer.doc.get_state()
             writer._text.clear()
-            writer.send(frames.update(writer.doc.get_update(before)))
+            writer.send(protocol.update(writer.doc.get_update(before)))
             quick.until(lambda: not quick.text)
         assert slow.closed() in (1013, 0)  # cut off where even the close does not get through
         writer.type("end")
@@ -432,7 +432,7 @@ def _deaf(server: Served, note: str) -> Iterator[None]:
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         shake_hands(server, connection, note, TOKEN)
-        asked = frames.have(b"\0")
+        asked = protocol.have(b"\0")
         connection.sendall(bytes([0x82, 0x80 | len(asked), 0, 0, 0, 0]) + asked)
         yield
 

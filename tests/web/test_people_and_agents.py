@@ -9,9 +9,9 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from flashgrep.kb.note import RECORDS
-from flashgrep.kb.roles import Role
-from tests.kb.yjs import Node, running_node
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.document.note import RECORDS
+from tests.notes.yjs import Node, running_node
 from tests.transports.clients import join
 from tests.web.served import TOKEN, Served
 from tests.web.test_providers import Provider

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
 from tests.transports.clients import HANDSHAKE, request, with_limits
 from tests.web.served import TOKEN, served
 from tests.web.test_live import shake_hands

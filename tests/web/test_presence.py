@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from flashgrep import limits
-from flashgrep.web import frames
-from flashgrep.web.frames import GONE, Present
+from flashgrep.web import protocol
 from flashgrep.web.presence import Presence
+from flashgrep.web.protocol import GONE, Present
 
 ANN, BOB = Present(1, 5, b'{"name":"Ann"}'), Present(2, 1, b'{"name":"Bob"}')
 
 
 def _data(*told: Present) -> bytes:
-    return frames.parse(frames.presence(told)).data
+    return protocol.parse(protocol.presence(told)).data
 
 
 # What was heard of Ann, who says what next, and whether that is news.

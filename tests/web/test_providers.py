@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from flashgrep.kb.roles import Role
-from flashgrep.web import frames
-from flashgrep.web.frames import Present
-from tests.kb.yjs import Node, running_node
+from flashgrep.notes.access.roles import Role
+from flashgrep.web import protocol
+from flashgrep.web.protocol import Present
+from tests.notes.yjs import Node, running_node
 from tests.web.served import TOKEN, Served, served
 
 
@@ -153,7 +153,7 @@ def test_whatever_a_reader_says_of_itself_and_of_others_the_others_editors_live(
                     Present(chance.randrange(1, 99), chance.randrange(1, 9), state),
                     Present(victim, 2**53 - 1 - number, chance.choice((state, b"null", b"{}"))),
                 ]
-                attacker.send(frames.presence(told))
+                attacker.send(protocol.presence(told))
                 if number % 50 == 0:
                     attacker.send(_numbers_beyond_javascript(victim))
                     assert attacker.closed() == 1007
@@ -194,4 +194,4 @@ def _mutants(chance: Random, count: int) -> Iterator[bytes]:
 
 
 def _numbers_beyond_javascript(client: int) -> bytes:
-    return frames.presence([Present(client, 2**53, b"{}")])
+    return protocol.presence([Present(client, 2**53, b"{}")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.kb.roles import Role
+from flashgrep.notes.access.roles import Role
 from tests.web.served import Served, served
 
 NOTES = {

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import AccessDenied
-from flashgrep.kb.roles import Role
-from flashgrep.kb.tokens import Tokens
-from flashgrep.tools.caller import Caller
-from flashgrep.transports.admission import Entrance
-from flashgrep.transports.gate import Gate, TokenEnded
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.transports.http.admission import Entrance
+from flashgrep.transports.lines.gate import Gate, TokenEnded
 from tests.transports.clients import RawLines, tool_call
 from tests.web.served import TOKEN, Served, served
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.workspace.reach import World
 
-from flashgrep.workspace import opening
+from flashgrep.workspace import safe_open
+from tests.workspace.reach import World
 
 
 @pytest.fixture(params=["openat2", "components"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the two ways to open."""
     if request.param == "components":
-        monkeypatch.setattr(opening, "has_openat2", False)
-    elif not opening.has_openat2:
+        monkeypatch.setattr(safe_open, "has_openat2", False)
+    elif not safe_open.has_openat2:
         pytest.skip("this kernel has no openat2")
     return str(request.param)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.workspace.recovering import recover
+from flashgrep.workspace.write.recovery import recover
 
 KILLS = 200 if os.environ.get("FLASHGREP_HEAVY") else 20
 SIZE = 100_000
 
 CHILD = """
 import os, sys
-from flashgrep.workspace.replacing import Target, replace_bytes
+from flashgrep.workspace.write.replace import Target, replace_bytes
 directory, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 path = os.path.join(directory, "file")
 fd = os.open(directory, os.O_RDONLY)
@@ -34,7 +34,7 @@ for turn in range(1_000_000):
 # As above, but a thread kills the process the moment the first new byte is in the file.
 SUICIDE = """
 import os, signal, sys, threading
-from flashgrep.workspace.replacing import Target, replace_bytes
+from flashgrep.workspace.write.replace import Target, replace_bytes
 directory, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 path = os.path.join(directory, "file")
 fd = os.open(directory, os.O_RDONLY)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.workspace.reach import World, code, read
 
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, SettingsError
 from flashgrep.workspace.scope import Scope, is_within
+from tests.workspace.reach import World, code, read
 
 pytestmark = pytest.mark.usefixtures("way")
 

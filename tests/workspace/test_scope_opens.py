@@ -8,11 +8,11 @@ import socket
 import stat
 
 import pytest
-from tests.workspace.reach import World, code, read
 
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, NotFound
-from flashgrep.workspace.opening import REGULAR
+from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Place
+from tests.workspace.reach import World, code, read
 
 pytestmark = pytest.mark.usefixtures("way")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.workspace.reach import World, read
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.workspace.scope import Scope
+from tests.workspace.reach import World, read
 
 DENY = ("secret", "**/*.env")
 HIDDEN = ("outside/dir", "outside/a.env", "ws/secret", "ws/src/x.env")

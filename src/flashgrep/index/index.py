@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from flashgrep import limits
-from flashgrep.index.scoring import RankedFile
+from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.result import Searcher
-from flashgrep.workspace.finding import Entry
+from flashgrep.workspace.find import Entry
 from flashgrep.workspace.scope import Place, Scope
 
 if TYPE_CHECKING:
-    from flashgrep.search.pool import Pool
     from flashgrep.search.result import Report, SearchQuestion, SearchResult
-    from flashgrep.search.turns import Flag
+    from flashgrep.search.scan.fair_queue import Flag
+    from flashgrep.search.scan.pool import Pool
 
 log = logging.getLogger(__name__)
 

@@ -15,29 +15,29 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flashgrep import limits
-from flashgrep.index import inventory
-from flashgrep.index.away import Gone
+from flashgrep.index.answer import inventory
+from flashgrep.index.answer.away import Gone
+from flashgrep.index.answer.indexed_search import IndexedScan
+from flashgrep.index.answer.inventory import has_same_rules_above, is_own_repository
+from flashgrep.index.answer.match_pool import Matchers
+from flashgrep.index.answer.view import View
+from flashgrep.index.format.segment import Damaged
 from flashgrep.index.index import Status
-from flashgrep.index.inventory import has_same_rules_above, is_own_repository
-from flashgrep.index.listing import Rules
-from flashgrep.index.matchers import Matchers
-from flashgrep.index.ranked_index import RankedIndex
-from flashgrep.index.resting import Rest
-from flashgrep.index.scan import IndexedScan
-from flashgrep.index.scoring import RankedFile
-from flashgrep.index.segment import Damaged
-from flashgrep.index.sweeping import sweep
-from flashgrep.index.tracker import Changes, Tracker
-from flashgrep.index.tree_state import TreeState
-from flashgrep.index.updater import PASSING, Updater
-from flashgrep.index.view import View
-from flashgrep.search.pool import Pool
-from flashgrep.search.request import scan_request
+from flashgrep.index.update.ranked_index import RankedIndex
+from flashgrep.index.update.sweeping import sweep
+from flashgrep.index.update.tree_state import TreeState
+from flashgrep.index.update.updater import PASSING, Updater
+from flashgrep.index.watch.listing import Rules
+from flashgrep.index.watch.tracker import Changes, Tracker
+from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.result import Report, SearchQuestion
-from flashgrep.search.turns import Flag
-from flashgrep.workspace.finding import Entry
+from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.request import scan_request
+from flashgrep.system.idle import Rest
+from flashgrep.workspace.find import Entry
 from flashgrep.workspace.scope import Place, Scope, is_within
-from flashgrep.workspace.walking import parent_rules
+from flashgrep.workspace.walk import parent_rules
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from flashgrep.errors import InvalidPattern
-from flashgrep.search.effort import bounded
+from flashgrep.search.cost import bounded
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, Span, compiled
 from flashgrep.search.syntax import Alt, Cat, Char, Choice, Edge, Node, NotUnderstood, Repeat, parse
 

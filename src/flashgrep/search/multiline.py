@@ -18,7 +18,7 @@ from typing import Any
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.characters import needs_care, searchable
-from flashgrep.search.effort import Watch, bounded, never_empty, stays_in_line
+from flashgrep.search.cost import Watch, bounded, never_empty, stays_in_line
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 
 Span = tuple[int, int]
@@ -33,7 +33,7 @@ class TextMatcher:
     """Finds every match of a pattern in a whole text."""
 
     def __init__(self, spec: PatternSpec, may_take_long: bool = False) -> None:
-        """What may not take long raises `TooLong` (see `effort`)."""
+        """What may not take long raises `TooLong` (see `cost`)."""
         self._spec = spec
         self._may_take_long = may_take_long
         self._needs_care = needs_care(spec)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from flashgrep.search.pattern import PatternSpec
-    from flashgrep.search.turns import Flag
+    from flashgrep.search.scan.fair_queue import Flag
 
 Counting = Literal["files", "lines", "matches"]
 """What is wanted of each file: whether it matches, its matching lines, or its matches."""

@@ -2,7 +2,7 @@
 
 A draft is written beside the target and renamed over it. What we keep is for us alone, whatever the
 umask: each file and directory is made with its mode. How a user's own file is replaced is another
-matter, with its attributes, hard links and concurrent writers: see `workspace.replacing`.
+matter, with its attributes, hard links and concurrent writers: see `workspace.write.replace`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import click
 
-from flashgrep.search.filetypes import TYPES
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import (
     FOUND,
@@ -17,9 +16,10 @@ from flashgrep.terminal.command import (
     print_json,
     terminal_command,
 )
-from flashgrep.terminal.grepflags import Flags
-from flashgrep.terminal.grepping import Grepping
+from flashgrep.terminal.grep_flags import Flags
+from flashgrep.terminal.grep_run import Grepping
 from flashgrep.terminal.session import opened
+from flashgrep.workspace.filetypes import TYPES
 
 _SCAN = "the file tools always leave out what .gitignore names; give an ignored PATH to search it"
 

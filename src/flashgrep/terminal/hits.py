@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from flashgrep import limits
 from flashgrep.search.characters import searchable
-from flashgrep.search.counting import whole_text
-from flashgrep.search.excerpt import intervals, newlines
-from flashgrep.search.haystack import windows
-from flashgrep.search.matcher import LineMatcher
+from flashgrep.search.decode import windows
+from flashgrep.search.excerpts import intervals, newlines
+from flashgrep.search.match_count import whole_text
+from flashgrep.search.match_lines import LineMatcher
 from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
 

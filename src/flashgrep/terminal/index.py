@@ -25,7 +25,7 @@ from flashgrep.terminal.command import (
 )
 from flashgrep.terminal.session import Remote, opened
 from flashgrep.terminal.stats import index_directory, on_disk, show_stats
-from flashgrep.tools.stats import described
+from flashgrep.tools.verbs.stats import described
 
 _POLL_SECONDS: Final = 0.1
 _LOCK: Final = "lock"

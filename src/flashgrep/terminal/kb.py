@@ -56,7 +56,7 @@ def command() -> None:
 @kb_option
 def init(kb: Path) -> int:
     """Make an empty knowledge base in a directory that is new or empty."""
-    from flashgrep.kb.home import Home
+    from flashgrep.notes.home import Home
 
     Home.create(kb)
     say(f"made {kb}; bring notes in with: flashgrep kb import DIR --kb {kb}")

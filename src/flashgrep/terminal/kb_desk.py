@@ -18,10 +18,10 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
-from flashgrep.kb.administration import Administration, Desk
-from flashgrep.kb.home import Owned
-from flashgrep.kb.ownership import NoOwner
-from flashgrep.transports.kb_client import OwnerClient
+from flashgrep.notes.administration import Administration, Desk
+from flashgrep.notes.home import Owned
+from flashgrep.notes.ownership import NoOwner
+from flashgrep.transports.daemon.notes_client import OwnerClient
 
 _PAUSE_SECONDS: Final = 0.1
 _VARIABLE: Final = "FLASHGREP_KB"
@@ -55,7 +55,7 @@ def opened_desk(kb: Path) -> Iterator[Desk]:
 
 
 def _desk(kb: Path) -> tuple[Desk, Callable[[], None]]:
-    from flashgrep.kb.knowledge_base import KnowledgeBase
+    from flashgrep.notes.knowledge_base import KnowledgeBase
 
     deadline = time.monotonic() + limits.OWNER_SECONDS
     while True:

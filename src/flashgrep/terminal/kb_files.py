@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from flashgrep.kb.exporting import Exported, export
-from flashgrep.kb.incoming import Imported, import_folder
-from flashgrep.kb.notepath import ENDING
-from flashgrep.kb.vault import count_files
+from flashgrep.notes.folders.exporting import Exported, export
+from flashgrep.notes.folders.incoming import Imported, import_folder
+from flashgrep.notes.folders.vault import count_files
+from flashgrep.notes.store.paths import ENDING
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
 from flashgrep.terminal.kb_desk import author_option, json_option, kb_option, opened_desk, user_name

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from flashgrep import limits
-from flashgrep.kb.administration import Desk
+from flashgrep.notes.administration import Desk
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
 from flashgrep.terminal.kb_desk import (
     author_option,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashgrep.errors import InvalidParams
-from flashgrep.search.filetypes import globs_of
+from flashgrep.workspace.filetypes import globs_of
 from flashgrep.workspace.globs import NameFilter, name_filter
 
 _HIDDEN = ("!.*", "!**/.*/**")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.pattern import PatternSpec, check
-from flashgrep.workspace.opening import open_named
+from flashgrep.workspace.safe_open import open_named
 
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP].|x\{[^}]*\}|.)", re.DOTALL)
 

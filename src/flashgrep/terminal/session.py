@@ -23,11 +23,11 @@ from flashgrep import __version__
 from flashgrep.app import build_for_terminal
 from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import Caller
-from flashgrep.transports.joining import join
-from flashgrep.transports.line_client import ConnectionEnded, LineClient
-from flashgrep.transports.unixsocket import OWN_DIRECTORY, SOCKET_NAME
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.transports.daemon.join import join
+from flashgrep.transports.lines.client import ConnectionEnded, LineClient
+from flashgrep.transports.lines.unix_socket import OWN_DIRECTORY, SOCKET_NAME
 from flashgrep.workspace.scope import Scope
 
 log = logging.getLogger(__name__)

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from flashgrep.index.ondisk import newest
-from flashgrep.index.store import MANIFEST
+from flashgrep.index.format.store import MANIFEST
 from flashgrep.settings import Settings
 from flashgrep.system.state import state_path
 from flashgrep.terminal.command import FOUND, Output, common_options, show, terminal_command
+from flashgrep.terminal.ondisk import newest
 from flashgrep.terminal.session import Remote, opened
-from flashgrep.tools.stats import utc
+from flashgrep.tools.verbs.stats import utc
 
 
 @terminal_command("stats")

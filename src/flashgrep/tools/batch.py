@@ -17,15 +17,15 @@ from typing import Any, Literal
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, IOFailure, TooLarge
-from flashgrep.tools import reads
-from flashgrep.tools.changing import Current, current_of, is_still, replace, require_size
-from flashgrep.tools.missing import missing
+from flashgrep.tools.change_lines import Lines, Splice, overlap
+from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
+from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.format import reads
+from flashgrep.tools.mounts.missing import missing
 from flashgrep.tools.sizes import size_text
-from flashgrep.tools.splicing import Lines, Splice, overlap
-from flashgrep.tools.toolbox import Call
-from flashgrep.workspace.batches import Change, Promise, promised
-from flashgrep.workspace.replacing import Moved, Target
 from flashgrep.workspace.scope import Place
+from flashgrep.workspace.write.batch import Change, Promise, promised
+from flashgrep.workspace.write.replace import Moved, Target
 
 Status = Literal["applied", "failed", "conflict", "skipped"]
 _NOTHING = "Nothing was changed."

@@ -1,4 +1,4 @@
-"""Every tool there is: a row is the name of a module in this folder that has a `SPEC`."""
+"""Every tool there is: a row is the name of a module in `verbs/` that has a `SPEC`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from flashgrep.tools.registry import ToolSpec
+    from flashgrep.tools.dispatch.spec import ToolSpec
 
 TOOLS: Final = (
     "grep",
@@ -37,4 +37,4 @@ TOOLS: Final = (
 
 def all_tools() -> tuple[ToolSpec, ...]:
     """The rows of all tools; imported here, so that reading settings costs no engine."""
-    return tuple(import_module(f"flashgrep.tools.{name}").SPEC for name in TOOLS)
+    return tuple(import_module(f"flashgrep.tools.verbs.{name}").SPEC for name in TOOLS)

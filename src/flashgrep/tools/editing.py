@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotUnique, StringNotFound
 from flashgrep.mount import StringEdit
-from flashgrep.search.matching import Found, find, in_file_quotes, line_of, near
-from flashgrep.tools import reads
-from flashgrep.tools.budget import Budget
-from flashgrep.tools.changing import Current, change
-from flashgrep.tools.missing import missing
-from flashgrep.tools.reads import Seen
-from flashgrep.tools.snippet import snippet
+from flashgrep.tools.change_text import Current, change
+from flashgrep.tools.dispatch.budget import Budget
+from flashgrep.tools.format import reads
+from flashgrep.tools.format.reads import Seen
+from flashgrep.tools.format.snippet import snippet
+from flashgrep.tools.mounts.missing import missing
 from flashgrep.workspace import oddbytes
+from flashgrep.workspace.occurrences import Found, find, in_file_quotes, line_of, near
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.sniffing import is_text
-from flashgrep.workspace.textfile import Edit as Span
-from flashgrep.workspace.textfile import TextFile, decode, normalised
+from flashgrep.workspace.text import Edit as Span
+from flashgrep.workspace.text import TextFile, decode, normalised
 
 if TYPE_CHECKING:
-    from flashgrep.tools.toolbox import Call
+    from flashgrep.tools.dispatch.toolbox import Call
 
 
 @dataclass

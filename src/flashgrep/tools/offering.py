@@ -9,9 +9,9 @@ from typing import Final
 
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
+from flashgrep.tools.dispatch.spec import ToolSpec
 from flashgrep.tools.mounts.points import NOTES
 from flashgrep.tools.mounts.wording import ON_NOTES, beside_files, without_files
-from flashgrep.tools.registry import ToolSpec
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Scope
 

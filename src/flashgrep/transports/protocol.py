@@ -19,10 +19,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import __version__
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import Caller
-from flashgrep.tools.clients import LOADED_META
-from flashgrep.tools.toolbox import Listed, Progress, Toolbox
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.clients import LOADED_META
+from flashgrep.tools.dispatch.toolbox import Listed, Progress, Toolbox
 from flashgrep.transports.hangup import unless_hung_up
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ def _progress(context: Context) -> Progress | None:
 
 
 def _result(answer: Answer, structured: bool) -> dict[str, Any]:
-    """The answer as it is sent, whether the SDK sends it or `plaincalls`."""
+    """The answer as it is sent, whether the SDK sends it or `plain_calls`."""
     content: list[dict[str, Any]] = []
     if answer.image is not None:
         data = base64.b64encode(answer.image.data).decode("ascii")

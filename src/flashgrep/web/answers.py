@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.kb.journal import StorageFull
-from flashgrep.transports.admission import ADMISSION, Admission
-from flashgrep.transports.failures import failed
+from flashgrep.notes.store.journal import StorageFull
+from flashgrep.transports.http.admission import ADMISSION, Admission
+from flashgrep.transports.http.failures import failed
 
 _STATUS: Final[Mapping[str, int]] = {
     "invalid_params": 400,

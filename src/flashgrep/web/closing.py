@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final
 
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
-from flashgrep.kb.journal import StorageFull
+from flashgrep.notes.store.journal import StorageFull
 
 
 class Close(IntEnum):

@@ -31,15 +31,15 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from flashgrep import limits
-from flashgrep.kb.catalogue import Entry
-from flashgrep.kb.changes import Change
-from flashgrep.kb.decision_jobs import Job
-from flashgrep.kb.decisions import Decided
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.roles import Principal, Role
-from flashgrep.kb.tokens import Tokens
-from flashgrep.transports.admission import ADMISSION, Admission, Entrance
-from flashgrep.transports.guard import EVENTS, secret_of
+from flashgrep.notes.access.roles import Principal, Role
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.decision_jobs import Job
+from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.changes import Change
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.http.guard import EVENTS, secret_of
 from flashgrep.web.eventids import EventIds
 from flashgrep.web.suggestions import described
 from flashgrep.web.threads import to_this_loop

@@ -8,17 +8,17 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.kb import notepath
-from flashgrep.kb.catalogue import Entry
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.roles import Role
-from flashgrep.transports.admission import ADMISSION, Admission, Entrance
-from flashgrep.transports.guard import secret_of
-from flashgrep.transports.places import NoPlace
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.http.guard import secret_of
+from flashgrep.transports.http.places import NoPlace
 from flashgrep.web.closing import Close, Refused, code_of
 from flashgrep.web.peer import Peer, close
-from flashgrep.web.room import Rooms
+from flashgrep.web.rooms import Rooms
 
 
 def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocketRoute:
@@ -49,7 +49,7 @@ def _checked_path(socket: WebSocket, admission: Admission) -> str:
     """The path of a note that a peer may open; nobody learns what they may not see."""
     path: str = socket.path_params["path"]
     try:
-        notepath.checked(path)
+        paths.checked(path)
     except InvalidParams:
         raise Refused(Close.NO_NOTE) from None
     if not admission.on_notes.may(Role.READ, path):

@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 from starlette.routing import BaseRoute
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.kb.agenttoken import AgentToken, agent_token
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.tokens import Tokens
-from flashgrep.transports.admission import Entrance
-from flashgrep.transports.http import Mounted
+from flashgrep.notes.access.agenttoken import AgentToken, agent_token
+from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.transports.http.admission import Entrance
+from flashgrep.transports.http.http import Mounted
 from flashgrep.web.events import Events
 from flashgrep.web.live import live_route
-from flashgrep.web.notes import note_routes
-from flashgrep.web.room import Rooms
+from flashgrep.web.rooms import Rooms
+from flashgrep.web.routes import note_routes
 from flashgrep.web.suggestions import suggestion_routes
 
 log = logging.getLogger(__name__)

@@ -24,25 +24,25 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.kb.catalogue import Entry
-from flashgrep.kb.changes import Received
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.library import Library
-from flashgrep.kb.note import NOTHING
-from flashgrep.kb.roles import Role
-from flashgrep.kb.updates import parse as parse_update
-from flashgrep.transports.admission import Entrance
-from flashgrep.web import frames
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.document.note import NOTHING
+from flashgrep.notes.document.updates import parse as parse_update
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.changes import Received
+from flashgrep.transports.http.admission import Entrance
+from flashgrep.web import protocol
 from flashgrep.web.closing import REASONS, Close, Refused, code_of
-from flashgrep.web.frames import Kind, Malformed, Message
 from flashgrep.web.pace import Pace, wait
-from flashgrep.web.room import Room
+from flashgrep.web.protocol import Kind, Malformed, Message
+from flashgrep.web.rooms import Room
 
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_STILL_HERE: Final = frames.presence([])
+_STILL_HERE: Final = protocol.presence([])
 
 
 class Peer:
@@ -222,7 +222,7 @@ class Peer:
     async def _work(self, room: Room) -> None:
         await self._ask_what_is_new()
         if states := list(room.presence.all()):
-            self.offer(frames.presence(states))
+            self.offer(protocol.presence(states))
         while messages := await self._take():
             self._at_work = messages
             self._check(Role.READ)
@@ -234,13 +234,13 @@ class Peer:
         kind, data = messages[0]
         if kind is Kind.HAVE:
             missing = await self._notes(lambda library: library.missing(self.note, data))
-            self.offer(frames.lack(missing))
+            self.offer(protocol.lack(missing))
         elif kind in (Kind.LACK, Kind.UPDATE):
             await self._receive([one for one in messages if one.data != NOTHING])
         elif kind is Kind.PRESENCE:
             self._hear(room, data)
         elif kind is Kind.ASK:
-            self.offer(frames.presence(room.presence.all()))
+            self.offer(protocol.presence(room.presence.all()))
 
     def _hear(self, room: Room, data: bytes) -> None:
         try:
@@ -295,7 +295,7 @@ class Peer:
         await asyncio.wrap_future(self._kb.submit(job))
 
     async def _ask_what_is_new(self) -> None:
-        self.offer(frames.have(await self._notes(lambda library: library.state(self.note))))
+        self.offer(protocol.have(await self._notes(lambda library: library.state(self.note))))
 
     async def _notes(self, job: Callable[[Library], Value]) -> Value:
         """Have something done with the note, if it still is the one the peer opened."""
@@ -316,7 +316,7 @@ class Peer:
 
 def _parsed(frame: bytes) -> Message:
     try:
-        return frames.parse(frame)
+        return protocol.parse(frame)
     except Malformed:
         raise Refused(Close.MALFORMED) from None
 

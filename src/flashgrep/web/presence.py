@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from flashgrep import limits
-from flashgrep.transports.framing import BadMessage, decode
-from flashgrep.web.frames import GONE, Present, parse_presence
+from flashgrep.transports.lines.messages import BadMessage, decode
+from flashgrep.web.protocol import GONE, Present, parse_presence
 
 log = logging.getLogger(__name__)
 

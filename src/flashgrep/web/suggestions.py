@@ -17,14 +17,14 @@ from starlette.routing import BaseRoute, Route
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
-from flashgrep.kb.deciding import Action
-from flashgrep.kb.decisions import Decided
-from flashgrep.kb.knowledge_base import KnowledgeBase
-from flashgrep.kb.moments import moment
-from flashgrep.kb.pendinglist import Found
-from flashgrep.kb.reviewing import ALL_DECISIONS, Outcome, Query, Status
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.review import ALL_DECISIONS, Outcome, Query, Status
+from flashgrep.notes.suggestions.pending import Found
 from flashgrep.system.clock import milliseconds
-from flashgrep.transports.admission import Admission
+from flashgrep.system.moments import moment
+from flashgrep.transports.http.admission import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
 
 Answer = tuple[int, Mapping[str, Any]]

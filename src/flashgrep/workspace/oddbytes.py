@@ -1,6 +1,6 @@
 """Bytes that are no valid UTF-8: which they are, and what they were perhaps meant to be.
 
-They stand in a text as the surrogates U+DC80–U+DCFF, one a byte (see `textfile`). Most such files
+They stand in a text as the surrogates U+DC80–U+DCFF, one a byte (see `text`). Most such files
 were written in Windows-1252, which holds all of Latin-1 that is ever seen in text.
 """
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from flashgrep.workspace.ignoring import IgnoreChain, Rules
-from flashgrep.workspace.opening import DIRECTORY
+from flashgrep.workspace.ignore_rules import IgnoreChain, Rules
+from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope
-from flashgrep.workspace.walking import read_rules
+from flashgrep.workspace.walk import read_rules
 
 Ruled = tuple[tuple[str, bytes], ...]
 """Directories on the way that hold rule files: path below the root and real path, top first."""

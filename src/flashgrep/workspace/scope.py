@@ -25,7 +25,8 @@ from flashgrep.errors import (
 )
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import DenyRules
-from flashgrep.workspace.opening import (
+from flashgrep.workspace.resolve import Beyond, Denied, resolve, rises_outside
+from flashgrep.workspace.safe_open import (
     DIRECTORY,
     MOVED,
     O_PATH,
@@ -34,7 +35,6 @@ from flashgrep.workspace.opening import (
     descend,
     open_beneath,
 )
-from flashgrep.workspace.resolving import Beyond, Denied, resolve, rises_outside
 
 OWN_DIRECTORY = b".flashgrep"
 """Denied wherever it stands: it holds sockets and tokens."""

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
-from flashgrep.tools import reads
-from flashgrep.tools.budget import Budget
-from flashgrep.tools.changing import Current, change, overwrite, require_file_name
+from flashgrep.tools.change_text import Current, change, overwrite, require_file_name
+from flashgrep.tools.dispatch.budget import Budget
+from flashgrep.tools.dispatch.searched import remember, shown_root
 from flashgrep.tools.editing import apply_edit
-from flashgrep.tools.listing import list_directory
-from flashgrep.tools.missing import missing
+from flashgrep.tools.format import reads
+from flashgrep.tools.format.listing import list_directory
+from flashgrep.tools.format.reads import Seen
+from flashgrep.tools.format.source import Source
+from flashgrep.tools.mounts.missing import missing
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
-from flashgrep.tools.reads import Seen
-from flashgrep.tools.searched import remember, shown_root
-from flashgrep.tools.source import Source
 from flashgrep.workspace import names
-from flashgrep.workspace.finding import Finder, Wanted
+from flashgrep.workspace.find import Finder, Wanted
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.sniffing import is_text
 
 if TYPE_CHECKING:
-    from flashgrep.tools.answer import Answer
-    from flashgrep.tools.caller import Caller
-    from flashgrep.tools.toolbox import Call
+    from flashgrep.tools.dispatch.answer import Answer
+    from flashgrep.tools.dispatch.caller import Caller
+    from flashgrep.tools.dispatch.toolbox import Call
 
 CHANGED = (
     "File has been modified since read, either by the user or by a linter. Read it again before "

@@ -15,35 +15,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
-from flashgrep.kb import notepath
-from flashgrep.kb.catalogue import Entry as Note
-from flashgrep.kb.notesearch import QUARANTINED, NoteSearcher
-from flashgrep.kb.notetexts import Reading, Shown
-from flashgrep.kb.notetree import Leaf, NoteTree
-from flashgrep.kb.ownership import OwnerGone
-from flashgrep.kb.pending_block import pending_block
-from flashgrep.kb.proposing import Markup, Proposed, propose
-from flashgrep.kb.refusals import Words
-from flashgrep.kb.roles import Role
-from flashgrep.kb.splices import with_lf
-from flashgrep.kb.suggesting import Edit as Wish
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
-from flashgrep.tools.caller import Caller, content_hash, note_key
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.document.splices import with_lf
+from flashgrep.notes.notesearch import QUARANTINED, NoteSearcher
+from flashgrep.notes.ownership import OwnerGone
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.catalogue import Entry as Note
+from flashgrep.notes.suggestions.pending_block import pending_block
+from flashgrep.notes.suggestions.plan import Edit as Wish
+from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
+from flashgrep.notes.suggestions.refusals import Words
+from flashgrep.notes.texts import Reading, Shown
+from flashgrep.notes.tree import Leaf, NoteTree
+from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
+from flashgrep.tools.format.reads import Seen, not_read
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.tools.mounts.remote import RemoteNotes
 from flashgrep.tools.mounts.wording import INSTEAD
-from flashgrep.tools.reads import Seen, not_read
-from flashgrep.workspace.finding import Chooser, Entry, Wanted
+from flashgrep.workspace.find import Chooser, Entry, Wanted
 
 if TYPE_CHECKING:
-    from flashgrep.kb.knowledge_base import KnowledgeBase
-    from flashgrep.kb.linkindex import Backlink, Outgoing
-    from flashgrep.kb.linking import Linked
-    from flashgrep.kb.links import Link
-    from flashgrep.kb.ownership import Ownership
-    from flashgrep.tools.answer import Answer
-    from flashgrep.tools.registry import ToolSpec
-    from flashgrep.tools.toolbox import Call
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+    from flashgrep.notes.links.index import Backlink, Outgoing
+    from flashgrep.notes.links.linking import Linked
+    from flashgrep.notes.links.parse import Link
+    from flashgrep.notes.ownership import Ownership
+    from flashgrep.tools.dispatch.answer import Answer
+    from flashgrep.tools.dispatch.spec import ToolSpec
+    from flashgrep.tools.dispatch.toolbox import Call
 
 _TRIES: Final = 5
 """How many owners may end in the middle of one reading call."""
@@ -67,10 +67,10 @@ class Notes:
         if given is None or (use != "document" and given in (NOTES, ".", "./")):
             path = ""
         elif use == "document":
-            return notepath.checked(_bare(given))
+            return paths.checked(_bare(given))
         else:
-            path = notepath.checked_below(_bare(given).removesuffix("/"))
-        if use == "either" and not path.endswith(notepath.ENDING):
+            path = paths.checked_below(_bare(given).removesuffix("/"))
+        if use == "either" and not path.endswith(paths.ENDING):
             raise self._no_note(given or "", path)
         return path
 
@@ -87,7 +87,7 @@ class Notes:
 
     def is_folder(self, path: str) -> bool:
         """Never where a note is wanted: a folder is refused before."""
-        return not path.endswith(notepath.ENDING)
+        return not path.endswith(paths.ENDING)
 
     def outline(self, path: str, chars: int) -> str:
         raise self._no_note(self.shown(path), path)
@@ -267,7 +267,7 @@ def _entries(
     quarantined = notes.listing.quarantined()
     entries, damaged = [], set()
     for leaf in leaves:
-        shown = notepath.from_folder(leaf.path, folder)
+        shown = paths.from_folder(leaf.path, folder)
         entries.append(Entry(shown, sizes.get(leaf.note, 0), changed.get(leaf.note, 0)))
         if leaf.note in quarantined:
             damaged.add(shown)
@@ -278,7 +278,7 @@ def _folders(entries: Iterable[Entry]) -> list[Entry]:
     """The folders of some notes; each changed when the last note in it did."""
     found: dict[str, int] = {}
     for entry in entries:
-        for folder in notepath.folders(entry.shown):
+        for folder in paths.folders(entry.shown):
             found[folder] = max(found.get(folder, 0), entry.modified)
     return [Entry(folder, 0, changed) for folder, changed in found.items()]
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.errors import InvalidParams, Unavailable
 
 if TYPE_CHECKING:
-    from flashgrep.tools.answer import Answer
-    from flashgrep.tools.arguments import Arguments
-    from flashgrep.tools.caller import Caller
-    from flashgrep.tools.registry import Parameter, ToolSpec
-    from flashgrep.tools.toolbox import Call
+    from flashgrep.tools.dispatch.answer import Answer
+    from flashgrep.tools.dispatch.arguments import Arguments
+    from flashgrep.tools.dispatch.caller import Caller
+    from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+    from flashgrep.tools.dispatch.toolbox import Call
 
 NOTES: Final = "kb://"
 """How paths of notes begin where there are files too."""

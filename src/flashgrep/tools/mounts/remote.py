@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import RemoteFailure
-from flashgrep.kb.ownership import Ownership
-from flashgrep.kb.roles import Grant, Principal, Role
-from flashgrep.tools.answer import Answer
-from flashgrep.tools.caller import READ_NOTES, Caller, Callers, note_key
+from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.notes.ownership import Ownership
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.caller import READ_NOTES, Caller, Callers, note_key
 from flashgrep.tools.mounts.points import Asked
 
 if TYPE_CHECKING:
-    from flashgrep.tools.toolbox import Call
+    from flashgrep.tools.dispatch.toolbox import Call
 
 CALL: Final = "kb/call"
 PROGRESS: Final = "kb/progress"

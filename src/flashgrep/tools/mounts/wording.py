@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from flashgrep.tools.registry import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 
 VIEW: Final = Parameter(
     "view",

@@ -1,0 +1,1 @@
+"""Answers a search from segments and what changed since."""

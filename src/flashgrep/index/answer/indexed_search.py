@@ -1,0 +1,457 @@
+"""A search answered from the index: candidates from the postings, matches from the packs.
+
+What the index does not know for certain is searched on disk by the same scanner that works without
+an index, and both answers are one. RE2 decides every match, so the index can make a search fast
+but not wrong.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+
+import numpy as np
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.index.answer.away import Away
+from flashgrep.index.answer.line_finder import LineFinder
+from flashgrep.index.answer.match import (
+    Hits,
+    Runs,
+    Stretch,
+    Texts,
+    Work,
+    as_hits,
+    match_runs,
+    match_texts,
+    matched,
+)
+from flashgrep.index.answer.match_pool import Matchers, matched_here
+from flashgrep.index.answer.overlay import Overlay
+from flashgrep.index.answer.packtext import PackText
+from flashgrep.index.answer.rows import Rows, Table
+from flashgrep.index.answer.view import View
+from flashgrep.index.format.segment import Damaged, Numbers
+from flashgrep.index.format.snapshot import Place
+from flashgrep.index.plan.candidates import Candidates
+from flashgrep.index.watch.listing import Identity, identity, joined
+from flashgrep.index.watch.tracker import Tracker
+from flashgrep.search.bordered import bordered_literal
+from flashgrep.search.cost import TooLong, briefly, is_tame, portion
+from flashgrep.search.excerpts import Text
+from flashgrep.search.result import FoundFile, Line, Order, Page, Report
+from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.request import ScanRequest
+from flashgrep.search.scan.scan import Scan, read_lines
+from flashgrep.search.scan.scanner import Scanner
+
+
+class IndexedScan:
+    """One search of a directory that the view covers."""
+
+    def __init__(
+        self,
+        request: ScanRequest,
+        view: View,
+        tracker: Tracker,
+        root: str,
+        pool: Pool,
+        cancelled: Flag,
+        damaged: Callable[[Damaged], None],
+        changed: Callable[[set[str]], None],
+    ) -> None:
+        """`damaged` takes a segment that cannot be used, `changed` the files (as names of the tree)
+        that are not what the segments have."""
+        self.request = request
+        self.number = pool.number()
+        self.scanner = Scanner(request, tracker.scope)
+        self.skipped: list[tuple[str, str]] = []
+        self.remarks: list[str] = []
+        self.matched_bytes = 0
+        self._finder = LineFinder(request, self.scanner.counter)
+        self._view = view
+        self._tracker = tracker
+        self._root = root
+        self._pool = pool
+        self._cancelled = cancelled
+        self._damaged = damaged
+        self._changed = changed
+        self._away: Away | None = None
+        """Set where the pattern may take so long that other processes match all of it."""
+        self._table = Table(view.snapshot, root)
+        self._candidates = Candidates(request.pattern, view.snapshot.segment_set)
+        self._overlay = Overlay(view, tracker, root, self.scanner)
+
+    def run(self, wanted: int, matchers: Matchers, report: Report) -> None:
+        """Search; with `wanted`, the rest may be left out once so many lines are found."""
+        cancelled = self._cancelled
+        on_disk = self._on_disk(cancelled, report)
+        try:
+            with briefly():
+                self._in_segments(wanted, matchers, cancelled)
+        except TooLong:
+            self._begin_away()
+            self._in_segments(wanted, matchers, cancelled)
+        self._table.add_others(on_disk)
+        self._table.close()
+
+    def _begin_away(self) -> None:
+        """Forget what was matched here: all of it is matched anew, where it can be stopped."""
+        self._away = Away(self.request, self._pool)
+        self._finder = LineFinder(self.request, self.scanner.counter)
+        self._table = Table(self._view.snapshot, self._root)
+        self.matched_bytes = 0
+
+    # ── on disk ─────────────────────────────────────────────────────────────────────────────────
+
+    def _on_disk(self, cancelled: Flag, report: Report) -> list[FoundFile]:
+        items = self._overlay.items()
+        if not items:
+            return []
+        scan = Scan(self.request, self.scanner.scope, self._pool, cancelled, report)
+        scan.run(items)
+        self.skipped.extend(scan.skipped)
+        return scan.found
+
+    # ── in the segments ─────────────────────────────────────────────────────────────────────────
+
+    def _in_segments(self, wanted: int, matchers: Matchers, cancelled: Flag) -> None:
+        snapshot = self._view.snapshot
+        others = range(snapshot.base, len(snapshot.segments))
+        if self._is_few and self._away is None:
+            self._one_by_one(wanted, cancelled)
+        elif wanted and not self.request.pattern.multiline:
+            # As much as a page holds of the base, and of every other segment: the files of those
+            # stand between the base's.
+            for part in ([number] for number in others):
+                self._until(wanted, part, matchers, cancelled)
+            self._until(wanted, range(snapshot.base), matchers, cancelled)
+        else:
+            self._everywhere([*others, *range(snapshot.base)], matchers, cancelled)
+        self._under_other_names(wanted, cancelled)
+
+    @property
+    def _is_few(self) -> bool:
+        is_text = self.request.pattern.multiline
+        return not is_text and len(self._pieces) <= limits.INDEX_FEW_PIECES
+
+    def _one_by_one(self, wanted: int, cancelled: Flag) -> None:
+        """Match a few candidates without sorting them first; those of the base last."""
+        last = self._view.snapshot.base - 1
+        found: dict[Place, int] = {}
+        totals = Tally[int]()
+        for stretch in self._stretches:
+            number = stretch.number
+            part = max(last, number)  # the base is one part
+            if wanted and totals[part] >= wanted:
+                continue
+            _stop(cancelled)
+            self.matched_bytes += stretch.size
+            counts = self._finder.counted(number, stretch, wanted and wanted - totals[part])
+            for file, count in counts.items():
+                place = Place(number, file)  # neighbours may be of one file
+                found[place] = found.get(place, 0) + count
+                totals[part] += count
+        self._add_few(found)
+
+    @property
+    def _stretches(self) -> list[Stretch]:
+        """The candidates one by one, in the order of the walk, those of the base last."""
+        snapshot, pieces = self._view.snapshot, self._pieces
+        found = snapshot.segment_set.stretches(pieces, self._candidates.alternatives(pieces))
+        return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
+
+    def _until(self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: Flag) -> None:
+        """Match some segments in the order of the walk until enough is found, in growing steps.
+
+        Others help with a step that would take long. It may turn out to have been more than was
+        needed, but never more than twice what came before.
+        """
+        runs, left, count, speed = self._runs, wanted, 1, 0.0
+        for number in part:
+            portions = runs[number].portions(limits.INDEX_INLINE_BYTES) if number in runs else ()
+            waiting, hits = list(portions), list[Hits]()
+            while waiting and left > 0:
+                _stop(cancelled)
+                step, waiting = waiting[:count], waiting[count:]
+                size, begun = sum(portion.size for portion in step), time.perf_counter()
+                if self._away is not None:
+                    found = self._by_others(number, self._away.match(step, cancelled))
+                elif len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
+                    found = self._by_all(number, step, matchers, cancelled)
+                else:
+                    found = self._by_one(number, step, left)
+                self.matched_bytes += size
+                speed, count = (time.perf_counter() - begun) / size, 2 * count
+                left -= sum(int(counts.sum()) for _, counts in found)
+                hits += found
+            if hits:
+                self._add(number, hits)
+
+    def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
+        """Match here, until `wanted` are found."""
+        hits: list[Hits] = []
+        for part in step:
+            counts = self._finder.counted(number, part, wanted)
+            hits.append(as_hits(counts))
+            wanted -= sum(counts.values())
+            if wanted <= 0:
+                break
+        return hits
+
+    def _by_all(
+        self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: Flag
+    ) -> list[Hits]:
+        """Match with the help of others."""
+        self._require_tame()
+        hits = matchers.match(self.request.pattern, self.scanner.counter, False, step, cancelled)
+        return self._by_others(number, hits)
+
+    def _require_tame(self) -> None:
+        """What may take long is not worth the helpers' time: they would have to be killed."""
+        if not is_tame(self.request.pattern):
+            raise TooLong
+
+    def _by_others(self, number: int, hits: list[Hits]) -> list[Hits]:
+        for files, _ in hits:
+            self._finder.found_by_others(number, files.tolist())
+        return hits
+
+    def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
+        """Match all candidates of all segments."""
+        work: list[Work] = []
+        numbers: list[int] = []
+        is_text = self.request.pattern.multiline
+        candidates: Mapping[int, Work] = self._texts() if is_text else self._runs
+        if self._away is not None:
+            for number in order:
+                if number in candidates:
+                    self.matched_bytes += candidates[number].size
+                    self._add(number, self._away.match([candidates[number]], cancelled))
+            return
+        size = _portion_bytes(sum(part.size for part in candidates.values()))
+        for number in order:
+            if number in candidates:
+                portions: list[Work] = [*candidates[number].portions(size)]
+                if not work:
+                    portions[:1] = _with_probe(portions[0])
+                work += portions
+                numbers += [number] * len(portions)
+        hits: dict[int, list[Hits]] = {}
+        for number, part in zip(numbers, self._matched(work, matchers, cancelled), strict=True):
+            hits.setdefault(number, []).append(part)
+        for number, parts in hits.items():
+            self._add(number, parts)
+
+    def _matched(self, work: list[Work], matchers: Matchers, cancelled: Flag) -> list[Hits]:
+        """What each portion found: a first one shows how fast it goes and how much matches."""
+        if not work:
+            return []
+        counter, first = self.scanner.counter, work[0]
+        hits, is_dense, took = self._probed(first)
+        left = sum(portion.size for portion in work[1:])
+        self.matched_bytes += first.size + left
+        is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
+        if left > limits.INDEX_SHARED_BYTES and is_slow:
+            self._require_tame()
+            pattern = self.request.pattern
+            rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
+        else:
+            rest = list(matched_here(counter, is_dense, work[1:], cancelled))
+        return [hits, *rest]
+
+    def _probed(self, work: Work) -> tuple[Hits, bool, float]:
+        """What some work found, whether the rest is better done in the dense way, and the time."""
+        literal = bordered_literal(self.request.pattern)
+        if self.request.counting == "lines" and literal is not None:
+            # In that way, which takes as long whatever there is; the other may take ten times that.
+            hits, took = self._timed(work, is_dense=True)
+            if literal.is_dense(int(hits[1].sum()), work.size):
+                return hits, True, took
+        hits, took = self._timed(work, is_dense=False)
+        is_files = self.request.counting == "files"
+        return hits, is_files and work.size < limits.INDEX_EACH_BYTES * len(hits[0]), took
+
+    def _timed(self, work: Work, is_dense: bool) -> tuple[Hits, float]:
+        begun = time.perf_counter()
+        with portion():
+            hits = matched(self.scanner.counter, work, is_dense)
+        return hits, time.perf_counter() - begun
+
+    def _add(self, number: int, parts: list[Hits]) -> None:
+        """Take in what was found in a segment; a large file may be in two portions."""
+        if not parts:
+            return
+        files = np.concatenate([files for files, _ in parts])
+        counts = np.concatenate([counts for _, counts in parts])
+        if len(parts) > 1:
+            files, places = np.unique(files, return_inverse=True)
+            counts = np.bincount(places, counts, len(files)).astype(np.int64)
+        modified = np.zeros_like(counts)
+        if self.request.counting == "files":
+            counts = np.ones_like(counts)
+            modified = self._view.snapshot.segments[number].status[files, 1]
+        self._table.add(np.full(len(files), number), files, counts, modified)
+
+    def _add_few(self, found: dict[Place, int]) -> None:
+        """As `_add`, where they are few."""
+        if not found:
+            return
+        segments, counts, modified = (
+            self._view.snapshot.segments,
+            [*found.values()],
+            [0] * len(found),
+        )
+        if self.request.counting == "files":
+            counts = [1] * len(found)
+            modified = [segments[place.segment].identity(place.file)[1] for place in found]
+        places = np.array([*found], np.int64).T
+        self._table.add(
+            places[0], places[1], np.array(counts, np.int64), np.array(modified, np.int64)
+        )
+
+    @cached_property
+    def _runs(self) -> Mapping[int, Runs]:
+        """The candidates by segment, where lines are matched."""
+        return self._view.snapshot.segment_set.runs(self._pieces)
+
+    @cached_property
+    def _pieces(self) -> Numbers:
+        """The candidates that are asked for, where lines are matched."""
+        segment_set, pieces = self._view.snapshot.segment_set, self._candidates.pieces
+        owners = segment_set.owners[pieces]
+        kept = self._overlay.in_scope[owners]
+        if self.request.filters:
+            files = np.unique(owners[kept])
+            passed = np.zeros(segment_set.file_count, bool)
+            passed[files[self._overlay.kept(files)]] = True
+            kept = passed[owners]
+        found: Numbers = pieces[kept]
+        return found
+
+    def _texts(self) -> Mapping[int, Texts]:
+        """The candidates by segment, where whole texts are matched."""
+        segment_set = self._view.snapshot.segment_set
+        files = np.flatnonzero(self._candidates.files & self._overlay.in_scope)
+        if self.request.filters:
+            files = files[self._overlay.kept(files)]
+        cuts = [*files.searchsorted(segment_set.file_firsts).tolist(), len(files)]
+        return {
+            number: Texts(segment, files[at:past] - segment_set.files[number][0])
+            for number, (segment, (at, past)) in enumerate(
+                zip(segment_set.segments, pairwise(cuts), strict=True)
+            )
+            if at < past
+        }
+
+    def _under_other_names(self, wanted: int, cancelled: Flag) -> None:
+        """Links to files of the segments: the same text, shown under the link's name."""
+        for shown, (number, file) in self._candidate_aliases():
+            segment = self._view.snapshot.segments[number]
+            found: dict[int, int] = {}
+            if self._away is not None:
+                work: list[Work] = [*self._runs_of(number, file)]
+                if self.request.pattern.multiline:
+                    work = [Texts(segment, np.array([file]))]
+                total = sum(int(counts.sum()) for _, counts in self._away.match(work, cancelled))
+                found = {file: total} if total else {}
+            elif self.request.pattern.multiline:
+                found = match_texts(self.scanner.counter, segment, [file])
+            else:
+                for runs in self._runs_of(number, file):
+                    match_runs(self.scanner.counter, runs, found, wanted)
+            if not found:
+                continue
+            row = FoundFile(shown, found[file])
+            if self.request.counting == "files":
+                row = FoundFile(shown, 1, segment.identity(file)[1])
+            self._table.add_others([row])
+
+    def _candidate_aliases(self) -> list[tuple[str, Place]]:
+        """Links to files that could hold a match; asked together, for a tree may have many."""
+        links, spans = self._view.alias_spans
+        if self.request.pattern.multiline or not links:
+            return list(self._overlay.aliases())
+        first, past = (self._candidates.pieces.searchsorted(ends) for ends in spans)
+        near = {links[at] for at in (first < past).nonzero()[0].tolist()}
+        return list(self._overlay.aliases(near)) if near else []
+
+    def _runs_of(self, number: int, file: int) -> Iterable[Runs]:
+        """The candidates of one file."""
+        pieces = self._candidates.pieces
+        segment_set = self._view.snapshot.segment_set
+        start, end = pieces.searchsorted(segment_set.span(number, file))
+        return segment_set.runs(pieces[start:end]).values()
+
+    # ── what was found ──────────────────────────────────────────────────────────────────────────
+
+    def files(self, order: Order = "walk") -> Rows:
+        return self._table.in_order(order)
+
+    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
+        return read_lines(page, self.scanner, self.number, self._pool, self._cancelled, self._text)
+
+    def _text(self, shown: str) -> Text | None:
+        """The text of a found file, if it is in a segment."""
+        place = self._place(shown)
+        if place is None:
+            return None
+        segment, lines = self._view.snapshot.segments[place.segment], self._finder.lines(place)
+        try:
+            segment.check(int(segment.first[place.file]), int(segment.first[place.file + 1]))
+        except Damaged as error:
+            self._damaged(error)
+            return None
+        pieces = partial(self._candidates.pieces_of, place.segment)
+        return PackText(segment, place.file, pieces, lines)
+
+    def stale(self, paths: Sequence[str]) -> list[str]:
+        """Those of some found files that are not on disk what they are in the index.
+
+        A write through a memory map raises no event; at least nothing of it is shown wrong. Of a
+        list of tens of thousands the first are looked at: the rest would take longer than the
+        search, and has the bound that such writes have anyway.
+        """
+        names = paths[: limits.CONFIRMED_FILES]
+        known = zip(names, self._table.identities(names), strict=True)
+        stale = [name for name, identity in known if not self._is_as_known(name, identity)]
+        if stale:
+            self._changed({joined(self._root, name) for name in stale})
+        return stale
+
+    def _place(self, shown: str) -> Place | None:
+        return self._table.place(shown) or self._overlay.alias(shown)
+
+    def _is_as_known(self, shown: str, known: Identity | None) -> bool:
+        path = joined(self._root, shown)
+        if known is None:
+            place = self._overlay.alias(shown)
+            if place is None:
+                return True  # it was found on disk
+            segment = self._view.snapshot.segments[place.segment]
+            path, known = segment.name(place.file), segment.identity(place.file)
+        status = self._tracker.status(path)
+        return status is not None and identity(status) == known
+
+
+def _portion_bytes(total: int) -> int:
+    """So small that processes get equal shares, but no smaller."""
+    most = limits.INDEX_PORTION_BYTES
+    return max(most // 16, min(most, total // 16))
+
+
+def _with_probe(work: Work) -> list[Work]:
+    """The same in two: a little first, which shows the best way for all that is left."""
+    if isinstance(work, Texts):
+        return [work]
+    return [part for part in work.cut(limits.INDEX_PROBE_BYTES) if part.size]
+
+
+def _stop(cancelled: Flag) -> None:
+    if cancelled:
+        raise Cancelled("The search was cancelled")

@@ -1,0 +1,159 @@
+"""The files an indexed search found: many may match and few are shown, so names are made late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, overload
+
+import numpy as np
+
+from flashgrep.index.format.segment import Segment
+from flashgrep.index.format.snapshot import ROOM, Place, Snapshot
+from flashgrep.index.watch.listing import Identity
+from flashgrep.search.result import FoundFile, Order
+from flashgrep.search.scan.request import walk_key
+
+_AT_ONCE: Final = 4096
+_FEW: Final = 64
+"""Rows whose names are made one by one: all names of a segment take a new process 300 µs."""
+
+
+class Rows(Sequence[FoundFile]):
+    """Found files in an order."""
+
+    def __init__(self, table: Table, order: Any) -> None:
+        self._table = table
+        self._order = order
+        self._made: list[FoundFile] | None = None
+        """All of them, where they are few: an answer goes through them several times."""
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, at: int) -> FoundFile: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[FoundFile]: ...
+    def __getitem__(self, at: int | slice) -> FoundFile | Sequence[FoundFile]:
+        if isinstance(at, slice):
+            return Rows(self._table, self._order[at])
+        return self._table.row(int(self._order[at]))
+
+    def __iter__(self) -> Iterator[FoundFile]:
+        if len(self._order) <= _AT_ONCE:
+            if self._made is None:
+                self._made = self._table.rows(self._order)
+            return iter(self._made)
+        return self._portions()
+
+    def _portions(self) -> Iterator[FoundFile]:
+        for at in range(0, len(self._order), _AT_ONCE):
+            yield from self._table.rows(self._order[at : at + _AT_ONCE])
+
+
+class Table:
+    """Found files, as columns: those of the segments first, then those found on disk."""
+
+    def __init__(self, snapshot: Snapshot, root: str) -> None:
+        self._snapshot = snapshot
+        self._root = root + "/" if root else ""
+        self._segments: list[Any] = []
+        self._files: list[Any] = []
+        self._counts: list[Any] = []
+        self._modified: list[Any] = []
+        self._others: list[FoundFile] = []
+        self._seen: dict[str, int] = {}
+        """The rows of the segments that were looked at, by name."""
+
+    def add(self, segments: Any, files: Any, counts: Any, modified: Any) -> None:
+        """Take in what was found in segments: of each file its segment, count and time."""
+        self._segments.append(segments)
+        self._files.append(files)
+        self._counts.append(counts)
+        self._modified.append(modified)
+
+    def add_others(self, found: Sequence[FoundFile]) -> None:
+        """Take in what was found on disk, or under another name."""
+        self._others.extend(found)
+
+    def close(self) -> None:
+        """Everything is there."""
+        nothing = np.empty(0, np.int64)
+        self.segment = np.concatenate([*self._segments, nothing])
+        self.file = np.concatenate([*self._files, nothing])
+        others = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
+        self.count = np.concatenate([*self._counts, others[0]])
+        self.modified = np.concatenate([*self._modified, others[1]])
+        segment_set = self._snapshot.segment_set
+        self.rank = self._ranked(
+            self._snapshot.all_ranks[segment_set.file_firsts[self.segment] + self.file]
+        )
+
+    def _ranked(self, ranks: Any) -> Any:
+        """Ranks of all rows; those that stand between files of the base are ranked together."""
+        if not self._others:
+            return ranks
+        later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
+        rows = [*later, *range(len(ranks), len(ranks) + len(self._others))]
+        places = [
+            (self._gap(row, ranks), walk_key("", self._root + self.row(row).path), row)
+            for row in rows
+        ]
+        ranks = np.append(ranks, np.zeros(len(self._others), np.int64))
+        for step, (gap, _, row) in enumerate(sorted(places)):
+            ranks[row] = gap * ROOM + step
+        return ranks
+
+    def _gap(self, row: int, ranks: Any) -> int:
+        if row < len(ranks):
+            return int(ranks[row]) // ROOM
+        return self._snapshot.rank(self._root + self._others[row - len(ranks)].path) // ROOM
+
+    def row(self, at: int) -> FoundFile:
+        """One found file."""
+        return self.rows(np.array([at]))[0]
+
+    def rows(self, order: Any) -> list[FoundFile]:
+        """Some found files."""
+        own = len(self.segment)
+        if len(order) and order.max() >= own:
+            known = iter(self.rows(order[order < own]))
+            return [next(known) if at < own else self._others[at - own] for at in order.tolist()]
+        shown = self._few_names(order) if len(order) <= _FEW else self._names(order)
+        self._seen.update(zip(shown, order.tolist(), strict=True))
+        return list(
+            map(FoundFile, shown, self.count[order].tolist(), self.modified[order].tolist())
+        )
+
+    def _few_names(self, order: Any) -> list[str]:
+        segments = map(self._snapshot.segments.__getitem__, self.segment[order].tolist())
+        cut, files = len(self._root), self.file[order].tolist()
+        return [segment.name(file)[cut:] for segment, file in zip(segments, files, strict=True)]
+
+    def _names(self, order: Any) -> list[str]:
+        paths = [segment.paths for segment in self._snapshot.segments]
+        in_segments = map(paths.__getitem__, self.segment[order].tolist())
+        cut, files = len(self._root), self.file[order].tolist()
+        return [
+            text[starts[file] + cut : starts[file + 1]]
+            for (text, starts), file in zip(in_segments, files, strict=True)
+        ]
+
+    def place(self, shown: str) -> Place | None:
+        """Where a file that was looked at stands in the segments."""
+        at = self._seen.get(shown)
+        return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
+
+    def identities(self, shown: Sequence[str]) -> list[Identity | None]:
+        """What the segments know of files that were looked at; None for those found elsewhere."""
+        rows = [self._seen.get(name, -1) for name in shown]
+        own = np.array([row for row in rows if row >= 0], np.int64)
+        segments = map(self._snapshot.segments.__getitem__, self.segment[own].tolist())
+        known = map(Segment.identity, segments, self.file[own].tolist())
+        return [next(known) if row >= 0 else None for row in rows]
+
+    def in_order(self, order: Order) -> Rows:
+        """All of them, as a sequence."""
+        if order == "walk":
+            return Rows(self, np.argsort(self.rank, kind="stable"))
+        return Rows(self, np.lexsort((self.rank, -self.modified)))

@@ -1,0 +1,37 @@
+"""A search process that matches segments too: `worker` and `match_worker` in one.
+
+All that may take long goes to one pool of such processes, which shares them out by connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashgrep.search.cost import may_take_long
+from flashgrep.search.scan.worker import Jobs
+from flashgrep.system.child import serve
+
+
+class _AllJobs:
+    def __init__(self) -> None:
+        self._on_disk = Jobs()
+        self._in_segments: Any = None
+
+    def handle(self, message: Any) -> Any:
+        if message[0] != "match":
+            return self._on_disk.handle(message)
+        if self._in_segments is None:
+            from flashgrep.index.answer import match_worker  # numpy: most processes never need it
+
+            self._in_segments = match_worker.Jobs()
+        return self._in_segments.handle(message)
+
+
+def main() -> None:
+    """Search for the server until it is gone."""
+    may_take_long()
+    serve(_AllJobs().handle)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The files of the index: segments, postings, snapshots, and where they are."""

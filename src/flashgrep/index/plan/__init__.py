@@ -1,0 +1,1 @@
+"""From a pattern to the blocks that may match it."""

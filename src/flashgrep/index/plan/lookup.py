@@ -1,0 +1,318 @@
+"""Looks up the grams of a plan among the keys of segments: the blocks, or files, that have them.
+
+All segments are asked at once, as if their blocks were numbered through: what a look-up costs is
+the calls into numpy, and there are as many for ten segments as for one. Of many grams that must all
+be there, the rarest are looked at first, and the others only as long as they can still save more
+than they cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, pairwise
+from mmap import mmap
+from typing import Any, Final
+
+import numpy as np
+
+from flashgrep.index.format.postings import decoded
+from flashgrep.index.format.segment import Mask, Numbers
+from flashgrep.index.plan.gram_tree import GramTree, Leaf, Node, apart_first
+from flashgrep.index.plan.segment_set import SegmentSet
+
+_WORTH: Final = 400
+_RANGES_WORTH: Final = 10
+_RANGES: Final = 20_000
+"""Bytes of postings worth reading for each block that may go: a block takes RE2 10 µs, a hundred
+bytes of a posting a tenth of one. Those of many keys at once are gathered first, at ten times the
+price, and of each segment by itself, which takes as long as so many bytes."""
+_FEW: Final = 2
+_IN_VAIN: Final = 3
+_MANY: Final = 200
+"""A look at one posting costs as much as RE2 on a few blocks. After some in a row that saved less,
+the grams left, all more common, are taken to save no more; where many blocks are left, later."""
+_LOOK: Final = 6
+"""Blocks that RE2 reads in the time that a posting takes which was not read ahead: of a few blocks
+no other is looked at once one has saved less, nor where it would have to save every fourth."""
+_SPARSE: Final = 64
+"""Where at most one block of so many is left, those are asked for one by one."""
+_AHEAD: Final = 4
+_AHEAD_BYTES: Final = 4096
+"""Leaves of a node that are read ahead, and how long their lists may be."""
+_BITS: Final = np.left_shift(1, np.arange(8)).astype(np.uint8)
+
+
+class Look:
+    """The grams of a plan among the keys of segments."""
+
+    def __init__(self, segment_set: SegmentSet, tree: GramTree, by_file: bool) -> None:
+        self._segment_set = segment_set
+        self._by_file = by_file
+        self._listed: dict[int, Numbers] = {}
+        """The blocks of the leaves that were read ahead."""
+        self._orders: dict[int, list[Leaf]] = {}
+        self._places = [segment.places(tree.lows, tree.highs) for segment in segment_set.segments]
+        pairs = list(zip(segment_set.segments, self._places, strict=True))
+        starts = np.array([segment.offsets.take(first) for segment, (first, _) in pairs], np.int64)
+        ends = np.array([segment.offsets.take(past) for segment, (_, past) in pairs], np.int64)
+        lengths = ends - starts
+        self._starts: list[list[int]] = (starts + segment_set.posting_bases).T.tolist()
+        self._lengths: list[list[int]] = lengths.T.tolist()
+        """Per range where its posting begins in each segment's file, and how long it is."""
+        self._has_bitmap: list[bool] = (lengths == segment_set.bitmap_sizes).any(0).tolist()
+        self._sizes = np.add.reduceat(lengths.sum(0), tree.firsts).tolist()
+        most: Any = np.max([past - first for first, past in self._places], axis=0)
+        self._most_keys = np.maximum.reduceat(most, tree.firsts).tolist()
+        """The most keys that a range of a leaf has in one segment."""
+
+    def read_ahead(self, nodes: Sequence[Node]) -> None:
+        """Read the lists that these nodes will look at first, all in one go.
+
+        Most of what a short list costs is the calls that read it, whether it is one or twenty.
+        """
+        leaves = list(chain.from_iterable(map(self._first_leaves, nodes)))
+        if not leaves:
+            return
+        lists = [self._list_of(leaf.ranges.start) for leaf in leaves]
+        blocks, shown = _blocks_in([*chain.from_iterable(lists)])
+        ends = accumulate((self._sizes[leaf.number] for leaf in leaves), initial=0)
+        counts = [np.count_nonzero(shown[start:end]) for start, end in pairwise(ends)]
+        for leaf, (start, end) in zip(leaves, pairwise(accumulate(counts, initial=0)), strict=True):
+            self._listed[leaf.number] = blocks[start:end]
+
+    def _first_leaves(self, node: Node) -> list[Leaf]:
+        """Those of single keys that a node is sure to look at, or likely; rare ones only."""
+        leaves = self._by_rarity(node) if node.is_all else []
+        if not leaves or not self._sizes[leaves[0].number]:
+            return []
+        return [leaf for leaf in leaves[:_AHEAD] if self._is_short(leaf)]
+
+    def _is_short(self, leaf: Leaf) -> bool:
+        at = leaf.ranges.start
+        if not leaf.is_single or self._most_keys[leaf.number] > 1 or self._has_bitmap[at]:
+            return False
+        return bool(self._sizes[leaf.number] <= _AHEAD_BYTES)
+
+    def _by_rarity(self, node: Node) -> list[Leaf]:
+        known = self._orders.get(id(node))
+        if known is None:
+            sizes = self._sizes
+            by_size = sorted(node.leaves, key=lambda leaf: sizes[leaf.number])
+            known = apart_first(by_size, Leaf.is_near)
+            self._orders[id(node)] = known
+        return known
+
+    def held(self, node: Node) -> Mask:
+        """The blocks, or files, that a node holds for."""
+        return self.kept(node).mask
+
+    def kept(self, node: Node) -> _Kept:
+        """The same, as numbers where they are few."""
+        if not node.is_all:
+            masks = [self._leaf(leaf).mask for leaf in node.leaves]
+            masks += [self.held(part) for part in node.nodes]
+            return _Kept(mask=np.logical_or.reduce(masks))
+        kept = self._rarest(node)
+        for part in node.nodes:
+            if kept is None:
+                kept = self.kept(part)
+            elif kept.count:
+                kept.keep(self.held(part))
+        assert kept is not None  # noqa: S101 - a node has parts
+        return kept
+
+    def _rarest(self, node: Node) -> _Kept | None:
+        """What holds all leaves, rarest first, as far as that is worth its while."""
+        if not node.leaves:
+            return None
+        leaves = self._by_rarity(node)
+        kept = self._leaf(leaves[0])
+        in_vain, saved = 0, _LOOK
+        for leaf in leaves[1:]:
+            left = kept.count
+            if left < _FEW or in_vain >= _IN_VAIN + left // _MANY:
+                break
+            if not self._is_worth_it(leaf, left, saved):
+                continue
+            if kept.is_sparse and not self._by_file and self._most_keys[leaf.number] <= 1:
+                kept.choose(self._holds(leaf, kept.numbers))
+            else:
+                kept.keep(self._leaf(leaf).mask)
+            saved = left - kept.count
+            in_vain = in_vain + 1 if saved < max(_FEW, left // _MANY) else 0
+        return kept
+
+    def _is_worth_it(self, leaf: Leaf, left: int, saved: int) -> bool:
+        """Whether a leaf may save more than it costs, as the last one has `saved` blocks."""
+        if leaf.number in self._listed:
+            return True
+        if left < 4 * _LOOK or (left < _MANY and saved < _LOOK):
+            return False
+        size = self._sizes[leaf.number]
+        if self._most_keys[leaf.number] <= 1:
+            return bool(size < _WORTH * left)
+        return bool(size + _RANGES < _RANGES_WORTH * left)
+
+    def _leaf(self, leaf: Leaf) -> _Kept:
+        listed = self._listed.get(leaf.number)
+        if listed is not None:
+            return _Kept(listed, self._segment_set.block_count)
+        mask = np.zeros(self._segment_set.block_count, bool)
+        if self._sizes[leaf.number]:
+            mark = self._mark_lists if self._most_keys[leaf.number] <= 1 else self._mark_many
+            mark(leaf, mask)
+        return _Kept(mask=self._owning(mask) if self._by_file else mask)
+
+    def _mark_lists(self, leaf: Leaf, mask: Mask) -> None:
+        """Mark the blocks of single keys."""
+        lists, bitmaps = self._postings(leaf, [True] * len(self._segment_set.segments))
+        for each in bitmaps:
+            mask |= np.unpackbits(self._joined(each), bitorder="little").view(bool)
+        if lists:
+            mask[_blocks_in(lists)[0]] = True
+
+    def _holds(self, leaf: Leaf, blocks: Numbers) -> Mask:
+        """Which of a few blocks hold one of some single keys."""
+        listed = self._listed.get(leaf.number)
+        if listed is not None:
+            return _among(listed, blocks)
+        lists, bitmaps = self._postings(leaf, self._segment_set.segments_with(blocks))
+        found = np.zeros(len(blocks), bool)
+        for each in bitmaps:
+            found |= _has_bits(self._joined(each), blocks)
+        if lists:
+            listed = _blocks_in(lists)[0]
+            if not leaf.is_single:
+                listed.sort()  # those of one key are in order
+            found |= _among(listed, blocks)
+        return found
+
+    def _postings(
+        self, leaf: Leaf, wanted: Sequence[bool]
+    ) -> tuple[list[_List], list[dict[int, bytes]]]:
+        """The lists of single keys in the segments wanted, and their bitmaps by key and segment."""
+        lists: list[_List] = []
+        bitmaps = []
+        for at in range(leaf.ranges.start, leaf.ranges.stop):
+            dense: dict[int, bytes] = {}
+            for number, (start, length, (buffer, base, width)) in enumerate(self._columns(at)):
+                if length and wanted[number]:
+                    posting = buffer[start : start + length]
+                    if length == width:
+                        dense[number] = posting
+                    else:
+                        lists.append((posting, base))
+            if dense:
+                bitmaps.append(dense)
+        return lists, bitmaps
+
+    def _list_of(self, at: int) -> list[_List]:
+        """The lists of a range of one key that has no bitmap."""
+        return [
+            (buffer[start : start + length], base)
+            for start, length, (buffer, base, _) in self._columns(at)
+            if length
+        ]
+
+    def _columns(self, at: int) -> Iterable[tuple[int, int, tuple[mmap, int, int]]]:
+        return zip(
+            self._starts[at], self._lengths[at], self._segment_set.posting_places, strict=True
+        )
+
+    def _joined(self, bitmaps: dict[int, bytes]) -> Any:
+        """The bitmaps of some segments as one; a segment begins at a whole byte of it."""
+        parts = [
+            bitmaps.get(number) or bytes(width)
+            for number, (_, _, width) in enumerate(self._segment_set.posting_places)
+        ]
+        return np.frombuffer(b"".join(parts), np.uint8)
+
+    def _mark_many(self, leaf: Leaf, mask: Mask) -> None:
+        """Mark the blocks of all keys of some ranges."""
+        places = zip(
+            self._segment_set.segments, self._places, self._segment_set.blocks, strict=True
+        )
+        for segment, (first, pasts), (base, _) in places:
+            found = segment.holding(first[leaf.ranges], pasts[leaf.ranges])
+            mask[base : base + segment.blocks] = found
+
+    def _owning(self, blocks: Mask) -> Mask:
+        """The files that have one of some blocks."""
+        segment_set = self._segment_set
+        found = np.zeros(segment_set.file_count, bool)
+        found[segment_set.owners[segment_set.pieces_in(blocks.nonzero()[0])]] = True
+        return found
+
+
+_List = tuple[bytes, int]
+"""The posting of a key in a segment, and what its blocks are counted from."""
+
+
+def _blocks_in(lists: list[_List]) -> tuple[Numbers, Mask]:
+    """All blocks of some lists, read as one, and which of their bytes each ends with."""
+    sizes = np.array([len(posting) for posting, _ in lists])
+    joined = np.frombuffer(b"".join([posting for posting, _ in lists]), np.uint8)
+    return decoded(joined, sizes, np.array([base for _, base in lists]))
+
+
+def _has_bits(bitmap: Any, blocks: Numbers) -> Mask:
+    """Which of some blocks have their bit set."""
+    found: Mask = bitmap[blocks >> 3] & _BITS[blocks & 7] != 0
+    return found
+
+
+def _among(listed: Numbers, blocks: Numbers) -> Mask:
+    """Which of some blocks are listed; both are in order."""
+    at = np.minimum(listed.searchsorted(blocks), len(listed) - 1)
+    found: Mask = listed[at] == blocks
+    return found
+
+
+class _Kept:
+    """The blocks, or files, that are still candidates: as a mask, or, where few, by number."""
+
+    def __init__(
+        self, numbers: Numbers | None = None, length: int = 0, mask: Mask | None = None
+    ) -> None:
+        self._numbers = numbers
+        self._mask = mask
+        self._length = length if mask is None else len(mask)
+        self.count = len(numbers) if numbers is not None else int(np.count_nonzero(self.mask))
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.count * _SPARSE <= self._length
+
+    @property
+    def numbers(self) -> Numbers:
+        if self._numbers is None:
+            assert self._mask is not None  # noqa: S101 - there is one of the two
+            self._numbers = self._mask.nonzero()[0]
+        return self._numbers
+
+    @property
+    def mask(self) -> Mask:
+        if self._mask is None:
+            self._mask = np.zeros(self._length, bool)
+            self._mask[self._numbers] = True
+        return self._mask
+
+    def keep(self, others: Mask) -> None:
+        """Keep those of a mask."""
+        if self._numbers is not None:
+            self.choose(others[self._numbers])
+            return
+        self._mask = self.mask & others
+        self.count = int(np.count_nonzero(self._mask))
+
+    def choose(self, chosen: Mask) -> None:
+        """Keep some of `numbers`."""
+        self._numbers, self._mask = self.numbers[chosen], None
+        self.count = len(self._numbers)
+
+    def mark(self, bits: Any, bit: int) -> None:
+        """Set a bit for each of them."""
+        if self._numbers is not None:
+            bits[self._numbers] |= bit
+        else:
+            bits |= self.mask.view(np.uint8) * np.uint8(bit)

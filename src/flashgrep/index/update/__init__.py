@@ -1,0 +1,1 @@
+"""Keeps the index up to date: builds, compacts, rescans."""

@@ -1,0 +1,107 @@
+"""The process that writes ranked indexes: takes segments on stdin, one at a time, ends with stdin.
+
+Started by exec, as search workers are, and for one reason more: tantivy's writer holds the
+interpreter's lock while it commits.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep.index.format.segment import BINARY, Damaged, Segment
+from flashgrep.ranking.format import (
+    DRAFT_SUFFIX,
+    key_number,
+    register_analyzers,
+    schema,
+    text_fields,
+    write_manifest,
+)
+from flashgrep.system.atomic import put_in_place
+from flashgrep.system.child import leave_ending_to_the_server, serve
+
+if TYPE_CHECKING:
+    import tantivy
+
+PIECE_BYTES: Final = 256 * 1024
+"""Of a larger file every so many bytes are a document, or its length would hide what is in it."""
+_HEAP_BYTES: Final = 192 * 1024 * 1024
+"""tantivy begins a new segment of its own when this is full: enough for one of ours."""
+
+
+def write_ranked(segment_path: str, root: str, key: str) -> int:
+    """Write the ranked index of a segment, whole or not at all; how many documents it has."""
+    import tantivy
+
+    segment = Segment(segment_path, is_checked=True)  # by the server, when it opened it
+    directory = os.path.join(root, key)
+    draft = directory + DRAFT_SUFFIX
+    number = key_number(key)
+    shutil.rmtree(draft, ignore_errors=True)
+    os.mkdir(draft, 0o700)
+    index = tantivy.Index(schema(), draft)
+    register_analyzers(index)
+    writer = index.writer(_HEAP_BYTES, 1)
+    documents = text_bytes = 0
+    for file, piece, text in pieces(segment):
+        writer.add_document(_document(segment.name(file), number, file, piece, text))
+        documents += 1
+        text_bytes += len(text)
+    writer.commit()
+    writer.wait_merging_threads()
+    write_manifest(draft, documents, text_bytes)
+    shutil.rmtree(directory, ignore_errors=True)
+    put_in_place(draft, directory, is_durable=False)
+    return documents
+
+
+def pieces(segment: Segment) -> Iterator[tuple[int, int, bytes]]:
+    """What a document is made of: file, piece of it, text."""
+    for file in range(segment.files):
+        if segment.flags[file] & BINARY:
+            continue
+        text = segment.text(file)
+        if len(text) <= PIECE_BYTES:
+            yield file, 0, text
+            continue
+        for number, piece in enumerate(_cut(text)):
+            yield file, number, piece
+
+
+def _cut(text: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(text):
+        end = text.rfind(b"\n", at, at + PIECE_BYTES) + 1 or at + PIECE_BYTES
+        yield text[at:end]
+        at = end
+
+
+def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> tantivy.Document:
+    import tantivy
+
+    document = tantivy.Document()
+    for field, value in text_fields(path, text).items():
+        document.add_text(field, value)
+    for field, number in (("segment", segment), ("file", file), ("piece", piece)):
+        document.add_integer(field, number)
+    return document
+
+
+def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
+    try:
+        return "written", write_ranked(*message)
+    except (ValueError, Damaged) as error:  # tantivy tells its failures as ValueError
+        return "failed", f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Write for the server until it is gone."""
+    leave_ending_to_the_server()
+    serve(_written)
+
+
+if __name__ == "__main__":
+    main()

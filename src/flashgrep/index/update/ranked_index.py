@@ -1,0 +1,270 @@
+"""Keeps the ranked index in step with the segments, in a thread of its own, and answers from it.
+
+Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
+the updater does not wait for it. What is not ranked yet, or has changed since, is
+read from disk when a question comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError
+from flashgrep.index.answer.view import View
+from flashgrep.index.format.segment import Segment
+from flashgrep.index.update.rescan import rescan_changes
+from flashgrep.index.watch.listing import Identity
+from flashgrep.index.watch.tracker import Changes, Tracker
+from flashgrep.ranking.changed_files import Changed, Overlay, OverlayRanking
+from flashgrep.ranking.ranked_tree import RankedTree
+from flashgrep.ranking.ranking import Keeps
+from flashgrep.ranking.scoring import RankedFile
+from flashgrep.search.decode import lines_of
+from flashgrep.system.idle import Rest, trim
+from flashgrep.workspace.safe_open import REGULAR
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.sniffing import is_text
+
+log = logging.getLogger(__name__)
+
+
+_MANY_WORDS: Final = 100_000
+"""Counts that take some megabytes, after a checkout for one: when they go, so does the memory."""
+
+
+def key_of(segment: Segment) -> str:
+    """What the ranked index calls a segment."""
+    return os.path.basename(segment.path)
+
+
+class _Unranked(NamedTuple):
+    """A file that the ranked index does not have as it is."""
+
+    path: str
+    identity: Identity
+    read: Callable[[], bytes]
+
+    def changed(self) -> Changed:
+        return Changed(
+            path=self.path, identity=self.identity, read=self.read, changed_ns=self.identity[2]
+        )
+
+
+class _Counted(NamedTuple):
+    """What was counted last, and what for: not the view itself, which holds old segments open."""
+
+    view: weakref.ref[View]
+    keys: frozenset[str]
+    overlay: Overlay
+
+
+class RankedIndex:
+    """The ranked index of the segments, and the thread that ranks them."""
+
+    def __init__(self, directory: str, done: Callable[[], None]) -> None:
+        self._tree = RankedTree(directory)
+        self._overlay = OverlayRanking()
+        self._counted: _Counted | None = None
+        self._rest_overlay = Rest(self._let_go, limits.RANKING_IDLE_SECONDS)
+        self._done = done
+        self._followed: Mapping[str, str] = {}
+        self._writes = False
+        self._looked = -math.inf
+        self._wanted: Mapping[str, str] | None = None
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._is_asked = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether questions can be answered from it."""
+        return self._tree.is_ready
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The segments that are ranked."""
+        return self._tree.keys
+
+    def follow(self, segments: tuple[Segment, ...], writes: bool) -> None:
+        """Rank these segments: write what is missing, or take what another process writes."""
+        wanted = {key_of(segment): segment.path for segment in segments}
+        self._followed, self._writes = wanted, writes
+        if not writes:
+            self._tree.open(wanted)
+            return
+        self._rank(wanted)
+
+    def _rank(self, wanted: Mapping[str, str]) -> None:
+        with self._changed:
+            self._wanted = wanted
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="flashgrep-rank", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop ranking."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._rest_overlay.close()
+        self._tree.close()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while self._wanted is None and not self._stopping:
+                    self._changed.wait()
+                wanted, self._wanted = self._wanted, None
+                if not self._tree.is_ready and self._tree.is_there:
+                    self._rest()
+            if self._stopping or wanted is None:
+                return
+            self._update(wanted)
+
+    def _rest(self) -> None:
+        """Leave the first moments of a server to its searches, unless a question is among them.
+
+        What an earlier server has ranked is read whole and checked before it is used.
+        """
+        self._changed.wait_for(lambda: self._stopping or self._is_asked, limits.RANK_REST_SECONDS)
+
+    def _update(self, wanted: Mapping[str, str]) -> None:
+        try:
+            self._tree.update(wanted, lambda: self._stopping)
+        except OSError as error:
+            log.warning("the ranked index does not grow for now: %s", error)
+        self._done()
+
+    # ── answering ───────────────────────────────────────────────────────────────────────────────
+
+    def ranked(
+        self, text: str, keeps: Keeps, view: View, tracker: Tracker
+    ) -> list[RankedFile] | None:
+        """The files that answer a question, best first; None where a scan has to say."""
+        if not self.is_ready:
+            self._hurry()
+            return None
+        ranked = self._tree.keys
+        overlay = self._overlaid(view, tracker, keeps, ranked)
+        if overlay is None:
+            return None
+        places = {
+            key_of(segment): (segment, alive)
+            for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
+        }
+
+        def name_of(key: str, file: int) -> str | None:
+            if key not in places or not places[key][1][file]:
+                return None
+            return places[key][0].name(file)
+
+        found = self._tree.search(text, name_of, overlay, ranked, keeps)
+        if found is None and self._writes and not self.is_ready:  # damaged
+            self._rank(self._followed)
+            self._done()
+        return found
+
+    def _hurry(self) -> None:
+        """A question came before there is anything to answer it from."""
+        with self._changed:
+            self._is_asked = True
+            self._changed.notify()
+            now = time.monotonic()
+            is_time = now - self._looked > limits.RANK_LOOK_SECONDS
+            self._looked = now if is_time else self._looked
+        is_reader = bool(self._followed) and not self._writes
+        if is_reader and is_time and self._tree.open(self._followed):
+            self._done()  # whoever writes has come to an end meanwhile
+
+    # ── what is not ranked yet ──────────────────────────────────────────────────────────────────
+
+    def _overlaid(
+        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+    ) -> Overlay | None:
+        """The counts of all files that are not ranked; None where they are too many.
+
+        Where nothing happened since the last question, they are as they were: the kernel tells of
+        every change in a directory that is watched.
+        """
+        known = self._counted
+        is_told = tracker.fd is not None and not view.subtrees
+        if known is not None and is_told and known.view() is view and known.keys == ranked:
+            overlay: Overlay | None = known.overlay
+        else:
+            self._counted = known = None  # or the old counts would stay as long as this question
+            overlay = self._count(view, tracker, keeps, ranked)
+        if overlay is not None and overlay.files:
+            self._rest_overlay.used()
+        return overlay
+
+    def _count(
+        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+    ) -> Overlay | None:
+        unranked = list(self._unranked(view, tracker, ranked))
+        is_whole = _are_few(unranked)
+        wanted = unranked if is_whole else [file for file in unranked if keeps(file.path)]
+        is_possible = _are_few(wanted)
+        held = self._overlay.words
+        overlay = self._overlay.count(map(_Unranked.changed, wanted if is_possible else ()))
+        if held > _MANY_WORDS and not overlay.files:
+            trim()
+        if is_whole:
+            self._counted = _Counted(weakref.ref(view), ranked, overlay)
+        return overlay if is_possible else None
+
+    def _let_go(self) -> None:
+        self._counted = None
+        self._overlay.clear()
+
+    def _unranked(
+        self, view: View, tracker: Tracker, ranked: frozenset[str]
+    ) -> Iterator[_Unranked]:
+        """Files that changed, and files of segments that are not ranked yet."""
+        changes = Changes(set(view.entries), set(view.subtrees))
+        if changes:
+            unwatched = Tracker(tracker.scope, tracker.root)
+            found = rescan_changes(unwatched, view, changes, lambda: self._stopping)
+            for name, identity in found.files.items():
+                yield _Unranked(name, identity, partial(_text, tracker.scope, tracker.real(name)))
+        for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+            if key_of(segment) not in ranked:
+                for file in alive.nonzero()[0].tolist():
+                    # The identity on disk: what was counted there is not counted again here.
+                    read = partial(segment.text, file)
+                    yield _Unranked(segment.name(file), segment.identity(file), read)
+
+
+def _are_few(files: list[_Unranked]) -> bool:
+    """Whether a question may wait until they are counted."""
+    size = sum(min(file.identity[0], limits.RANKED_OVERLAY_BYTES) for file in files)
+    return len(files) <= limits.UNRANKED_FILES and size <= limits.UNRANKED_BYTES
+
+
+def _text(scope: Scope, real: bytes) -> bytes:
+    """A file's lines from disk; nothing where it has gone, or is no text, or is huge."""
+    try:
+        fd = scope.open_real(real, REGULAR)
+    except (OSError, FlashgrepError):
+        return b""
+    try:
+        data = os.pread(fd, limits.INDEXED_FILE_BYTES, 0)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return lines_of(data) if is_text(data[: limits.SNIFF_BYTES]) else b""

@@ -1,0 +1,233 @@
+"""What is known of the tree, under one lock: those who ask and the updater share it.
+
+A view is replaced, never changed, so whoever holds one reads on without the lock. Changes are part
+of the view as soon as they are known: a search looks at them on disk until the updater has put
+them into a segment.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.index.answer.view import View
+from flashgrep.index.format.segment import Damaged
+from flashgrep.index.index import Status
+from flashgrep.index.update import hard_links
+from flashgrep.index.update.debounce import Bell, Pace
+from flashgrep.index.update.doubting import NO_DOUBT, Doubt, without
+from flashgrep.index.watch.tracker import Changes, Tracker
+from flashgrep.search.scan.fair_queue import Flag
+
+log = logging.getLogger(__name__)
+
+_TURN_SECONDS: Final = 0.02
+
+
+class TreeState:
+    """The view of one workspace, the changes since, and how far the index is."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self.tracker = tracker
+        self.pace = Pace()
+        self.bell = Bell()
+        """Wakes the updater."""
+        self.watches = False
+        """Whether the kernel reports changes; if not, every search looks at the whole tree."""
+        self.stopping = False
+        self.doubt = NO_DOUBT
+        """What the updater looks at again, although nothing changes."""
+        self.damaged: set[str] = set()
+        """Segments that are used no more."""
+        self._changed = threading.Condition()
+        self._view: View | None = None
+        self._since = Changes()
+        """What happened since the updater began what it is doing."""
+        self._lost = "nothing is known yet"
+        """Why the whole tree has to be looked at; empty where it has not."""
+        self._stuck: set[str] = set()
+        """Files that are in no segment and will not be: too large, unreadable."""
+        self._status = Status(state="building")
+        self._loading = True
+        """The segments of an earlier server are being checked: an answer is near."""
+
+    # ── asked by searches ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def view(self) -> View | None:
+        """The last view, without what has happened since; None where there is none."""
+        return self._view
+
+    def status(self) -> Status:
+        """How far the index is."""
+        with self._changed:
+            view, status = self._view, self._status
+            if view is None:
+                return status
+            return replace(status, total_files=view.snapshot.files + len(view.entries))
+
+    def wait_while_loading(self, cancelled: Flag) -> None:
+        """Wait for the segments of an earlier server, but not for long."""
+        deadline = time.monotonic() + limits.INDEX_WAIT_SECONDS
+        with self._changed:
+            while self._loading and not cancelled and time.monotonic() < deadline:
+                self._changed.wait(_TURN_SECONDS)
+
+    def current(self, root: str) -> View | None:
+        """The view as of now, for a search of a directory: all that the kernel has queued is in it.
+
+        The kernel queues an event before the write that caused it returns.
+        """
+        with self._changed:
+            if self._view is None:
+                return None
+            self._take(self.tracker.changes())
+            self._take(hard_links.changed(self.tracker, self._view or View(), root))
+            return self._view
+
+    def take(self, changes: Changes) -> None:
+        """Make changes part of the view."""
+        with self._changed:
+            self._take(changes)
+
+    def take_for(self, view: View, changes: Changes) -> bool:
+        """The same, unless they were found by comparing with a view that was replaced since."""
+        with self._changed:
+            if self._view is view:
+                self._take(changes)
+                return True
+            return False
+
+    def take_queued(self) -> None:
+        """Make what the kernel has queued part of the view."""
+        with self._changed:
+            self._take(self.tracker.changes())
+
+    def lose(self, reason: str) -> None:
+        """Forget the view: the whole tree has to be looked at again."""
+        log.info("the index looks at the whole workspace again: %s", reason)
+        self.take(Changes(lost=reason))
+
+    def set_aside(self, error: Damaged) -> None:
+        """Use a damaged segment no more; what it held is built again."""
+        with self._changed:
+            self.damaged.add(error.path)
+        self.lose(f"a part of it is damaged: {error}")
+
+    def _take(self, changes: Changes) -> None:
+        """Make changes part of the view; called with the lock held."""
+        if not changes:
+            return
+        hard_links.widen(self.tracker, self._view or View(), changes)
+        self._since.add(changes)
+        is_news = not self.is_waiting()
+        self._stuck -= changes.entries
+        self.pace.changed()
+        if changes.lost:
+            self._view, self._lost = None, changes.lost
+            self._status = replace(self._status, state="building", grep_ready=False, progress=0.0)
+        elif self._view is not None:
+            view = self._view
+            self._view = replace(
+                view,
+                snapshot=view.snapshot.without(changes.entries, changes.subtrees),
+                entries=view.entries | changes.entries,
+                subtrees=view.subtrees | changes.subtrees,
+            )
+        if is_news:
+            self.bell.ring()
+
+    # ── told by the updater ─────────────────────────────────────────────────────────────────────
+
+    def is_waiting(self) -> bool:
+        """Whether changes wait to be put into segments."""
+        view = self._view
+        if self.stopping:
+            return False
+        if view is None or view.subtrees or not view.entries <= self._stuck:
+            return True
+        return self.doubt.is_due()
+
+    def begin_update(self) -> tuple[View | None, Changes]:
+        """The view to start from, and the changes to put into segments."""
+        with self._changed:
+            self._take(self.tracker.changes())
+            view, self._since = self._view, Changes()
+            if view is None:
+                return None, Changes(lost=self._lost)
+            changes = Changes(set(view.entries - self._stuck), set(view.subtrees), self._lost)
+            if self.doubt.is_due():
+                # Searches go on with what was read: they would know of a change.
+                changes.entries |= self.doubt.names
+                view = without(view, self.doubt.names)
+            return view, changes
+
+    def publish(
+        self, view: View | None, doubt: Doubt, blocks: int, size: int, updated: float | None
+    ) -> None:
+        """Replace the view; what happened meanwhile is part of the new one."""
+        with self._changed:
+            missed, self._since = self._since, Changes()
+            missed.add(self.tracker.changes())
+            self._loading, self._lost = False, ""
+            self.pace.succeeded()
+            self._view = view
+            self._stuck = set(view.entries) if view is not None else set()
+            self.doubt = doubt
+            if view is None:
+                self.pace.put_off(limits.FOLD_LATEST_SECONDS)
+            self._status = replace(
+                self._status,
+                state="building" if view is None else "ready",
+                grep_ready=view is not None,
+                progress=self._status.progress if view is None else 1.0,
+                total_chunks=blocks,
+                index_size_bytes=size,
+                last_update=updated,
+                freshness="watching" if self.watches else "sweeping",
+                reason="another server builds the index" if view is None else "",
+            )
+            self._take(missed)
+            self._changed.notify_all()
+
+    def report_progress(self, progress: float) -> None:
+        """Segments are being built."""
+        with self._changed:
+            self._loading = False
+            if self._view is None:  # a change is built beside an index that is whole
+                self._status = replace(self._status, progress=progress)
+            self._changed.notify_all()
+
+    def report_ranked(self, is_ready: bool) -> None:
+        """Whether queries can be answered by rank."""
+        with self._changed:
+            self._status = replace(self._status, query_ready=is_ready)
+            self._changed.notify_all()
+
+    def retry_later(self, reason: str) -> None:
+        """An update failed; the view stays, and so do the changes."""
+        self.pace.failed()
+        with self._changed:
+            self._loading = False
+            self._status = replace(self._status, reason=reason)
+            self._changed.notify_all()
+
+    def stop_watching(self, reason: str) -> None:
+        """Changes are reported no more: each search looks at every file."""
+        log.warning("the workspace cannot be watched: %s; each search looks at every file", reason)
+        with self._changed:
+            self.watches = False
+            self.tracker.close()
+            self._take(Changes(lost=reason))
+
+    def give_up(self, reason: str) -> None:
+        """There will be no index."""
+        log.warning("%s", reason)
+        with self._changed:
+            self._view, self._loading = None, False
+            self._status = Status(state="off", reason=reason)
+            self._changed.notify_all()

@@ -1,0 +1,144 @@
+"""The background thread of the index: puts what changed into segments, and sleeps until something
+does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Final
+
+from flashgrep.errors import Cancelled
+from flashgrep.index.format.segment import Damaged
+from flashgrep.index.format.store import Store
+from flashgrep.index.update.builder import Builders, BuildFailed
+from flashgrep.index.update.compactor import Compactor
+from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.ranked_index import RankedIndex
+from flashgrep.index.update.sweeping import sweep
+from flashgrep.index.update.tree_state import TreeState
+from flashgrep.index.watch.inotify import WatchLimit
+from flashgrep.index.watch.mounts import remote_mount
+
+log = logging.getLogger(__name__)
+
+PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, Damaged)
+"""What may go well another time; the RuntimeError is a thread that cannot be started."""
+
+
+class Updater:
+    """Watches the tree and keeps the segments up to date."""
+
+    def __init__(self, directory: Path, state: TreeState, ranks: RankedIndex) -> None:
+        self._directory = directory
+        self._state = state
+        self._ranks = ranks
+        self._thread = threading.Thread(target=self._work, name="flashgrep-index", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch and to build."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and wait until the thread has ended."""
+        self._state.stopping = True
+        self._state.bell.ring()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _is_stopping(self) -> bool:
+        return self._state.stopping
+
+    def _work(self) -> None:
+        state = self._state
+        state.bell.belong_to_this_thread()
+        try:
+            store = Store(self._directory)
+            self._begin_to_watch()
+            if store.is_large():
+                state.tracker.expect_listing()  # they start while the segments are checked
+            builders = Builders(state.tracker, self._is_stopping)
+            compactor = Compactor(store, state.tracker, builders, state.report_progress)
+        except (OSError, Damaged) as error:
+            state.give_up(f"the index cannot be kept: {error}")
+            return
+        try:
+            self._keep_up(compactor)
+        except Cancelled:
+            log.debug("the index stops")
+        except Exception:  # whatever it is, searches must not wait for a thread that is gone
+            log.exception("the index has failed")
+            state.give_up("the index has failed; the log says why")
+        finally:
+            compactor.close()
+
+    def _begin_to_watch(self) -> None:
+        kind = remote_mount(self._state.tracker.root)
+        if kind:
+            log.info("changes on %s cannot be watched: each search looks at every file", kind)
+            return
+        try:
+            self._state.tracker.watch()
+            self._state.watches = True
+        except OSError as error:
+            self._state.stop_watching(str(error))
+
+    def _keep_up(self, compactor: Compactor) -> None:
+        state = self._state
+        while not state.stopping:
+            if state.is_waiting() and state.pace.is_due():
+                self._update(compactor)
+            self._sleep()
+            state.take_queued()
+            if state.watches and state.pace.is_time_to_sweep():
+                self._sweep()
+
+    def _sleep(self) -> None:
+        """Until something happens; while changes wait, not for long."""
+        state = self._state
+        if state.is_waiting():
+            state.bell.wait(state.pace.pause())  # not for each single change: they go together
+        else:
+            state.bell.wait(state.doubt.pause(), state.tracker.fd)
+
+    def _sweep(self) -> None:
+        """Look at the whole tree: a write through a memory map raises no event."""
+        self._state.pace.swept()
+        view = self._state.view
+        if view is None:
+            return
+        try:
+            changes = sweep(self._state.tracker, view, self._is_stopping)
+        except WatchLimit as error:
+            self._state.stop_watching(str(error))
+            return
+        except PASSING as error:
+            log.warning("the workspace is looked through another time: %s", error)
+            return
+        self._state.take(changes)
+
+    def _update(self, compactor: Compactor) -> None:
+        """Put changes into segments; where that fails, what was known stays, and so do they."""
+        state = self._state
+        view, changes = state.begin_update()
+        compactor.drop(state.damaged)
+        try:
+            updated = compactor.update(view, changes)
+            doubt = NO_DOUBT if updated is None else compactor.doubt(updated)
+            state.publish(updated, doubt, compactor.blocks, compactor.size, compactor.updated)
+            if updated is not None:
+                self._ranks.follow(updated.snapshot.segments, compactor.writes)
+                state.report_ranked(self._ranks.is_ready)
+        except WatchLimit as error:
+            state.stop_watching(str(error))
+        except PASSING as error:
+            log.warning("the index does not grow for now: %s", error)
+            state.retry_later(str(error))
+        except Cancelled:
+            raise
+        except Exception as error:
+            # A defect of ours, most likely with one state: from the beginning it may go well.
+            log.exception("the index could not take in what changed")
+            state.lose(repr(error))  # never empty, which would say that nothing is lost
+            state.retry_later("the index has failed and is put together again; the log says why")
+        state.pace.attempted()

@@ -1,0 +1,195 @@
+"""Builds one segment from a list of files.
+
+Runs in a process of its own, one per core, so that indexing never holds up the server. A file is
+looked at before and after it is read; one that changed meanwhile is left out, and so stays with
+the files that are searched on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+import numpy as np
+
+from flashgrep import limits
+from flashgrep.index.format.grams import block_keys
+from flashgrep.index.format.postings import inverted
+from flashgrep.index.format.segment import BINARY, BLOCK_BYTES, LENGTH, MAGIC, RACY, TYPES, UNENDED
+from flashgrep.index.watch.listing import Identity, identity
+from flashgrep.search.characters import searchable_text
+from flashgrep.search.decode import text_of
+from flashgrep.system.atomic import open_own, open_private, put_in_place
+from flashgrep.workspace.safe_open import REGULAR
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.sniffing import is_text
+
+_FOLDS: Final = ("\u017f".encode(), "\u212a".encode())  # long s and Kelvin sign: s and k
+_ALIGN: Final = 64
+_HEAD_BYTES: Final = 2048
+_RACY_NS: Final = int(limits.DOUBT_SECONDS * 1e9)
+
+
+@dataclass
+class _Tables:
+    """The columns of a segment as they grow."""
+
+    names: list[bytes] = field(default_factory=list)
+    status: list[Identity] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    sums: list[int] = field(default_factory=list)
+    owners: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    grams: list[Any] = field(default_factory=list)
+    open_block: bytearray = field(default_factory=bytearray)
+
+    def close_block(self) -> None:
+        """Take the grams of the block that is being filled, and begin the next."""
+        if self.open_block:
+            self.grams.append(block_keys(np.frombuffer(bytes(self.open_block), np.uint8)))
+            self.open_block.clear()
+
+
+def write_segment(
+    scope: Scope,
+    files: Sequence[tuple[str, bytes]],
+    path: str,
+    told: Callable[[int], None] = lambda count: None,
+) -> list[str]:
+    """Write a segment of `files` (shown path, real path); gives the shown paths left out.
+
+    `told` is given how many were read; what is left to do then takes about as long again.
+    """
+    tables = _Tables()
+    left_out: list[str] = []
+    pack_path = path + ".pack"
+    try:
+        with open_private(pack_path) as pack:
+            pack.write(b"\n")  # `^` and `\\b` look at the byte before the first line
+            for number, (shown, real) in enumerate(files, 1):
+                if not _add(tables, scope, shown, real, pack):
+                    left_out.append(shown)
+                told(number)
+        _assemble(tables, path, pack_path)
+    finally:
+        os.unlink(pack_path)
+    return left_out
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]) -> bool:
+    begun = time.time_ns()  # and not once it is read, which may take any time
+    try:
+        status, data = _read(scope, real)
+    except OSError:
+        return False
+    if data is None:
+        return False
+    tables.names.append(shown.encode("utf-8", "surrogateescape"))
+    tables.status.append(identity(status))
+    tables.first.append(len(tables.starts))
+    racy = RACY if begun - status.st_ctime_ns < _RACY_NS else 0
+    if not is_text(data[: limits.SNIFF_BYTES]):
+        tables.flags.append(BINARY | racy)
+        return True
+    text = searchable_text(text_of(data))
+    unended = bool(text) and not text.endswith(b"\n")
+    tables.flags.append((UNENDED if unended else 0) | racy)
+    _add_pieces(tables, text + b"\n" if unended else text, pack)
+    return True
+
+
+def _read(scope: Scope, real: bytes) -> tuple[os.stat_result, bytes | None]:
+    """A file's status and bytes; None where it changed meanwhile, or is too large to keep."""
+    fd = scope.open_real(real, REGULAR)
+    try:
+        before = os.fstat(fd)
+        if before.st_size > limits.INDEXED_FILE_BYTES:
+            return before, None
+        pieces = []
+        while piece := os.read(fd, limits.WINDOW_BYTES):
+            pieces.append(piece)
+        is_same = identity(before) == identity(os.fstat(fd))
+    finally:
+        os.close(fd)
+    data = b"".join(pieces)
+    return before, data if is_same and len(data) == before.st_size else None
+
+
+def _add_pieces(tables: _Tables, text: bytes, pack: IO[bytes]) -> None:
+    owner, at, line = len(tables.names) - 1, 0, 0
+    place = pack.tell()
+    while at < len(text):
+        cut = text.rfind(b"\n", at, at + BLOCK_BYTES) + 1 or text.find(b"\n", at) + 1
+        piece = text[at:cut]
+        if len(tables.open_block) + len(piece) > BLOCK_BYTES:
+            tables.close_block()
+        tables.open_block += piece
+        tables.groups.append(len(tables.grams))
+        tables.starts.append(place + at)
+        tables.lengths.append(len(piece))
+        tables.lines.append(line)
+        tables.marks.append(any(fold in piece for fold in _FOLDS))
+        tables.sums.append(zlib.crc32(piece))
+        tables.owners.append(owner)
+        line += piece.count(b"\n")
+        at = cut
+    pack.write(text)
+
+
+# ── the file ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _assemble(tables: _Tables, path: str, pack_path: str) -> None:
+    tables.close_block()
+    keys, offsets, postings = inverted(tables.grams)
+    tables.first.append(len(tables.starts))
+    columns = {name: getattr(tables, name, None) for name in TYPES}
+    columns.update(keys=keys, offsets=offsets)
+    columns["name_ends"] = np.cumsum([len(name) for name in tables.names])
+    sections = {
+        name: _bytes_of(np.asarray(column, TYPES[name])) for name, column in columns.items()
+    }
+    sections["names"] = memoryview(b"".join(tables.names))
+    sections["postings"] = _bytes_of(postings)
+    _write(path, sections, pack_path)
+
+
+def _bytes_of(array: Any) -> memoryview:
+    return memoryview(array.reshape(-1)).cast("B")
+
+
+def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
+    at = len(MAGIC) + 2 * LENGTH.size + _HEAD_BYTES
+    places: dict[str, tuple[int, int, int]] = {}
+    for name, data in sections.items():
+        at += -at % _ALIGN
+        places[name] = (at, len(data), zlib.crc32(data))
+        at += len(data)
+    places["pack"] = (at + -at % _ALIGN, os.path.getsize(pack_path), 0)
+    head = json.dumps({"sections": places}).encode().ljust(_HEAD_BYTES)
+    with open_private(path + ".new") as file:
+        file.write(MAGIC + LENGTH.pack(len(head)) + head + LENGTH.pack(zlib.crc32(head)))
+        for name, data in sections.items():
+            file.seek(places[name][0])
+            file.write(data)
+        file.truncate(places["pack"][0])
+        file.seek(places["pack"][0])
+        with open_own(pack_path) as pack:
+            while piece := pack.read(limits.WINDOW_BYTES):
+                file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    put_in_place(path + ".new", path, is_durable=False)  # with the manifest that names it

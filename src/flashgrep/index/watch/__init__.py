@@ -1,0 +1,1 @@
+"""What the tree looks like and what changes in it."""

@@ -1,0 +1,300 @@
+"""Lists a tree: every directory watched, then read, every file looked at.
+
+A small tree is listed right here. What is left after a while goes to processes, one per core,
+because a server that starts, or has lost track, must not be held up by a hundred thousand stats.
+They watch through the server's own inotify descriptor, which they inherit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final, NamedTuple
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.index.watch.inotify import Inotify, WatchLimit
+from flashgrep.search.scan.request import Reach
+from flashgrep.system.child import Child, ChildDied, readable
+from flashgrep.workspace.ignore_rules import IgnoreChain
+from flashgrep.workspace.pseudo_files import is_made_up
+from flashgrep.workspace.rulechain import RuleChains, Ruled
+from flashgrep.workspace.safe_open import DIRECTORY
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.walk import RULE_FILE, Listing, chain_above, list_directory
+
+Identity = tuple[int, int, int, int]
+Rules = tuple[tuple[bytes, bytes], ...]
+MODULE: Final = "flashgrep.index.watch.lister"
+_TURN_SECONDS: Final = 0.05
+_SHARE: Final = 64  # directories handed over at once
+_GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
+
+
+def identity(status: os.stat_result) -> Identity:
+    """What tells a file's content apart from another: size, times, inode."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def joined(directory: str, name: str) -> str:
+    """The path of an entry; the root is the empty path."""
+    return f"{directory}/{name}" if directory else name
+
+
+@dataclass
+class Tree:
+    """A listing of what a search looks at: of the whole root, or of a part of it."""
+
+    files: dict[str, Identity] = field(default_factory=dict)
+    shared: dict[str, Identity] = field(default_factory=dict)
+    """Files with several names: changed through another one, no event tells us."""
+    links: set[str] = field(default_factory=set)
+    directories: dict[str, Ruled] = field(default_factory=dict)
+    """Every directory, with those on the way to it, itself included, that hold rule files."""
+    watched: dict[int, str] = field(default_factory=dict)
+    """The directory of each watch."""
+    unreadable: set[str] = field(default_factory=set)
+    """Directories that are there and cannot be looked into: a search has to say so."""
+
+    def take(self, other: Tree) -> None:
+        """Add another part of the tree."""
+        self.files.update(other.files)
+        self.shared.update(other.shared)
+        self.links |= other.links
+        self.directories.update(other.directories)
+        self.watched.update(other.watched)
+        self.unreadable |= other.unreadable
+
+
+class Waiting(NamedTuple):
+    """A directory still to be listed, with those above it that hold rule files."""
+
+    shown: str
+    ruled: Ruled
+
+
+@dataclass
+class Lister:
+    """Lists directories below a root."""
+
+    scope: Scope
+    root: bytes
+    inotify: Inotify | None
+    above: Rules
+
+    def real(self, shown: str) -> bytes:
+        """The real path of a shown one."""
+        return self.root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else self.root
+
+    def run(
+        self, waiting: list[Waiting], is_over: Callable[[], bool]
+    ) -> tuple[Tree, list[Waiting]]:
+        """List directories and all below them until it is over; gives what is left then."""
+        chains = RuleChains(self.scope, chain_above(self.above, self.root))
+        tree = Tree()
+        stack: list[tuple[Waiting, IgnoreChain | None]]
+        stack = [(place, None) for place in reversed(waiting)]
+        begun = False
+        # One directory at least, however long its rules take to read: or it would never end.
+        while stack and not (begun and is_over()):
+            begun = True
+            place, chain = stack.pop()
+            chain = chain or chains.at(place.shown, place.ruled)
+            listing = self._directory(tree, place, chain)
+            if listing is not None:
+                below = tree.directories[place.shown]
+                stack += [
+                    (Waiting(joined(place.shown, name), below), chain_of(listing, name))
+                    for name in listing.directories
+                ]
+        return tree, [place for place, _ in stack]
+
+    def _directory(self, tree: Tree, place: Waiting, chain: IgnoreChain) -> Listing | None:
+        """One directory, watched first; None where it cannot be read, or has gone."""
+        real = self.real(place.shown)
+        try:
+            directory = self.scope.open_real(real, DIRECTORY)
+        except OSError as error:
+            _cannot_read(tree, place, error)
+            return None
+        try:
+            if is_made_up(directory, real):
+                tree.unreadable.add(place.shown)
+                return None
+            if self.inotify is not None:
+                tree.watched[self.inotify.watch(directory)] = place.shown
+            listing = list_directory(directory, real, chain, self.scope)
+            _look_at(tree, place.shown, directory, listing)
+        except OSError as error:
+            _cannot_read(tree, place, error)
+            return None
+        finally:
+            os.close(directory)
+        own = ((place.shown, real),) if listing.has_rules else ()
+        tree.directories[place.shown] = (*place.ruled, *own)
+        return listing
+
+
+def _cannot_read(tree: Tree, place: Waiting, error: OSError) -> None:
+    if error.errno not in _GONE:
+        tree.unreadable.add(place.shown)
+
+
+def chain_of(listing: Listing, name: str) -> IgnoreChain:
+    """The rules in force in a directory that a listing has."""
+    return listing.chain.child(os.fsencode(name), None)
+
+
+def _look_at(tree: Tree, shown: str, directory: int, listing: Listing) -> None:
+    prefix = shown + "/" if shown else ""
+    files: dict[str, Identity] = {}
+    for name in listing.files:
+        try:
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # gone: the watch has told us
+        files[prefix + name] = identity(status)
+        if status.st_nlink != 1:
+            tree.shared[prefix + name] = identity(status)
+    tree.files.update(files)
+    if listing.has_rules and prefix + RULE_FILE not in files:
+        _look_at_rules(tree, prefix, directory)
+    tree.links.update(prefix + name for name in listing.links)
+
+
+def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
+    """A rule file that ignores itself counts all the same."""
+    try:
+        status = os.stat(RULE_FILE, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return
+    if status.st_nlink != 1:
+        tree.shared[prefix + RULE_FILE] = identity(status)
+
+
+# ── in processes ────────────────────────────────────────────────────────────────────────────────
+
+
+def start_workers(inotify: Inotify | None) -> list[Child]:
+    """The processes of a listing: one for every core but our own."""
+    inherited = (inotify.fd,) if inotify is not None else ()
+    count = min(len(os.sched_getaffinity(0)), limits.BUILDERS) - 1
+    return [Child(MODULE, inherited) for _ in range(count)]
+
+
+def list_tree(
+    lister: Lister,
+    waiting: list[Waiting],
+    stopped: Callable[[], bool],
+    started: list[Child] | None = None,
+    is_free: Callable[[], bool] = lambda: True,
+) -> Tree:
+    """List directories and everything below them, here or on every core.
+
+    `started` are processes for it, where somebody knew before that it would take long. While this
+    process is not free, it leaves the work to them.
+    """
+    deadline = time.monotonic() + limits.LIST_INLINE_SECONDS
+    try:
+        tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
+        if stopped():
+            raise Cancelled("stopped")
+        if rest:
+            workers = start_workers(lister.inotify) if started is None else started
+            started = workers
+            _Shared(lister, stopped, workers, is_free).run(rest, tree)
+    finally:
+        for worker in started or ():
+            worker.stop(kill=True)
+    return tree
+
+
+class _Shared:
+    """One listing shared out to processes; what they leave is done here."""
+
+    def __init__(
+        self,
+        lister: Lister,
+        stopped: Callable[[], bool],
+        workers: list[Child],
+        is_free: Callable[[], bool],
+    ) -> None:
+        scope = lister.scope
+        reach = Reach(
+            workdir=scope.workdir,
+            allow=scope.allowed,
+            deny=scope.denied,
+            always_denied=scope.always_denied,
+        )
+        fd = -1 if lister.inotify is None else lister.inotify.fd
+        self._place = (astuple(reach), lister.root, fd, lister.above)
+        self._lister = lister
+        self._stopped = stopped
+        self._workers = workers
+        self._is_free = is_free
+        self._waiting: list[Waiting] = []
+
+    def run(self, waiting: list[Waiting], tree: Tree) -> None:
+        self._waiting = waiting
+        busy: dict[int, Child] = {}
+        try:
+            while self._waiting or busy:
+                if self._stopped():
+                    raise Cancelled("stopped")
+                self._hand_out(self._workers, busy)
+                helps = self._is_free() or not busy
+                if helps:
+                    self._list_here(tree)
+                self._take_in(busy, tree, wait=not (helps and self._waiting))
+        except ChildDied:
+            raise OSError("a listing process died; is there enough memory?") from None
+
+    def _list_here(self, tree: Tree) -> None:
+        share, self._waiting = self._waiting[-_SHARE:], self._waiting[:-_SHARE]
+        if share:
+            deadline = time.monotonic() + limits.SLICE_SECONDS
+            part, rest = self._lister.run(share, lambda: time.monotonic() > deadline)
+            tree.take(part)
+            self._waiting += rest
+
+    def _hand_out(self, workers: list[Child], busy: dict[int, Child]) -> None:
+        for worker in workers:
+            if self._waiting and worker.out not in busy:
+                count = max(1, min(_SHARE, len(self._waiting) // 2))
+                share, self._waiting = self._waiting[-count:], self._waiting[:-count]
+                worker.send((self._place, [tuple(place) for place in share]))
+                busy[worker.out] = worker
+
+    def _take_in(self, busy: dict[int, Child], tree: Tree, wait: bool) -> None:
+        for out in readable(busy, _TURN_SECONDS if wait else 0):
+            answered = busy.pop(out).receive()
+            if answered[0] == "failed":
+                raise OSError(answered[1])
+            limit, tables, rest = answered
+            if limit:
+                raise WatchLimit(limit)
+            tree.take(Tree(*tables))
+            self._waiting += [Waiting(*place) for place in rest]
+
+
+def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
+    """What a listing process does with a message: a slice of the listing, and what is left."""
+    (reach, root, fd, above), share = message
+    if reach not in scopes:
+        workdir, allow, deny, always_denied = reach
+        allowed = [os.fsdecode(path) for path in allow]
+        scopes[reach] = Scope(os.fsdecode(workdir), allowed, deny, always_denied)
+    lister = Lister(
+        scope=scopes[reach], root=root, inotify=None if fd < 0 else Inotify(fd), above=above
+    )
+    deadline = time.monotonic() + limits.SLICE_SECONDS
+    try:
+        tree, rest = lister.run(
+            [Waiting(*place) for place in share], lambda: time.monotonic() > deadline
+        )
+    except WatchLimit as error:
+        return str(error), (), []
+    return "", tuple(vars(tree).values()), [tuple(place) for place in rest]

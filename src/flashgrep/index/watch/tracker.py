@@ -1,0 +1,273 @@
+"""What the tree holds and what changed since: every directory watched, every change remembered.
+
+A directory is watched before it is listed, so nothing can happen in between unseen. What happens
+later is drained when a query asks: single entries, or whole subtrees where a directory came, went
+or moved, or an ignore file changed. Such places are searched on disk, so telling too much is never
+wrong, and telling too little always is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from flashgrep.index.watch.inotify import (
+    IN_ATTRIB,
+    IN_DELETE_SELF,
+    IN_IGNORED,
+    IN_ISDIR,
+    IN_MOVE_SELF,
+    IN_Q_OVERFLOW,
+    IN_UNMOUNT,
+    Event,
+    Inotify,
+)
+from flashgrep.index.watch.listing import (
+    Lister,
+    Rules,
+    Tree,
+    Waiting,
+    joined,
+    list_tree,
+    start_workers,
+)
+from flashgrep.system.child import Child
+from flashgrep.workspace.rulechain import RuleChains, Ruled
+from flashgrep.workspace.safe_open import DIRECTORY, O_PATH
+from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.walk import (
+    RULE_FILE,
+    TEMPORARY_PREFIX,
+    Listing,
+    chain_above,
+    list_entries,
+    parent_rules,
+)
+
+
+@dataclass
+class Changes:
+    """What happened since the last look."""
+
+    entries: set[str] = field(default_factory=set)
+    subtrees: set[str] = field(default_factory=set)
+    lost: str = ""
+    """Why more may have happened than was told; empty where nothing did."""
+
+    def add(self, other: Changes) -> None:
+        """Take in what happened later."""
+        self.entries |= other.entries
+        self.subtrees |= other.subtrees
+        self.lost = self.lost or other.lost
+
+    def touch(self, path: str) -> bool:
+        """Whether a path is among what happened, or in a subtree that is."""
+        return path in self.entries or any(is_below(path, subtree) for subtree in self.subtrees)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.subtrees or self.lost)
+
+
+class Tracker:
+    """Watches a tree."""
+
+    def __init__(
+        self, scope: Scope, root: bytes, is_started: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Until `is_started`, what other processes can list is left to them."""
+        self.scope = scope
+        self._is_started = is_started
+        self.root = root
+        self._prefix = os.fsdecode(root.rstrip(b"/")) + "/"
+        self._inotify: Inotify | None = None
+        self._watched: dict[int, str] = {}
+        self._loose: set[int] = set()
+        """Watches of directories that moved: where they are is known once they are listed again."""
+        self._listing = False
+        self._listings = 0
+        self._listers: list[Child] | None = None
+        self._unclaimed: list[Event] = []
+
+    def watch(self) -> None:
+        """Watch every directory that is listed from now on; OSError where that cannot be."""
+        self._inotify = Inotify()
+
+    def expect_listing(self) -> None:
+        """Start the processes for a long listing, ahead of it."""
+        if self._listers is None:
+            self._listers = start_workers(self._inotify)
+
+    def close(self) -> None:
+        """Stop watching."""
+        listers, self._listers = self._listers, None
+        for worker in listers or ():
+            worker.stop(kill=True)
+        inotify, self._inotify = self._inotify, None
+        if inotify is not None:
+            inotify.close()
+
+    @property
+    def fd(self) -> int | None:
+        """Readable when something happened; None where nothing is watched."""
+        return None if self._inotify is None else self._inotify.fd
+
+    def real(self, shown: str) -> bytes:
+        """The real path of a shown one."""
+        return self.root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else self.root
+
+    def root_identity(self) -> tuple[int, int]:
+        """Tells the root from another directory put in its place."""
+        try:
+            status = os.stat(self.root)
+        except OSError:
+            return -1, -1
+        return status.st_dev, status.st_ino
+
+    def status(self, shown: str) -> os.stat_result | None:
+        """What a path is, links not followed; None where nothing is there."""
+        try:
+            return os.lstat(self._prefix + shown)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                return None
+        try:
+            fd = self.scope.open_real(self.real(shown), O_PATH | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        try:
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def rules_above(self) -> Rules:
+        """The rule files above the root, which no watch covers."""
+        return tuple(parent_rules(self.scope, self.root))
+
+    def chains(self, above: Rules) -> RuleChains:
+        """Makes the chains of directories below the root; for one look at the tree."""
+        return RuleChains(self.scope, chain_above(above, self.root))
+
+    # ── listing ─────────────────────────────────────────────────────────────────────────────────
+
+    def list_tree(
+        self, shown: str, above: Rules, ruled: Ruled, stopped: Callable[[], bool]
+    ) -> Tree:
+        """Watch and list a directory and everything below it."""
+        self._listings += 1
+        self._listing = True
+        try:
+            lister = Lister(scope=self.scope, root=self.root, inotify=self._inotify, above=above)
+            started, self._listers = self._listers, None
+            tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started, self._is_started)
+            self._watched.update(tree.watched)
+            self._end_loose(tree.watched)
+        finally:
+            self._listing = False
+        return tree
+
+    def _end_loose(self, found: Mapping[int, str]) -> None:
+        """Stop watching what moved and was not found again; found later, it is watched anew."""
+        gone, self._loose = self._loose - found.keys(), set()
+        for number in gone:
+            if self._inotify is not None:
+                self._inotify.unwatch(number)
+
+    def entries(
+        self, directory: str, names: list[str], chains: RuleChains, ruled: Ruled
+    ) -> Listing | None:
+        """Those of some names in a directory that a search looks at now."""
+        above = tuple(pair for pair in ruled if pair[0] != directory)
+        real = self.real(directory)
+        try:
+            fd = self.scope.open_real(real, DIRECTORY)
+        except OSError:
+            return None
+        try:
+            return list_entries(fd, real, chains.at(directory, above), self.scope, names)
+        finally:
+            os.close(fd)
+
+    def forget(self, subtree: str, known: dict[str, Ruled]) -> None:
+        """Stop watching directories of a subtree that are not known any more."""
+        gone = [
+            number
+            for number, shown in list(self._watched.items())
+            if is_below(shown, subtree) and shown not in known
+        ]
+        for number in gone:
+            if self._inotify is not None:
+                self._inotify.unwatch(number)
+            self._watched.pop(number, None)
+        self._end_loose({})
+
+    # ── changes ─────────────────────────────────────────────────────────────────────────────────
+
+    def changes(self) -> Changes:
+        """What happened since the last call."""
+        changes = Changes()
+        if self._inotify is None:
+            return changes
+        # Asked first: what is unclaimed now may be claimed a moment later.
+        listing, listings = self._listing, self._listings
+        events = self._inotify.drain()
+        if self._unclaimed and not listing:
+            events = self._unclaimed + events
+            self._unclaimed = []
+        for event in events:
+            if not self._note(event, changes) and (listing or self._listings != listings):
+                self._unclaimed.append(event)  # of a directory that is just being listed
+        return changes
+
+    def _note(self, event: Event, changes: Changes) -> bool:
+        """Take an event in; False where its directory is not known."""
+        if event.mask & (IN_Q_OVERFLOW | IN_UNMOUNT):
+            changes.lost = "the kernel's queue of changes ran over"
+            return True
+        shown = self._watched.get(event.watch)
+        if shown is None:
+            return False
+        if event.mask & IN_IGNORED:
+            self._watched.pop(event.watch, None)
+        elif event.mask & IN_DELETE_SELF:
+            changes.subtrees.add(shown)
+        elif event.mask & IN_MOVE_SELF:
+            changes.subtrees.add(shown)
+            self._let_go(shown)
+        elif event.name:
+            self._note_entry(event, shown, os.fsdecode(event.name), changes)
+        elif event.mask & IN_ATTRIB:
+            changes.subtrees.add(shown)
+        return True
+
+    def _let_go(self, subtree: str) -> None:
+        """Know no more where the directories of a subtree are.
+
+        Told under the old name while the new one is being listed, a change would be lost.
+        """
+        for number, shown in list(self._watched.items()):
+            if is_below(shown, subtree):
+                self._loose.add(number)
+                self._watched.pop(number, None)
+
+    def _note_entry(self, event: Event, shown: str, name: str, changes: Changes) -> None:
+        if name == RULE_FILE:
+            changes.subtrees.add(shown)
+        elif event.mask & IN_ISDIR:
+            changes.subtrees.add(joined(shown, name))
+        elif not name.startswith(TEMPORARY_PREFIX):
+            changes.entries.add(joined(shown, name))
+
+
+def is_below(shown: str, directory: str) -> bool:
+    """Whether a path is a directory or lies in it."""
+    return not directory or shown == directory or shown.startswith(directory + "/")
+
+
+def parents(shown: str) -> Iterator[str]:
+    """A path and every directory above it, the root included."""
+    while shown:
+        yield shown
+        shown = shown.rpartition("/")[0]
+    yield ""

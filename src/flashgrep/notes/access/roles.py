@@ -1,0 +1,87 @@
+"""Who may do what with which notes: a role, on all notes or on those of some folders.
+
+    read      see notes and what is suggested
+    suggest   propose changes that somebody decides on; where agents are
+    write     change notes, make, move and delete them, decide on suggestions
+    admin     all of that, and what concerns the knowledge base itself
+
+Each role includes those before it. Where several grants cover a path, the highest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from flashgrep.errors import InvalidParams
+from flashgrep.notes.store import paths
+
+
+class Role(IntEnum):
+    """What somebody may do; greater includes smaller."""
+
+    READ = 1
+    SUGGEST = 2
+    WRITE = 3
+    ADMIN = 4
+
+    @property
+    def shown(self) -> str:
+        """The role's name as people write it."""
+        return self.name.lower()
+
+
+def role_named(name: str) -> Role:
+    """The role that people call so."""
+    for role in Role:
+        if role.shown == name:
+            return role
+    raise InvalidParams(
+        f"no role is called {name!r}; there are {', '.join(role.shown for role in Role)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role on a folder and all below it; the folder "" is everything."""
+
+    role: Role
+    folder: str = ""
+
+    def covers(self, path: str) -> bool:
+        """Whether a note or folder lies there. Compared by whole names, in one Unicode form."""
+        if not self.folder:
+            return True
+        wanted = paths.form_key(self.folder).split("/")
+        return paths.form_key(path).strip("/").split("/")[: len(wanted)] == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Somebody who asks, and what was granted to them."""
+
+    name: str
+    grants: tuple[Grant, ...]
+
+    def role_on(self, path: str) -> Role | None:
+        """The role on a note or a folder; None: it is not to be seen."""
+        return _highest(grant.role for grant in self.grants if grant.covers(path))
+
+    def may(self, role: Role, path: str) -> bool:
+        """Whether this role, or a higher one, was granted there."""
+        found = self.role_on(path)
+        return found is not None and found >= role
+
+    def is_anywhere(self, role: Role) -> bool:
+        """Whether this role, or a higher one, was granted on anything at all."""
+        return any(grant.role >= role for grant in self.grants)
+
+
+def everywhere(name: str, role: Role) -> Principal:
+    """Somebody with one role on all notes."""
+    return Principal(name, (Grant(role),))
+
+
+def _highest(roles: Iterable[Role]) -> Role | None:
+    return max(roles, default=None)

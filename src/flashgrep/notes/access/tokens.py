@@ -1,0 +1,257 @@
+"""Tokens: secrets that stand for a name and a role, made, told once, and taken back.
+
+They have a file of their own (`token_file`) and are no part of the database: a terminal takes one
+back while a server owns the notes, without asking it, and the server sees that with the next call,
+by a look at the file's status. No part of a backup either: one that is put back would bring to
+life what was taken back since.
+
+A secret has 256 random bits, so that a plain hash of it cannot be turned around by guessing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, from_os_error
+from flashgrep.notes.access import token_file
+from flashgrep.notes.access.roles import Principal, Role
+from flashgrep.notes.access.token_file import Token, checked_folder
+from flashgrep.system.atomic import replace_file
+from flashgrep.system.clock import milliseconds
+
+log = logging.getLogger(__name__)
+
+_SECRET_BYTES: Final = 32
+_MARK: Final = "fgkb_"
+"""What a secret begins with, so that one that got astray is known for what it is."""
+_NAME: Final = re.compile(r"[^\W_][\w .@-]*", re.ASCII)
+_NAME_CHARS: Final = 64
+
+_Status = tuple[int, int, int]
+"""Inode, size and time of the file; every replacement makes another."""
+
+Standing = tuple[int, frozenset[str]]
+"""How often the file was found changed, and the hashes of the tokens that count.
+
+The hashes alone would not do: a token that came and went between two looks leaves them as they
+were, and so does one that was given another role or folder; both may have a connection open.
+"""
+
+_NOTHING: Final[Standing] = (-1, frozenset())
+
+
+class Tokens:
+    """The tokens of a knowledge base, for any thread and any process of its user."""
+
+    def __init__(self, home: Path, now: Callable[[], int] = milliseconds) -> None:
+        """Those of the knowledge base in a directory; there may be none yet."""
+        self._path = home / token_file.FILE
+        self._lock_path = home / token_file.LOCK
+        self._now = now
+        self._guard = threading.Lock()
+        self._status: _Status | None = None
+        self._by_hash: dict[str, Token] = {}
+        self._readings = 0
+        self._watching = _Watching(self)
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────
+
+    def principal(self, secret: str) -> Principal | None:
+        """Whom a secret stands for; None where it is unknown, taken back or expired."""
+        token = self._known().get(_hash(secret))
+        return None if token is None or token.is_expired(self._now()) else token.principal
+
+    def find(self, secret: str) -> Token | None:
+        """The token with a secret, if it was not taken back; it may have expired."""
+        return self._known().get(_hash(secret))
+
+    def listed(self) -> list[Token]:
+        """All tokens that were not taken back, expired ones too, by name."""
+        return sorted(self._known().values(), key=lambda token: token.name)
+
+    def standing(self) -> Standing:
+        """What is valid now: anything else than before means that somebody's say changed."""
+        now, known = self._now(), self._known()
+        return self._readings, frozenset(
+            key for key, one in known.items() if not one.is_expired(now)
+        )
+
+    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
+        """Be told, from a thread of ours, whenever a token came, went or expired; gives the end.
+
+        Whoever keeps a connection open then asks `principal` again.
+        """
+        return self._watching.add(told)
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def make(
+        self,
+        name: str,
+        role: Role,
+        folder: str | Sequence[str] = "",
+        expires: int | None = None,
+        secret: str | None = None,
+    ) -> str:
+        """A new token; its secret, a new one if none is given, is told here and never again."""
+        folders = (folder,) if isinstance(folder, str) else tuple(folder)
+        secret = secret or new_secret()
+        made = self._now()
+        token = Token(
+            name=checked_name(name),
+            hash=_hash(secret),
+            role=role,
+            folders=_checked_folders(folders),
+            made=made,
+            expires=expires,
+        )
+        if token.is_expired(made):
+            raise InvalidParams(f"the token {name} would have expired already; give a later time")
+        with self._changing() as tokens:
+            if any(one.name == name for one in tokens):
+                raise Conflict(
+                    f"there is a token {name} already; take it back first, or choose another name"
+                )
+            tokens.append(token)
+        return secret
+
+    def revoke(self, name: str) -> Token:
+        """Take a token back; who uses it is refused from the next call on."""
+        with self._changing() as tokens:
+            found = next((one for one in tokens if one.name == name), None)
+            if found is None:
+                known = ", ".join(sorted(one.name for one in tokens)) or "none"
+                raise NotFound(f"there is no token {name}; there are: {known}")
+            tokens.remove(found)
+        return found
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[Token]]:
+        """The tokens, to be changed by one process at a time, and written if nothing is raised."""
+        try:
+            with token_file.locked(self._lock_path):
+                tokens = self.listed()
+                yield tokens
+                replace_file(self._path, [token_file.encoded(tokens)])
+        except OSError as error:
+            raise from_os_error(error, str(self._path)) from None
+        self._watching.look()
+
+    # ── the file ────────────────────────────────────────────────────────────────────────────────
+
+    def _known(self) -> dict[str, Token]:
+        with self._guard:
+            status = self._look()
+            if status != self._status:
+                self._by_hash = token_file.read(self._path) if status else {}
+                self._status = status
+                self._readings += 1
+            return self._by_hash
+
+    def _look(self) -> _Status | None:
+        try:
+            found = os.lstat(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise from_os_error(error, str(self._path)) from None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class _Watching:
+    """The thread that looks whether tokens came or went, while somebody wants to know."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._told: list[Callable[[], None]] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, told: Callable[[], None]) -> Callable[[], None]:
+        before = self._standing(None)
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(
+                    target=self._run, args=(before,), name="flashgrep-tokens", daemon=True
+                )
+                thread.start()  # which may fail; it looks at nothing before the lock is free
+                self._thread = thread
+            self._told.append(told)
+        return lambda: self._remove(told)
+
+    def look(self) -> None:
+        """Look now; in this process a change need not wait for the next look."""
+        self._wake.set()
+
+    def _remove(self, told: Callable[[], None]) -> None:
+        with self._lock:
+            self._told.remove(told)
+        self._wake.set()
+
+    def _run(self, before: Standing) -> None:
+        while True:
+            self._wake.wait(limits.TOKEN_LOOK_SECONDS)
+            self._wake.clear()
+            with self._lock:
+                if not self._told:
+                    self._thread = None
+                    return
+                told = list(self._told)
+            now = self._standing(before)
+            if now != before:
+                before = now
+                _tell(told)
+
+    def _standing(self, before: Standing | None) -> Standing:
+        """What is valid; nothing at all where the file cannot be trusted any more."""
+        try:
+            return self._tokens.standing()
+        except FlashgrepError as error:
+            if before != _NOTHING:
+                log.error("no token counts until this is mended: %s", error)
+            return _NOTHING
+
+
+def _tell(told: Sequence[Callable[[], None]]) -> None:
+    for one in told:
+        try:
+            one()
+        except Exception:
+            log.exception("a listener for tokens failed")
+
+
+def new_secret() -> str:
+    """A secret for a token."""
+    return _MARK + secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def checked_name(name: str) -> str:
+    """The name, if a token can have it: it becomes the author of what is done with the token."""
+    if len(name) > _NAME_CHARS or not _NAME.fullmatch(name) or name != name.strip():
+        raise InvalidParams(
+            f"{name[: limits.QUOTED_CHARS]!r} is no name for a token; take letters, digits and "
+            f"any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with a letter "
+            "or digit"
+        )
+    return name
+
+
+def _checked_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+    if not folders:
+        raise InvalidParams("a token is for some folder; leave the folder out for all notes")
+    return tuple(checked_folder(folder) for folder in folders)
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,260 @@
+"""What `flashgrep kb` does to the notes of an open knowledge base, as calls with JSON on both ends.
+
+A terminal makes them on notes that it opened itself, or on the socket of whoever owns them: the
+same functions either way. `Desk` is what both look like. File contents are base64.
+
+    kb/list     {trash}                       the notes, and which of them are quarantined
+    kb/history  {note}                        what can be gone back to
+    kb/text     {note, version}               the text of a version
+    kb/restore  {note, version, salvage, by}  go back: to a version, to what can be trusted of a
+                                              damaged note, or out of the trash
+    kb/check    {}                            load everything anew, and tell what is damaged
+    kb/backup   {target}                      copy all into a new directory
+    kb/take     {files, by, force}            files become notes (see `importing`)
+    kb/give     {notes, folder}               notes as the files they become
+    kb/suggestions {note, author, older_than, newer_than, cursor}    what is pending, by pages
+    kb/decide   {ids, action, by}             accept or reject it (see `reviewcalls`)
+    kb/undo     {decisions, by}               bring decided suggestions back
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
+from flashgrep.notes import reviewcalls
+from flashgrep.notes.folders import carried_suggestions, importing, note_file
+from flashgrep.notes.folders.carried_suggestions import MARK_CLOSERS
+from flashgrep.notes.folders.importing import Arrival
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.changes import Published
+from flashgrep.notes.store.journal import Damaged
+
+METHODS: Final = (
+    "kb/list",
+    "kb/history",
+    "kb/text",
+    "kb/restore",
+    "kb/check",
+    "kb/backup",
+    "kb/take",
+    "kb/give",
+    "kb/suggestions",
+    "kb/decide",
+    "kb/undo",
+)
+
+
+class Desk(Protocol):
+    """Somebody who does what is asked of the notes."""
+
+    home: Path
+    """The directory of the knowledge base."""
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """The result of one of the methods above; a failure is a `FlashgrepError`."""
+        ...
+
+
+class Administration:
+    """The methods, on notes that this process owns. May be called by any thread."""
+
+    def __init__(self, notes: KnowledgeBase) -> None:
+        self.home = notes.home.path
+        self._notes = notes
+        self._methods: Mapping[str, Callable[..., Any]] = {
+            name: getattr(self, "_" + name.removeprefix("kb/")) for name in METHODS
+        }
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        found = self._methods.get(method)
+        if found is None:
+            raise InvalidParams(f"no method {method!r}; there are {', '.join(METHODS)}")
+        try:
+            return found(**params)
+        except (TypeError, KeyError, AttributeError, binascii.Error) as error:
+            raise InvalidParams(f"{method}: {error!r}") from error
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────
+
+    def _list(self, trash: bool = False) -> dict[str, Any]:
+        entries = self._notes.ask(lambda library: library.trash() if trash else library.entries())
+        texts = self._notes.read_all([entry.id for entry in entries])
+        return {"notes": [_listed(entry, texts[entry.id]) for entry in entries]}
+
+    def _history(self, note: str) -> dict[str, Any]:
+        def look(library: Library) -> dict[str, Any]:
+            entry = _named(library, note)
+            versions = [
+                {"version": one.sequence, "author": one.author, "time": one.time}
+                for one in library.history(entry.id)
+            ]
+            return {"path": entry.path or entry.last_path, "id": entry.id, "versions": versions}
+
+        return self._notes.ask(look)
+
+    def _text(self, note: str, version: int) -> dict[str, Any]:
+        return {
+            "text": self._notes.ask(
+                lambda library: library.text_at(_named(library, note).id, version)
+            )
+        }
+
+    def _check(self) -> dict[str, Any]:
+        """Every note is loaded from what is stored, whatever is in memory; others get turns."""
+        problems = self._notes.check()
+        entries = self._notes.ask(lambda library: [*library.entries(), *library.trash()])
+        damaged = []
+        for entry in entries:
+            try:
+                self._notes.ask(partial(_verify, note=entry.id))
+            except FlashgrepError as error:
+                reason = error.reason if isinstance(error, Damaged) else error.message
+                damaged.append({"path": entry.shown, "reason": reason})
+        return {"notes": len(entries), "damaged": damaged, "problems": problems}
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def _restore(
+        self, note: str, version: int | None = None, salvage: bool = False, by: str = ""
+    ) -> dict[str, Any]:
+        def change(library: Library) -> dict[str, Any]:
+            entry = _named(library, note)
+            with library.together():
+                if entry.path is None:
+                    entry = library.move(entry.id, entry.last_path or "")
+                elif version is None and not salvage:
+                    raise InvalidParams(f"{entry.path} is not in the trash; name a version")
+                if version is not None:
+                    library.restore(entry.id, version, by)
+                elif salvage:
+                    _salvage(library, entry, by)
+            return {"path": entry.path, "id": entry.id}
+
+        return self._notes.ask(change)
+
+    def _backup(self, target: str) -> dict[str, Any]:
+        self._notes.backup(Path(target))
+        return {"target": target}
+
+    # ── reviewing ───────────────────────────────────────────────────────────────────────────────
+
+    def _suggestions(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.suggestions(self._notes.review, **asked)
+
+    def _decide(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.decide(self._notes.review, **asked)
+
+    def _undo(self, **asked: Any) -> dict[str, Any]:
+        return reviewcalls.undo(self._notes.review, **asked)
+
+    # ── files ───────────────────────────────────────────────────────────────────────────────────
+
+    def _take(
+        self, files: list[Mapping[str, Any]], by: str = "", force: bool = False
+    ) -> dict[str, Any]:
+        arrivals = [_arrival(file) for file in files]
+        outcomes = self._notes.ask(
+            partial(importing.take, arrivals=arrivals, author=by, force=force)
+        )
+        return {"outcomes": [asdict(one) for one in outcomes]}
+
+    def _give(self, notes: list[str], folder: str = "") -> dict[str, Any]:
+        entries = self._notes.ask(lambda library: [library.entry(note) for note in notes])
+        texts = self._notes.read_all(notes)
+        there = [entry for entry in entries if entry.path is not None]  # not deleted since
+        return {"files": [self._file(entry, texts[entry.id], folder) for entry in there]}
+
+    def _file(self, entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
+        """A note as a file; its suggestions are looked at where its text has marks."""
+        if isinstance(text, FlashgrepError) or not MARK_CLOSERS.search(text.data):
+            return _file(entry, text, folder)
+
+        def look(library: Library) -> tuple[Published, list[dict[str, Any]]]:
+            now = library.read(entry.id)
+            return now, carried_suggestions.described(now.text, library.records(entry.id))
+
+        try:
+            now, suggestions = self._notes.ask(look)
+        except FlashgrepError as error:
+            return _file(entry, error, folder)
+        return {**_file(entry, now, folder), "suggestions": suggestions}
+
+
+def _named(library: Library, note: str) -> Entry:
+    """A note by its path, with or without kb://, by its path before the trash, or by its id."""
+    path = note.removeprefix("kb://")
+    try:
+        return library.find(path)
+    except NotFound:
+        pass
+    key = paths.form_key(path)
+    for entry in (*library.trash(), *library.entries()):
+        if entry.id == note or paths.form_key(entry.last_path or "") == key:
+            return entry
+    raise NotFound(f"there is no note {note}, not in the trash either; see flashgrep kb list")
+
+
+def _listed(entry: Entry, text: Published | FlashgrepError) -> dict[str, Any]:
+    told: dict[str, Any] = {"path": entry.path or entry.last_path, "id": entry.id}
+    if entry.trashed is not None:
+        told["trashed"] = entry.trashed
+    if isinstance(text, FlashgrepError):
+        return {**told, "quarantined": text.message}
+    return {
+        **told,
+        "version": text.sequence,
+        "author": text.author,
+        "time": text.time,
+        "bytes": len(text.data),
+    }
+
+
+def _verify(library: Library, note: str) -> None:
+    library.verify(note)
+
+
+def _salvage(library: Library, entry: Entry, by: str) -> None:
+    """Begin a damaged note anew with what can be trusted of it."""
+    try:
+        library.verify(entry.id)
+    except FlashgrepError:
+        trusted = library.salvage(entry.id)
+        if trusted is None:
+            raise NotFound(
+                f"nothing of {entry.path} can be trusted; go back to a version, or to a backup"
+            ) from None
+        text, records = trusted
+        library.rebuild(entry.id, text, by, records)
+        return
+    raise Conflict(f"{entry.path} is not damaged; name a version to go back to")
+
+
+def _arrival(file: Mapping[str, Any]) -> Arrival:
+    return Arrival(
+        path=str(file["path"]),
+        data=base64.b64decode(file["data"], validate=True),
+        folder=str(file.get("folder", "")),
+        note=str(file.get("note", "")),
+        exported=frozenset(map(str, file.get("exported", ()))),
+        suggestions=file.get("suggestions", ()),
+    )
+
+
+def _file(entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
+    told = {"path": entry.path, "id": entry.id}
+    if isinstance(text, FlashgrepError):
+        return {**told, "reason": text.message}
+    data = note_file.file_bytes(text.text, entry.properties)
+    path, digests = note_file.origin(entry.properties)
+    taken = digests.get(folder) if path == entry.path else None
+    return {**told, "data": base64.b64encode(data).decode(), "taken": taken}

@@ -1,0 +1,174 @@
+"""Places in a text that stay with their character whatever is typed around it.
+
+An anchor is the name that Yjs gives a character: the client that typed it and that client's clock,
+counted in UTF-16 units. It is what Yjs writes as `{"item": {"client", "clock"}}` in a relative
+position, so a page can use it as it is.
+
+A text is a row of blocks, each typed by one client without a pause of its clock. pycrdt's
+`StickyIndex` counts wrongly inside a block that is not ASCII: it names the character at a byte
+`clock of the block + bytes into it`, and sees a name at `bytes before the block + units into it`.
+Both are right where a block begins, and where nothing but ASCII stands before the character in its
+block. Within a block `byte - clock`, here the drift, is the same for every byte, so the last
+character before it that is not ASCII tells: with another drift it is of another block.
+
+For all other characters the blocks themselves are looked up, in the document written out as an
+update, and counted through from where they begin. That takes as long as the document is large, but
+only once for all anchors of a text. `tests/notes/slow_anchors.py` has the same without it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from pycrdt import Assoc, StickyIndex, Text
+
+from flashgrep.errors import InvalidParams
+from flashgrep.notes.document.offsets import Offsets
+from flashgrep.notes.document.panics import panics_told
+from flashgrep.notes.document.updates import number, parse
+
+_ITEM: Final = b"\0"
+"""A relative position as bytes begins with this where it names an item; client, clock follow…"""
+_AFTER: Final = b"\0"
+"""…and that it belongs to the character behind it."""
+
+
+class Anchor(NamedTuple):
+    """One character, wherever it is."""
+
+    client: int
+    clock: int
+
+
+class _Block(NamedTuple):
+    """A stretch of text that one client typed."""
+
+    clock: int
+    units: int
+    size: int
+    """In bytes."""
+
+
+class Anchors:
+    """The anchors of a text as it is now; to be made anew when it changed.
+
+    Whoever asks for many does so in a transaction of the document, which saves one for each.
+    """
+
+    def __init__(self, text: Text, clocks: dict[int, int]) -> None:
+        """`clocks` is the document's state vector: what it does not name is not there."""
+        self._text = text
+        self._clocks = clocks
+        with panics_told():
+            self._data = str(text).encode()
+        self._offsets = Offsets(self._data)
+
+    def at(self, index: int) -> Anchor:
+        """The anchor of a character."""
+        place = self._offsets.byte(index) if index >= 0 else len(self._data)
+        if place >= len(self._data):
+            raise InvalidParams(f"there is no character {index} in the note to hold on to")
+        claimed = self._claim(place)
+        if self._is_right(place, claimed):
+            return claimed
+        for block in self._around(claimed):
+            start = self._seen(Anchor(claimed.client, block.clock))
+            if start <= place < start + block.size and self._begins(claimed.client, block, start):
+                units = self._offsets.units(place) - self._offsets.units(start)
+                return Anchor(claimed.client, block.clock + units)
+        raise InvalidParams(f"character {index} of the note has no name to hold on to")
+
+    def find(self, anchor: Anchor) -> int | None:
+        """Where an anchor's character is; None where it was deleted or never was."""
+        if not (0 <= anchor.clock < self._clocks.get(anchor.client, 0)) or not self._data:
+            return None
+        place = self._seen(anchor)
+        if place < len(self._data) and self._data[place] & 0xC0 != 0x80:
+            claimed = self._claim(place)
+            if self._is_right(place, claimed) and claimed == anchor:
+                return self._offsets.character(place)
+        return None if self._offsets.is_ascii else self._find_in_block(anchor)
+
+    def _find_in_block(self, anchor: Anchor) -> int | None:
+        starts, blocks = self._blocks.get(anchor.client, ([], []))
+        number_of = bisect_right(starts, anchor.clock) - 1
+        if number_of < 0 or anchor.clock >= starts[number_of] + blocks[number_of].units:
+            return None
+        block = blocks[number_of]
+        place = self._seen(Anchor(anchor.client, block.clock))
+        if not self._begins(anchor.client, block, place):
+            return None  # deleted
+        found = self._offsets.byte_of_unit(self._offsets.units(place) + anchor.clock - block.clock)
+        return self._offsets.character(found) if found is not None else None
+
+    def _is_right(self, place: int, claimed: Anchor) -> bool:
+        """Whether the engine's name for a character is right: nothing but ASCII stands before it in
+        its block. Looked at is the last character before it that is not: were it in the same
+        block, it would have the same drift."""
+        other = self._offsets.other_before(place)
+        if other < 0:
+            return True
+        start = self._offsets.start(other)
+        before = self._claim(start)
+        return before.client != claimed.client or place - claimed.clock != start - before.clock
+
+    # ── blocks ──────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _blocks(self) -> dict[int, tuple[list[int], list[_Block]]]:
+        """The texts of the document, by client: the clocks they begin with, and themselves."""
+        with panics_told():
+            update = parse(self._text.doc.get_update())
+        found: dict[int, tuple[list[int], list[_Block]]] = {}
+        for client, row in update.structs.items():
+            blocks = [
+                _Block(struct.clock, struct.length, struct.text_bytes)
+                for struct in row
+                if struct.text_bytes
+            ]
+            found[client] = ([block.clock for block in blocks], blocks)
+        return found
+
+    def _around(self, claimed: Anchor) -> Iterator[_Block]:
+        """The blocks that a claimed name can be of, the likeliest first.
+
+        A claim counts bytes from the beginning of its block, which are never fewer than units.
+        """
+        starts, blocks = self._blocks.get(claimed.client, ([], []))
+        for at in range(bisect_right(starts, claimed.clock) - 1, -1, -1):
+            if claimed.clock - starts[at] < blocks[at].size:
+                yield blocks[at]
+
+    def _begins(self, client: int, block: _Block, place: int) -> bool:
+        """Whether a block begins at a byte; one that was deleted begins nowhere."""
+        return place < len(self._data) and self._claim(place) == (client, block.clock)
+
+    # ── the engine ──────────────────────────────────────────────────────────────────────────────
+
+    def _claim(self, place: int) -> Anchor:
+        """What the engine calls the character at a byte: right where a block begins."""
+        with panics_told():
+            named = StickyIndex.new(self._text, place, Assoc.AFTER).encode()
+        client, at = _number(named, 1)
+        return Anchor(client, _number(named, at)[0])
+
+    def _seen(self, anchor: Anchor) -> int:
+        """Where the engine sees a name: bytes before its block and units into it."""
+        described = _ITEM + number(anchor.client) + number(anchor.clock) + _AFTER
+        with panics_told():
+            return StickyIndex.decode(described, self._text).get_index()
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, low ones first, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if byte < 0x80:
+            return value, at

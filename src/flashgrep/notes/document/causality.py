@@ -1,0 +1,130 @@
+"""What of an update a document can take now, and what must wait for something before it.
+
+The engine takes any update in silence. One whose predecessor is missing may show nothing, or show
+at once although it is in no state vector, no event and no snapshot, so that it is gone after a
+restart; and given many of them out of order the engine now and then loses one for good. So the
+engine is given nothing that is not ready: all that came before it is there. The rest is kept beside
+the document, and nobody is told that it is durable. It is what Yjs does inside of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from flashgrep.notes.document.updates import Name, Struct, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An update in two parts."""
+
+    ready: Update
+    rest: Update
+    clocks: dict[int, int]
+    """What a document has after the part that is ready."""
+
+
+def is_empty(update: Update) -> bool:
+    """Whether there is nothing in it."""
+    return not update.structs and not update.deletions
+
+
+def split(update: Update, clocks: Mapping[int, int]) -> Split:
+    """Take an update apart for a document that has this much of each client's typing."""
+    have = dict(clocks)
+    done = dict.fromkeys(update.structs, 0)
+    is_moving = True
+    while is_moving:
+        is_moving = False
+        for client, row in update.structs.items():
+            start = done[client]
+            done[client] = _advance(client, row, start, have)
+            is_moving = is_moving or done[client] > start
+    ready, rest = {}, {}
+    for client, row in update.structs.items():
+        known = clocks.get(client, 0)
+        if new := [one for one in row[: done[client]] if one.end > known and not one.is_skip]:
+            ready[client] = new
+        if later := _without_skips(row[done[client] :]):
+            rest[client] = later
+    now, later_ones = _deletions(update, have)
+    return Split(Update(ready, now), Update(rest, later_ones), have)
+
+
+def says_again(update: Update, clocks: Mapping[int, int]) -> bool:
+    """Whether a struct begins with units that the document has, and goes on with others.
+
+    Honest peers send such structs too, after a reconnection, and say the same of those units. One
+    that says something else makes the engine put the others where nobody who loads the note
+    afterwards finds them.
+    """
+    return any(
+        struct.clock < clocks.get(client, 0) < struct.end
+        for client, row in update.structs.items()
+        for struct in row
+    )
+
+
+def _advance(client: int, row: list[Struct], at: int, have: dict[int, int]) -> int:
+    """Go on with one client for as long as everything before the next struct is there."""
+    while at < len(row):
+        struct, known = row[at], have.get(client, 0)
+        if struct.end > known and not struct.is_skip:
+            if struct.clock > known or not _has_needs(client, struct, have):
+                break
+            have[client] = struct.end
+        at += 1
+    return at
+
+
+def _has_needs(client: int, struct: Struct, have: Mapping[int, int]) -> bool:
+    for need in (struct.left, struct.right, struct.parent):
+        is_own = need is not None and need.client == client and need.clock < struct.clock
+        if need is not None and not is_own and need.clock >= have.get(need.client, 0):
+            return False
+    return True
+
+
+def halves(update: Update) -> Iterator[Name]:
+    """The second units of characters that have two, such as emoji."""
+    for client, row in update.structs.items():
+        for struct in row:
+            for clock in struct.halves:
+                yield Name(client, clock)
+
+
+def parts_a_character(update: Update, seconds: Set[Name]) -> bool:
+    """Whether an update puts something between the two units of a character, or deletes one.
+
+    A script can do that with Yjs. The engine then counts one unit too many or too few, and whoever
+    loads or syncs the note afterwards has another note.
+    """
+    for client, clock, length in update.deletions:
+        if Name(client, clock) in seconds or Name(client, clock + length) in seconds:
+            return True
+    for row in update.structs.values():
+        for struct in row:
+            left = struct.left and Name(struct.left.client, struct.left.clock + 1)
+            if left in seconds or struct.right in seconds:
+                return True
+    return False
+
+
+def _without_skips(row: list[Struct]) -> list[Struct]:
+    """What waits, from its first unit to its last."""
+    start = next((at for at, struct in enumerate(row) if not struct.is_skip), len(row))
+    return row[start:]
+
+
+def _deletions(
+    update: Update, have: Mapping[int, int]
+) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    ready, rest = [], []
+    for client, clock, length in update.deletions:
+        known = min(max(have.get(client, 0) - clock, 0), length)
+        if known:
+            ready.append((client, clock, known))
+        if known < length:
+            rest.append((client, clock + known, length - known))
+    return ready, rest

@@ -1,0 +1,426 @@
+"""A note in memory: its document, loaded from the journal, changed, and what of it is new.
+
+    contents    the text (Y.Text); characters only, lines end with LF
+    records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
+                `made` counts them in the order they were made; `anchors` is a list of spans, each
+                [client, clock, client, clock] of its first and its last character (see `anchors`)
+    authors     who wrote which characters (Y.Map, see `authorship`)
+
+Peers write `contents` alone; what they write into the two maps is put back (see `peerchanges`).
+Changes cannot be taken back: pycrdt has no rollback. A note that met an error on the way is thrown
+away and loaded again; what the journal does not have has never happened.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pycrdt import Doc, Map, Text, merge_updates
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams, TooLarge
+from flashgrep.notes.access.author import Author, AuthorKind
+from flashgrep.notes.document.anchors import Anchor, Anchors
+from flashgrep.notes.document.authorship import AUTHORS, Authorship
+from flashgrep.notes.document.causality import (
+    halves,
+    is_empty,
+    parts_a_character,
+    says_again,
+    split,
+)
+from flashgrep.notes.document.panics import Panicked, panics_told
+from flashgrep.notes.document.peerchanges import PeerWatch
+from flashgrep.notes.document.splices import Push, Splice, check_size, ordered, repairs
+from flashgrep.notes.document.text import NotText, SharedText
+from flashgrep.notes.document.updates import Name, Update, clocks, encode, parse
+from flashgrep.notes.store.journal import Damaged, Record, Snapshot
+
+CONTENTS: Final = "contents"
+RECORDS: Final = "records"
+NOTHING: Final = b"\0\0"
+"""An update without any change."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known beside the text under one id."""
+
+    value: Mapping[str, Any]
+    """As JSON has it; whole numbers come back as such."""
+    spans: tuple[Span, ...] = ()
+    """Where it stands in the text, in characters; those that were deleted are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """A change of a note: of the text, and of what is beside it."""
+
+    splices: Sequence[Splice] = ()
+    records: Mapping[str, Beside | None] = field(default_factory=dict)
+    """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
+    keeps_version: bool = False
+    """The note as it was before becomes a version that can be gone back to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a peer's updates."""
+
+    stretches: Sequence[Span]
+    """What changed in the text as it is now, in UTF-8 bytes, from left to right; none where nothing
+    did that can be part of a mark."""
+    is_answered: bool
+    """We changed something too, so that the peer must be told."""
+
+
+class Note:
+    """One document. Only the thread that owns all documents touches it."""
+
+    def __init__(self, note: str) -> None:
+        self.id = note
+        self.sequence = 0
+        self._doc: Doc[Any] = Doc()
+        self._text = self._doc.get(CONTENTS, type=Text)
+        self._records: Map[Any] = self._doc.get(RECORDS, type=Map)
+        self._authors: Map[Any] = self._doc.get(AUTHORS, type=Map)
+        self._authorship = Authorship(self._authors)
+        self._peer_watch: PeerWatch | None = None
+        self.text = SharedText(self._text)
+        self._waiting: list[Update] = []
+        self._clocks: dict[int, int] = {}
+        """What the journal has, when all that was taken as new is in it."""
+        self._seconds: set[Name] | None = None
+        """Second units of characters; found when a peer sends something for the first time."""
+        new: list[bytes] = []
+        self._new = new
+        known: list[dict[str, Beside]] = []
+        self._known = known
+        """The records, once they were asked for, until the document changes."""
+
+        def changed(event: Any) -> None:
+            new.append(event.update)
+            known.clear()
+
+        # pycrdt keeps a document that is observed for ever: its callback holds the document.
+        watch = self._doc.observe(changed)
+        weakref.finalize(self, self._doc.unobserve, watch).atexit = False
+
+    @classmethod
+    def load(cls, note: str, snapshot: Snapshot | None, records: Sequence[Record]) -> Note:
+        """The note as the journal has it; `Damaged` where that is not all of it."""
+        entries: list[Record | Snapshot] = [*([snapshot] if snapshot else []), *records]
+        if not entries:
+            raise Damaged(note, "nothing is stored of it")
+        loaded = cls(note)
+        try:
+            loaded._apply(entry.update for entry in entries)
+            loaded.text.checked()
+            state, written = loaded.state(), entries[-1].state
+            is_whole = state == written or clocks(state) == clocks(written)
+        except (InvalidParams, Panicked) as error:
+            raise Damaged(note, error.message) from error
+        if not is_whole:
+            raise Damaged(note, "its updates do not give the state that was written with them")
+        loaded._new.clear()
+        loaded._clocks = clocks(state)
+        loaded.sequence = entries[-1].sequence
+        return loaded
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something of a peer lacks what comes before it; it is not in the document."""
+        return bool(self._waiting)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much waits."""
+        return sum(len(encode(update)) for update in self._waiting)
+
+    def state(self) -> bytes:
+        """The state vector: what this document has."""
+        with panics_told():
+            return self._doc.get_state()
+
+    def missing(self, state: bytes) -> bytes:
+        """What a peer with this state vector does not have."""
+        clocks(state)
+        with panics_told(), _malformed("state vector"):
+            return self._doc.get_update(state)
+
+    def whole(self) -> bytes:
+        """All of it as one update."""
+        with panics_told():
+            return self._doc.get_update()
+
+    def anchors(self) -> Anchors:
+        """The names of the text's characters, as it is now."""
+        return Anchors(self._text, clocks(self.state()))
+
+    @contextmanager
+    def looking(self) -> Iterator[Anchors]:
+        """The same for a block that asks for many, and changes nothing."""
+        with panics_told(), self._doc.transaction():
+            yield self.anchors()
+
+    def records(self) -> dict[str, Beside]:
+        """What is beside the text, in the order it was made. Peers may have written nonsense."""
+        if not self._known:
+            self._known.append(self._read_records())
+        return dict(self._known[0])
+
+    def _read_records(self) -> dict[str, Beside]:
+        with panics_told():
+            stored = self._records.to_py() or {}
+        if not stored:
+            return {}
+        found = []
+        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+            anchors = self.anchors()
+            for name, entry in stored.items():
+                if isinstance(entry, dict) and isinstance(entry.get("value"), dict):
+                    spans = _spans(anchors, entry.get("anchors"))
+                    beside = Beside(_whole_numbers(entry["value"]), spans)
+                    found.append((_made(entry), name, beside))
+        return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
+
+    def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
+        """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
+        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+            anchors = self.anchors()
+            named = [anchors.at(place) for place in range(start, end)]
+            return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
+
+    def writers_at(self, places: Sequence[int]) -> list[Author | None]:
+        """Who wrote the characters at some places; None if nobody knows."""
+        with self.looking() as anchors:
+            named = [anchors.at(place) for place in places]
+        return [self._authorship.author_of(Name(*anchor)) for anchor in named]
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def amend(
+        self, change: Amendment, author: str = "", source: AuthorKind | None = AuthorKind.PERSON
+    ) -> None:
+        """Make a change for an author, in one transaction.
+
+        Where the records are known, they are known afterwards too: our own splices tell where each
+        went. To find them by their anchors again takes a look at the document for each.
+        """
+        known = self._known[0] if self._known else None
+        before = self.text.read() if known else ""
+        with panics_told(), self._doc.transaction():
+            if any(splice.text for splice in change.splices):
+                self._sign(Author(author, source))
+            check_size(self.text.splice(change.splices))
+            stored = self._put_records(change.records)
+        if known is None or not _come_back(change.records, stored - known.keys()):
+            return
+        push = Push(ordered(before, change.splices)) if known else None
+        moved = {
+            name: replace(one, spans=push.spans(one.spans))
+            for name, one in known.items()
+            if push and change.records.get(name, one) is not None
+        }
+        put = {name: one for name, one in change.records.items() if one is not None}
+        self._known[:] = [{**moved, **put}]
+
+    def _sign(self, author: Author) -> None:
+        """What our own client writes from now on is this author's."""
+        own = self._own_clock()
+        self._authorship.add(author, {own.client: own.clock}, own)
+
+    def _own_clock(self) -> Name:
+        client = self._doc.client_id
+        return Name(client, clocks(self._doc.get_state()).get(client, 0))
+
+    def _put_records(self, records: Mapping[str, Beside | None]) -> Set[str]:
+        """Write records; gives the names of those that were there before."""
+        if not records:
+            return frozenset()
+        anchors = Anchors(self._text, clocks(self._doc.get_state()))
+        stored = self._records.to_py() or {}
+        made = max((_made(entry) for entry in stored.values()), default=0)
+        for name, beside in records.items():
+            if beside is None:
+                if name in stored:
+                    del self._records[name]
+                continue
+            made += 1
+            self._records[name] = {
+                "made": _made(stored[name]) if name in stored else made,
+                "anchors": [
+                    [*anchors.at(start), *anchors.at(end - 1)] for start, end in beside.spans
+                ],
+                "value": dict(beside.value),
+            }
+        return stored.keys()
+
+    def receive(self, updates: Sequence[bytes], author: str = "") -> Taken:
+        """Take what a peer sent, in a person's name, and mend what a note cannot hold."""
+        if sum(map(len, updates)) > limits.UPDATE_BYTES:
+            raise TooLarge(f"an update has at most {limits.UPDATE_BYTES} bytes")
+        if self._peer_watch is None:
+            self._peer_watch = PeerWatch(self._text, (self._records, self._authors))
+            weakref.finalize(self, self._peer_watch.end).atexit = False
+        with panics_told(), self._peer_watch.watching() as changes:
+            before, after = self._take_ready([*self._waiting, *map(parse, updates)])
+        person = Author(author, AuthorKind.PERSON)
+        try:
+            text = self.text.checked()
+        except NotText as error:
+            raise InvalidParams(error.message) from None
+        with panics_told(), self._doc.transaction():
+            is_answered = changes.put_back()
+            is_answered = self._attribute(person, before, after) or is_answered
+        stretches: Sequence[Span] = () if changes.is_plain else changes.stretches
+        if repaired := repairs(text):
+            self._sign(person)
+            text = self.text.splice(repaired)
+            stretches = [(0, len(text.encode()))]
+        check_size(text)
+        return Taken(stretches, is_answered or bool(repaired))
+
+    def _attribute(
+        self, author: Author, before: Mapping[int, int], after: Mapping[int, int]
+    ) -> bool:
+        """Record the author of what came between; False if that is known already."""
+        grown = {
+            client: before.get(client, 0)
+            for client, clock in after.items()
+            if clock > before.get(client, 0)
+        }
+        return self._authorship.add(author, grown, self._own_clock())
+
+    def _take_ready(self, updates: list[Update]) -> tuple[dict[int, int], dict[int, int]]:
+        """Apply all that has all before it; what has not is kept beside the document.
+
+        Gives the clocks before and after it.
+        """
+        before = have = clocks(self.state())
+        is_doubtful = False
+        if self._seconds is None:
+            self._seconds = set(halves(parse(self.whole())))
+        with panics_told(), _malformed("update"), self._doc.transaction():
+            is_moving = True
+            while is_moving:
+                is_moving = False
+                for at, update in enumerate(updates):
+                    part = split(update, have)
+                    if not is_empty(part.ready):
+                        self._seconds.update(halves(part.ready))
+                        if parts_a_character(part.ready, self._seconds):
+                            raise InvalidParams(
+                                "the update takes a character such as an emoji apart"
+                            )
+                        is_doubtful = is_doubtful or says_again(part.ready, have)
+                        self._doc.apply_update(encode(part.ready))
+                    is_moving = is_moving or part.clocks != have
+                    have, updates[at] = part.clocks, part.rest
+        if clocks(self.state()) != have:
+            raise Panicked("the note's engine took another part of the update than it was given")
+        if is_doubtful and not self._is_what_others_load():
+            raise InvalidParams("the update contradicts what its client has sent before")
+        self._waiting = [update for update in updates if not is_empty(update)]
+        return before, have
+
+    def _is_what_others_load(self) -> bool:
+        loaded = Note(self.id)
+        loaded._apply([self.whole()])
+        return loaded.text.read() == self.text.read()
+
+    def take_new(self) -> bytes | None:
+        """What changed since the last time, as one update; None for nothing.
+
+        It is what became part of the document, not what a peer sent: so the journal in its order
+        never has a gap. It is refused where it would not give the same state again.
+        """
+        new = tuple(self._new)
+        self._new.clear()
+        if not new:
+            return None
+        update = merge_updates(*new) if len(new) > 1 else new[0]
+        parsed = parse(update)
+        part = split(parsed, self._clocks)
+        if part.clocks != clocks(self.state()) or not is_empty(part.rest):
+            raise Panicked("the note's engine tells of another change than it made; it is undone")
+        self._clocks = part.clocks
+        if self._seconds is not None:
+            self._seconds.update(halves(parsed))
+        return update
+
+    def _apply(self, updates: Iterable[bytes]) -> None:
+        with panics_told(), _malformed("update"), self._doc.transaction():
+            for update in updates:
+                self._doc.apply_update(update)
+
+
+@contextmanager
+def _malformed(what: str) -> Iterator[None]:
+    """Tell what the engine cannot decode, or cannot put in its place."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        raise InvalidParams(f"the {what} is malformed: {error}") from None
+
+
+def is_same(one: Note, other: Note) -> bool:
+    """Whether two documents have the same text, records, authors and history."""
+    return (
+        one.text.read() == other.text.read()
+        and clocks(one.state()) == clocks(other.state())
+        and one.records() == other.records()
+        and one._authorship.all() == other._authorship.all()
+    )
+
+
+def _come_back(records: Mapping[str, Beside | None], nonsense: Set[str]) -> bool:
+    """Whether records are read from the document just as they are put there.
+
+    One that takes the place of `nonsense` keeps its number in the order, which was never read.
+    """
+    put = [beside for beside in records.values() if beside is not None]
+    spans = (span for beside in put for span in beside.spans)
+    values = (value for beside in put for value in beside.value.values())
+    return (
+        not nonsense & records.keys()
+        and all(start < end for start, end in spans)
+        and all(isinstance(one, str) or (type(one) is int and abs(one) < 2**53) for one in values)
+    )
+
+
+def _made(entry: Any) -> int:
+    made = entry.get("made", 0) if isinstance(entry, dict) else 0
+    return int(made) if isinstance(made, int | float) and abs(made) < 2**53 else 0
+
+
+def _spans(anchors: Anchors, stored: Any) -> tuple[Span, ...]:
+    found = []
+    for span in stored if isinstance(stored, list) else []:
+        if isinstance(span, list) and len(span) == 4 and all(map(_is_number, span)):
+            numbers = [int(one) for one in span]
+            start, last = anchors.find(Anchor(*numbers[:2])), anchors.find(Anchor(*numbers[2:]))
+            if start is not None and last is not None and start <= last:
+                found.append((start, last + 1))
+    return tuple(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 2**53
+
+
+def _whole_numbers(value: Any) -> Any:
+    """JavaScript has one kind of number; those without a fraction are given as whole ones."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole_numbers(one) for key, one in value.items()}
+    return [_whole_numbers(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""Notes from and to folders of files."""

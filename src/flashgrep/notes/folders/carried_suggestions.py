@@ -1,0 +1,261 @@
+"""Suggestions that travel with an export: what the marks in a file do not say about them.
+
+A file has the marks; `.flashgrep-export` (see `manifest`) has beside it, for each suggestion of the
+note:
+
+    {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
+     "changed": 1700000000001,             only where its author changed it later
+     "from": "token",                      the kind of its author (`author.AuthorKind`), where known
+     "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
+                                           characters of the text with LF line ends and without a
+                                           byte order mark, and the start of the SHA-256 of its text
+
+By it an import finds marks that nothing else shows to be suggestions, those in code and those
+longer than `limits.MARK_CHARS`, and knows whose each is. In a file that was changed meanwhile, a
+mark is looked for where the marks before it have moved to, then anywhere. A suggestion comes back
+if all of its marks are there unchanged; the import lists the others.
+
+The file comes from anywhere: every field is checked, an entry that is not of this shape is skipped
+and counted, and no search takes longer than the text is long, times a constant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from flashgrep import limits
+from flashgrep.notes.access.author import AuthorKind, source_named
+from flashgrep.notes.document.note import Beside
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
+from flashgrep.notes.suggestions.records import CHANGED, FROM, made_at, recorded
+from flashgrep.notes.suggestions.suggestion import pending
+
+_ID: Final = re.compile(r"s_[0-9a-f]{16}")
+_DIGEST: Final = re.compile(r"[0-9a-f]{16}")
+_MARKS: Final = 16
+"""Of one suggestion; we write two at most."""
+_LAST_TIME: Final = 2**53
+_NEARBY: Final = 32
+"""Openers that are tried for a mark that is not where it was, on either side of that place."""
+_OPENER: Final = re.compile(
+    "|".join(sorted(re.escape(DELIMITERS[kind].opener) for kind in SUGGESTIONS))
+)
+MARK_CLOSERS: Final = re.compile(rb"--\}|\+\+\}|~~\}")
+"""A text without any of them has no suggestions."""
+_DELIMITER: Final = re.compile(
+    "|".join(sorted(re.escape(part) for kind in SUGGESTIONS for part in DELIMITERS[kind]))
+)
+_CLOSERS: Final = {DELIMITERS[kind].opener: DELIMITERS[kind].closer for kind in SUGGESTIONS}
+
+
+class CarriedMark(NamedTuple):
+    """A mark where it was when it was exported."""
+
+    at: int
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A suggestion as an export describes it."""
+
+    id: str
+    author: str
+    time: int
+    changed: int | None
+    marks: tuple[CarriedMark, ...]
+    source: AuthorKind | None = None
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def described(text: str, besides: Mapping[str, Beside]) -> list[dict[str, Any]]:
+    """The pending suggestions of a note, as JSON has them."""
+    read = pending(text, recorded(besides))
+    found = []
+    for record in read.records:
+        marks = read.marks_of(record)
+        if not marks:
+            continue
+        value = besides[record.id].value
+        told: dict[str, Any] = {
+            "id": record.id,
+            "author": record.author,
+            "time": made_at(value),
+            "marks": [
+                [mark.start, mark.end - mark.start, _digest(text[mark.start : mark.end])]
+                for mark in marks
+            ],
+        }
+        if isinstance(changed := value.get(CHANGED), int):
+            told[CHANGED] = changed
+        if record.source:
+            told[FROM] = record.source.value
+        found.append(told)
+    return found
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def parsed(told: Any) -> tuple[list[Carried], int]:
+    """The suggestions that an export describes, and how many of its entries are none."""
+    if not isinstance(told, list | tuple):
+        return [], 0
+    found = [_carried(one) for one in told]
+    return [one for one in found if one is not None], found.count(None)
+
+
+def _carried(told: Any) -> Carried | None:
+    if not isinstance(told, dict):
+        return None
+    name, author = told.get("id"), told.get("author")
+    made, changed, marks = told.get("time"), told.get(CHANGED), told.get("marks")
+    is_named = isinstance(name, str) and _ID.fullmatch(name)
+    is_authored = isinstance(author, str) and 0 < len(author) <= limits.CARRIED_AUTHOR_CHARS
+    if not is_named or not is_authored or not str(author).isprintable():
+        return None
+    if not _is_time(made) or not (changed is None or _is_time(changed)):
+        return None
+    if not isinstance(marks, list) or not 0 < len(marks) <= _MARKS:
+        return None
+    places = [_carried_mark(mark) for mark in marks]
+    known = tuple(place for place in places if place is not None)
+    if len(known) != len(places):
+        return None
+    source = source_named(told.get(FROM))
+    return Carried(
+        id=str(name),
+        author=str(author),
+        time=int(made or 0),
+        changed=changed,
+        marks=known,
+        source=source,
+    )
+
+
+def _carried_mark(told: Any) -> CarriedMark | None:
+    if not isinstance(told, list) or len(told) != 3:
+        return None
+    at, size, digest = told
+    is_place = _is_number(at) and _is_number(size) and size >= 2 * WIDTH
+    if not is_place or at + size > limits.NOTE_BYTES:
+        return None
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    return CarriedMark(at, size, digest)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_time(value: Any) -> bool:
+    return _is_number(value) and value < _LAST_TIME
+
+
+# ── finding the marks again ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Fitted:
+    """Which suggestions were found again in a text, and which were not."""
+
+    found: list[tuple[Carried, tuple[Span, ...]]] = field(default_factory=list)
+    lost: list[Carried] = field(default_factory=list)
+
+
+def fitted(text: str, carried: Sequence[Carried], held: Iterable[Span] = ()) -> Fitted:
+    """Look for suggestions in a text, of which records hold some spans already."""
+    search = _Search(text, held)
+    done = Fitted()
+    for one in sorted(carried, key=lambda one: one.marks[0].at):
+        spans = search.spans(one)
+        if spans is None:
+            done.lost.append(one)
+        else:
+            done.found.append((one, spans))
+    return done
+
+
+class _Search:
+    def __init__(self, text: str, held: Iterable[Span]) -> None:
+        self._text = text
+        self._held = sorted(held)
+        self._openers = [found.start() for found in _OPENER.finditer(text)]
+        self._drift = 0
+        """How far the last mark that was found has moved."""
+        self._unhashed = limits.SEARCHED_TEXTS * len(text)
+        """Characters that may still be looked at."""
+        self._by_digest: dict[str, list[int]] | None = None
+
+    def spans(self, one: Carried) -> tuple[Span, ...] | None:
+        """Where the marks of a suggestion stand; None unless all of them do."""
+        found: list[Span] = []
+        before = self._drift
+        for mark in one.marks:
+            place = next((at for at in self._places(mark) if self._is_at(mark, at, found)), None)
+            if place is None:
+                self._drift = before
+                return None
+            self._drift = place - mark.at
+            found.append((place, place + mark.size))
+        for span in found:
+            insort(self._held, span)
+        return tuple(found)
+
+    def _places(self, mark: CarriedMark) -> Iterator[int]:
+        """Where a mark could stand, the likely places first."""
+        expected = mark.at + self._drift
+        yield expected
+        known = self._known().get(mark.digest, [])
+        at = bisect_left(known, expected)
+        yield from sorted(known[max(at - 2, 0) : at + 2], key=lambda place: abs(place - expected))
+        at = bisect_left(self._openers, expected)
+        yield from self._openers[max(at - _NEARBY, 0) : at + _NEARBY]
+
+    def _known(self) -> dict[str, list[int]]:
+        """Where marks without another opener or closer of their kind in them stand, by digest."""
+        if self._by_digest is None:
+            self._by_digest = {}
+            for start, end in sorted(self._plain_marks()):
+                self._by_digest.setdefault(_digest(self._text[start:end]), []).append(start)
+        return self._by_digest
+
+    def _plain_marks(self) -> Iterator[Span]:
+        """From each closer back to the last opener of its kind: none of a kind overlap."""
+        openers: dict[str, int] = {}
+        for found in _DELIMITER.finditer(self._text):
+            if found[0] in _CLOSERS:
+                openers[_CLOSERS[found[0]]] = found.start()
+            elif (start := openers.pop(found[0], None)) is not None:
+                yield start, found.end()
+
+    def _is_at(self, mark: CarriedMark, place: int, besides: Sequence[Span]) -> bool:
+        span = start, end = place, place + mark.size
+        closer = _CLOSERS.get(self._text[start : start + WIDTH]) if start >= 0 else None
+        if closer is None or self._text[end - WIDTH : end] != closer or self._is_held(span):
+            return False
+        if any(first < end and start < last for first, last in besides):
+            return False
+        self._unhashed -= mark.size
+        if self._unhashed < 0 or _digest(self._text[start:end]) != mark.digest:
+            return False
+        return critic.held(self._text, span) is not None
+
+    def _is_held(self, span: Span) -> bool:
+        at = bisect_left(self._held, span)
+        beside = self._held[max(at - 1, 0) : at + 1]
+        return any(start < span[1] and span[0] < end for start, end in beside)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,229 @@
+"""Notes and attachments become files of a folder, each put in place as a whole.
+
+Nothing is written outside the folder: it is entered by descriptor, name by name, and no link is
+followed. Nothing is deleted. A file that somebody changed since we wrote it, or took it, is left
+and told, and so are files whose notes are gone. A folder that is neither empty nor one of our
+exports is refused.
+`force` overwrites what is in the way, and nothing else.
+
+Files are not synced one by one: the truth is the journal, and an export can be made again.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, InvalidParams, from_os_error
+from flashgrep.notes.administration import Desk
+from flashgrep.notes.folders.attachments import Attachments, chunks, digest_of
+from flashgrep.notes.folders.manifest import Manifest
+from flashgrep.notes.folders.note_file import digest, folder_name
+from flashgrep.notes.home import ATTACHMENTS
+from flashgrep.system.atomic import replacing
+from flashgrep.workspace.safe_open import descend, open_folder, open_regular
+
+Report = Callable[[int, int], None]
+"""Told how many of how many are done."""
+
+
+@dataclass
+class Exported:
+    """What became of an export."""
+
+    written: int = 0
+    same: int = 0
+    attachments: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    """Path → why it is not in the folder as it is here."""
+    left: list[str] = field(default_factory=list)
+    """Files of ours in the folder whose notes are gone."""
+
+
+def export(desk: Desk, root: Path, force: bool, report: Report = lambda *_: None) -> Exported:
+    """Write all notes and attachments into a folder."""
+    _check_place(desk.home, root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with _opened(open_folder(root)) as directory:
+            return _Export(desk, directory, force, report).run(root)
+    except OSError as error:
+        raise from_os_error(error, str(error.filename or root)) from None
+
+
+def _check_place(home: Path, root: Path) -> None:
+    if root.resolve().is_relative_to(home.resolve()):
+        raise InvalidParams(f"{root} is in the knowledge base's own directory; name another folder")
+
+
+class _Export:
+    def __init__(self, desk: Desk, directory: int, force: bool, report: Report) -> None:
+        self._desk = desk
+        self._directory = directory
+        self._force = force
+        self._report = report
+        self._manifest = Manifest(directory)
+        self._digests: dict[str, str] = {}
+        self._done = Exported()
+
+    def run(self, root: Path) -> Exported:
+        if not self._manifest.is_there and not self._force and os.listdir(self._directory):
+            raise Conflict(
+                f"{root} is not empty, and no export was made there; name another folder, or "
+                "overwrite what is in the way with --force"
+            )
+        self._manifest.begin()
+        self._folder_name = folder_name(root)
+        listed = self._desk.call("kb/list", {})["notes"]
+        attachments = Attachments(self._desk.home / ATTACHMENTS)
+        paths = {note["path"] for note in listed}
+        beside = [path for path in attachments.paths() if path not in paths]
+        total = len(listed) + len(beside)
+        self._notes(listed, total)
+        for at, path in enumerate(beside, len(listed) + 1):
+            self._attachment(path, attachments.root / path)
+            self._report(at, total)
+        self._tell_left({*paths, *beside, *self._digests})  # some were moved meanwhile
+        self._manifest.finish(self._digests)
+        return self._done
+
+    def _notes(self, listed: Sequence[dict[str, Any]], total: int) -> None:
+        done = 0
+        for batch in _batches(listed):
+            asked = {"notes": [note["id"] for note in batch], "folder": self._folder_name}
+            for file in self._desk.call("kb/give", asked)["files"]:
+                if "data" in file:
+                    self._note(file)
+                else:
+                    self._done.failed[file["path"]] = file["reason"]
+            done += len(batch)
+            self._report(done, total)
+
+    def _note(self, file: dict[str, Any]) -> None:
+        data = base64.b64decode(file["data"])
+        suggestions = self._carried(file)
+        if self._put(file["path"], file["id"], digest(data), [data], file["taken"], suggestions):
+            self._done.written += 1
+
+    def _carried(self, file: dict[str, Any]) -> list[Any]:
+        """What is said of a note's suggestions; of so many that it is too much, of none."""
+        suggestions: list[Any] = file.get("suggestions", [])
+        if len(json.dumps(suggestions)) <= limits.CARRIED_BYTES:
+            return suggestions
+        self._done.failed[file["path"]] = (
+            f"it is written, but its {len(suggestions):,} suggestions are too many for the export "
+            "to carry their authors; decide some of them first"
+        )
+        return []
+
+    def _attachment(self, path: str, source: Path) -> None:
+        if self._put(path, "", digest_of(source), chunks(source)):
+            self._done.attachments += 1
+
+    def _put(
+        self,
+        path: str,
+        note: str,
+        wanted: str,
+        data: Iterable[bytes],
+        taken: str | None = None,
+        suggestions: Sequence[Any] = (),
+    ) -> bool:
+        """Put a file in place; False where it is there, or cannot be, which is told.
+
+        `taken` is the digest of what an import has taken from there.
+        """
+        *folders, name = path.split("/")
+        try:
+            with _opened(descend(self._directory, folders, create=True)) as folder:
+                found = _digest_at(folder, name)
+                if found == wanted:
+                    self._done.same += 1
+                    self._manifest.add(path, note, wanted, suggestions)
+                    self._digests[path] = wanted
+                    return False
+                if found != taken and (reason := self._in_the_way(path, found)):
+                    self._done.failed[path] = reason
+                    return False
+                self._manifest.add(path, note, wanted, suggestions)
+                _write(folder, name, data)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
+            self._done.failed[path] = from_os_error(error, path).message
+            return False
+        self._digests[path] = wanted
+        return True
+
+    def _in_the_way(self, path: str, found: str | None) -> str | None:
+        known = self._manifest.files.get(path)
+        if found is None or self._force or (known and found in known.digests):
+            return None
+        if found == _NO_FILE:
+            return "something that is no file stands there; --force replaces it"
+        return "the file was changed since the last exchange; import it first, or use --force"
+
+    def _tell_left(self, paths: set[str]) -> None:
+        for path in sorted(set(self._manifest.files) - paths):
+            *folders, name = path.split("/")
+            try:
+                with _opened(descend(self._directory, folders)) as folder:
+                    os.stat(name, dir_fd=folder, follow_symlinks=False)
+                self._done.left.append(path)
+            except OSError:
+                del self._manifest.files[path]
+
+
+_NO_FILE: Final = "no file"
+NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+"""Going on would tell the same of every file."""
+
+
+def _batches(listed: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Some notes at a time, by number and by size."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for note in listed:
+        size += note.get("bytes", 0)
+        if batch and (size > limits.IMPORT_BATCH_BYTES or len(batch) >= limits.IMPORT_BATCH_FILES):
+            yield batch
+            batch, size = [], note.get("bytes", 0)
+        batch.append(note)
+    if batch:
+        yield batch
+
+
+def _digest_at(folder: int, name: str) -> str | None:
+    """The digest of what stands there; None where nothing does."""
+    try:
+        with os.fdopen(open_regular(name, folder), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    except InvalidParams:
+        return _NO_FILE
+
+
+def _write(folder: int, name: str, data: Iterable[bytes]) -> None:
+    """All of the file under its name, or nothing of it."""
+    draft = f".flashgrep-{secrets.token_hex(8)}"
+    with replacing(name, draft, directory=folder, mode=0o666, is_durable=False) as file:
+        file.writelines(data)
+
+
+@contextmanager
+def _opened(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

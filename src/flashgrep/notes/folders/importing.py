@@ -1,0 +1,289 @@
+"""Files become notes, and changed files become edits. Runs on the thread of the notes.
+
+What happens to a file is decided by three digests: of its bytes, of the file that the note would
+be now, and of the file at the last exchange with its folder (an import from there, or an export to
+there). Each folder has its own: what another one brought since is an edit like any other.
+
+    no such note                     it is created; told instead, where the note that came from
+                                     this path was moved or deleted here since
+    the file is what the note is     nothing
+    the file is as it was            nothing: the note is newer
+    the note is as it was            the note is edited: only what differs is replaced, so that
+                                     what somebody is typing elsewhere in it stays
+    both changed                     told; with `force` the file wins, and the note's history has
+                                     what it said before
+
+So importing again changes nothing. Suggestions that an export describes beside the file come back
+as they were, author, time and id, as far as their marks are still there. Then a record is made for
+each other mark that the text has outside literal zones and that no record holds.
+
+An id is kept where this knowledge base cannot have it already: in a note made from another one's
+export for the first time, and in a note that holds it. Otherwise a suggestion gets a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final
+
+from flashgrep.errors import FlashgrepError, NotFound
+from flashgrep.notes.access.author import AuthorKind
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.splices import between
+from flashgrep.notes.folders import carried_suggestions, note_file
+from flashgrep.notes.folders.carried_suggestions import Carried
+from flashgrep.notes.library import Library
+from flashgrep.notes.markup import critic
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.journal import StorageFull
+from flashgrep.notes.suggestions.records import CHANGED, beside, new_id, recorded
+from flashgrep.notes.suggestions.suggestion import Recorded, digest, pending
+from flashgrep.system.clock import milliseconds
+
+_MOST_SECONDS: Final = 10**11
+"""A time beyond this is in milliseconds: as seconds it would be in the year 5138."""
+
+
+class Fate(StrEnum):
+    """What became of a file."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    SAME = "same"
+    NEWER = "newer"
+    """The note was edited since, and the file was not."""
+    CONFLICT = "conflict"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file that comes in."""
+
+    path: str
+    data: bytes
+    folder: str = ""
+    """The folder that it comes from, by its real path."""
+    note: str = ""
+    """The id of the note that the folder's last export wrote there."""
+    exported: frozenset[str] = frozenset()
+    """The digests of what it wrote."""
+    suggestions: Any = ()
+    """What it said of the suggestions in the file, unchecked (see `carried_suggestions`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it, and why where it is not in."""
+
+    path: str
+    fate: Fate
+    reason: str = ""
+    restored: int = 0
+    """How many suggestions are again what an export says of them."""
+    lost: tuple[str, ...] = ()
+    """Of those that are not, whose they were and why."""
+
+
+def take(
+    library: Library, arrivals: Sequence[Arrival], author: str, force: bool = False
+) -> list[Outcome]:
+    """Take files in, all of them durable together; a file that cannot be taken holds up no other.
+
+    Without room nothing of them is taken, and that is raised.
+    """
+    taking = _Taking(library, author, force)
+    with library.together():
+        return [taking.one(arrival) for arrival in arrivals]
+
+
+@dataclass
+class _Taking:
+    library: Library
+    author: str
+    force: bool
+    _origins: dict[str, Entry] = field(default_factory=dict)
+    """Path of a file → the note that came from it, wherever that is now."""
+    _notes: set[str] = field(default_factory=set)
+    """The ids of all notes, here and where they were exported."""
+
+    def __post_init__(self) -> None:
+        for entry in (*self.library.trash(), *self.library.entries()):
+            self._notes |= {entry.id, note_file.exported_as(entry.properties)}
+            path, _ = note_file.origin(entry.properties)
+            if path:
+                self._origins[paths.form_key(path)] = entry
+
+    def one(self, arrival: Arrival) -> Outcome:
+        try:
+            with self.library.together():
+                return self._decide(arrival)
+        except StorageFull:
+            raise
+        except FlashgrepError as error:
+            return Outcome(arrival.path, Fate.REFUSED, error.message)
+
+    def _decide(self, arrival: Arrival) -> Outcome:
+        paths.checked(arrival.path)
+        held = note_file.read_file(arrival.data)
+        try:
+            entry = self.library.find(arrival.path)
+        except NotFound:
+            return self._create(arrival, held)
+        return self._compare(arrival, held, entry)
+
+    def _create(self, arrival: Arrival, held: note_file.Held) -> Outcome:
+        gone = self._gone(arrival)
+        if gone and not self.force:
+            return Outcome(arrival.path, Fate.CONFLICT, _told_gone(gone))
+        is_first = bool(arrival.note) and arrival.note not in self._notes
+        properties = note_file.stamped(
+            {}, arrival.folder, arrival.path, arrival.data, held, arrival.note
+        )
+        entry = self.library.create(arrival.path, held.text, self.author, properties)
+        self._notes |= {entry.id, arrival.note}
+        restored, lost = self._record_marks(entry.id, arrival, is_first)
+        return Outcome(
+            path=arrival.path, fate=Fate.CREATED, reason="", restored=restored, lost=lost
+        )
+
+    def _gone(self, arrival: Arrival) -> Entry | None:
+        """The note that was at this path when the file was last exchanged."""
+        if arrival.note:
+            try:
+                return self.library.entry(arrival.note)
+            except NotFound:
+                pass  # exported from another knowledge base
+        return self._origins.get(paths.form_key(arrival.path))
+
+    def _compare(self, arrival: Arrival, held: note_file.Held, entry: Entry) -> Outcome:
+        text = self.library.read(entry.id).text
+        is_now = note_file.file_bytes(text, entry.properties)
+        _, imported = note_file.origin(entry.properties)
+        before = arrival.exported | {imported.get(arrival.folder, "")} - {""}
+        if is_now == arrival.data:
+            self._stamp(entry, arrival, held)
+            return Outcome(arrival.path, Fate.SAME)
+        if note_file.digest(arrival.data) in before and not self.force:
+            return Outcome(arrival.path, Fate.NEWER)
+        if note_file.digest(is_now) not in before and not self.force:
+            return Outcome(arrival.path, Fate.CONFLICT, _told_changed(bool(before or imported)))
+        self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
+        restored, lost = self._record_marks(entry.id, arrival, is_first=False)
+        self._stamp(entry, arrival, held)
+        return Outcome(
+            path=arrival.path, fate=Fate.CHANGED, reason="", restored=restored, lost=lost
+        )
+
+    def _stamp(self, entry: Entry, arrival: Arrival, held: note_file.Held) -> None:
+        properties = note_file.stamped(
+            entry.properties, arrival.folder, arrival.path, arrival.data, held
+        )
+        if properties != entry.properties:
+            self.library.set_properties(entry.id, properties)
+
+    def _record_marks(
+        self, note: str, arrival: Arrival, is_first: bool
+    ) -> tuple[int, tuple[str, ...]]:
+        """Records for the marks in a file; how many an export described, and which are lost."""
+        carried, strange = carried_suggestions.parsed(arrival.suggestions)
+        restoring = _Restoring(carried, is_first)
+        self.library.amend(note, restoring.plan, self.author)
+        plan = partial(_marks_recorded, author=self.author, now=milliseconds())
+        self.library.amend(note, plan, self.author)
+        told = [f"{strange} that the export does not describe properly"] if strange else []
+        return restoring.restored, (*restoring.lost, *told)
+
+
+def _told_gone(entry: Entry) -> str:
+    there = f"is at {entry.path} now" if entry.path else "is in the trash now"
+    return f"its note {there}; --force makes another one here"
+
+
+def _told_changed(is_known: bool) -> str:
+    if not is_known:
+        return "there is another note at this path; --force overwrites it, its history stays"
+    return "both the file and the note changed; --force takes the file, the history stays"
+
+
+# ── suggestions of an export ────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Restoring:
+    """The suggestions that an export describes, on their way into a note."""
+
+    carried: Sequence[Carried]
+    is_first: bool
+    """No suggestion of this knowledge base can have one of their ids."""
+    restored: int = 0
+    lost: tuple[str, ...] = ()
+
+    def plan(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        read = pending(text, recorded(besides))
+        kept = {record.id for record in read.records if read.extent(record)}
+        missing = [one for one in self.carried if one.id not in kept]
+        held = [span for record in read.records for span in record.spans]
+        found = carried_suggestions.fitted(text, missing, held)
+        self.restored = len(self.carried) - len(found.lost)
+        self.lost = tuple(f"{one.id} by {one.author}" for one in found.lost)
+        put: dict[str, Beside | None] = {}
+        for one, spans in found.found:
+            is_kept = (self.is_first or one.id in besides) and one.id not in put
+            put[one.id if is_kept else new_id()] = _as_it_was(text, one, spans)
+        return Amendment(records=put)
+
+
+def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Beside:
+    marks = [mark for span in spans if (mark := critic.held(text, span))]
+    found = beside(
+        Recorded(
+            id=one.id, author=one.author, spans=spans, asked=_asked(text, marks), source=one.source
+        ),
+        one.time,
+    )
+    changed = {} if one.changed is None else {CHANGED: one.changed}
+    return Beside({**found.value, **changed}, found.spans)
+
+
+# ── marks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _marks_recorded(
+    text: str, besides: Mapping[str, Beside], *, author: str, now: int
+) -> Amendment | None:
+    """Records for the suggestions in a text that have none."""
+    spans = [span for record in recorded(besides) for span in record.spans]
+    found = critic.suggestions(critic.read(text, spans).marks)
+    new = [marks for marks in found if not marks[0].is_recorded]
+    return Amendment(records={new_id(): _record(text, one, author, now) for one in new})
+
+
+def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> Beside:
+    said = critic.metadata(text, marks[0])
+    name = said.get("author", said.get("a"))
+    spans = tuple(mark.span for mark in marks)
+    by = name if isinstance(name, str) and name else author
+    record = Recorded(
+        id="", author=by, spans=spans, asked=_asked(text, marks), source=AuthorKind.PERSON
+    )
+    return beside(record, _made_at(said) or now)
+
+
+def _asked(text: str, marks: Sequence[critic.Mark]) -> str:
+    old = "".join(text[slice(*mark.old)] for mark in marks)
+    new = "".join(text[slice(*mark.new)] for mark in marks)
+    return digest(old, new)
+
+
+def _made_at(said: Mapping[str, Any]) -> int:
+    """When the metadata says that a mark was made, in milliseconds; 0 where it does not."""
+    for key in ("time", "t", "timestamp"):
+        value = said.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value if value > _MOST_SECONDS else value * 1_000
+    return 0

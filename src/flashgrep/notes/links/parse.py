@@ -1,0 +1,304 @@
+"""The links of a note: every form Obsidian and Markdown know, with the line each stands in.
+
+    [[N]]  [[N|alias]]  [[N\\|alias]] in tables  [[N#H1#H2]]  [[N#^block]]  [[#H]]  ![[N|100x50]]
+    [t](path.md)  [t](<a b.md>)  [t](a%20b.md#h "title")  [t](a\\(b\\).md)  ![alt](img.png)
+    [t][label]  [label][]  [label]  with `[label]: path.md` anywhere
+    "[[N]]" as a whole quoted string in frontmatter
+
+None stands in code, in mathematics, or in a comment, be it `<!-- -->` or Obsidian's `%% %%`.
+Addresses with a scheme lead out of the notes and are left out, as are footnotes.
+
+Lines and offsets are those of the accepted view, what `read` shows. A link that only one view has
+is pending: to be added if the accepted view has it, to be removed if only the base view has. One
+that an edit retyped, the same in the deletion and in the insertion, is not pending.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+from urllib.parse import unquote
+
+from flashgrep import limits
+from flashgrep.notes.markup import literal
+from flashgrep.notes.markup.critic import Reading
+from flashgrep.notes.markup.literal import Literal
+
+
+class Form(StrEnum):
+    """How a link is written."""
+
+    WIKI = "wiki"
+    MARKDOWN = "markdown"
+    REFERENCE = "reference"
+    FRONTMATTER = "frontmatter"
+
+
+class Change(StrEnum):
+    """What a pending suggestion does to a link."""
+
+    NONE = ""
+    ADD = "add"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as it stands in a note."""
+
+    target: str
+    """The path as written, escapes and percent signs decoded; empty for the note itself."""
+    anchor: str
+    """The heading, or `^` and a block's name; empty without."""
+    label: str
+    """What is shown instead of the target; empty without."""
+    form: Form
+    is_embed: bool
+    source: str
+    """The whole link as it is written."""
+    start: int
+    line: int
+    pending: Change = Change.NONE
+
+
+def links_of(reading: Reading) -> tuple[Link, ...]:
+    """The links of a note, pending ones told, from top to bottom."""
+    accepted = parse(reading.accepted.text)
+    if not reading.marks or reading.base.text == reading.accepted.text:
+        return tuple(accepted)
+    base = parse(reading.base.text)
+    placed = {(reading.base.start_of(link.start), link.source) for link in base}
+    kept = {(reading.accepted.start_of(link.start), link.source) for link in accepted} & placed
+    gone = [link for link in base if (reading.base.start_of(link.start), link.source) not in kept]
+    retyped = Counter(link.source for link in gone)
+    found = []
+    for link in accepted:
+        is_new = (reading.accepted.start_of(link.start), link.source) not in kept
+        if is_new and retyped[link.source]:
+            retyped[link.source] -= 1
+            is_new = False
+        found.append(replace(link, pending=Change.ADD) if is_new else link)
+    found += _removed(reading, gone, retyped)
+    return tuple(sorted(found, key=lambda link: (link.start, link.pending)))
+
+
+def _removed(reading: Reading, gone: Iterable[Link], left: Counter[str]) -> Iterator[Link]:
+    """The links only the base view has, where they would stand in the accepted view."""
+    for link in gone:
+        if not left[link.source]:
+            continue
+        left[link.source] -= 1
+        place = reading.accepted.to_view(reading.base.start_of(link.start))
+        line = reading.accepted.line(place)
+        yield replace(link, start=place, line=line, pending=Change.REMOVE)
+
+
+def parse(text: str) -> list[Link]:
+    """The links of a plain text, from top to bottom."""
+    if "[" not in text:
+        return []
+    return sorted(_Scan(text).links(), key=lambda link: link.start)
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+_CHARS: Final = limits.LINK_CHARS
+_WIKI: Final = re.compile(rf"!?\[\[([^\[\]\n]{{1,{_CHARS}}}+)\]\]")
+_PROPERTY: Final = re.compile(rf"([\"'])[ ]*+(!?\[\[[^\[\]\n\"]{{1,{_CHARS}}}+\]\])[ ]*+\1")
+_DESTINATION: Final = (
+    r"(?:<(?P<angled>(?:[^<>\\\n]|\\[^\n])*+)>"
+    r"|(?P<bare>(?:[^\s()\\<]|\\[^\s]|\((?:[^\s()\\]|\\[^\s])*+\))(?:[^\s()\\]|\\[^\s]"
+    r"|\((?:[^\s()\\]|\\[^\s])*+\))*+))"
+)
+_TITLE: Final = r"(?:\s++(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?+"
+_INLINE: Final = re.compile(r"\(\s*+" + _DESTINATION + _TITLE + r"\s*+\)")
+_LABEL: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999}+)\]")
+_DEFINITION: Final = re.compile(
+    r"^[ ]{0,3}\[(?P<label>(?:[^\[\]\\\n^]|\\.)(?:[^\[\]\\\n]|\\.){0,999}+)\]:[ \t]*+\n?[ \t]*+"
+    + _DESTINATION
+    + _TITLE.replace(r"\s++", r"[ \t]++")
+    + r"[ \t]*+$",
+    re.MULTILINE,
+)
+_TOKEN: Final = re.compile(r"\\.|!?\[|\]", re.DOTALL)
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*+\n")
+_REMARK: Final = re.compile(r"%%[\s\S]*?%%")
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
+_ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SPACES: Final = re.compile(r"\s+")
+
+
+class _Scan:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        zones = literal.zones(text)
+        self._frontmatter = [zone for zone in zones if zone.kind is Literal.FRONTMATTER]
+        self._dead: list[tuple[int, int]] = [(zone.start, zone.end) for zone in zones]
+        if "%%" in text:
+            self._bury(_REMARK)
+        definitions = self._bury(_DEFINITION) if "]:" in text else []
+        self._targets = {
+            _folded(found["label"]): _destination(found) for found in reversed(definitions)
+        }
+        self._openers: list[re.Match[str]] = []
+        self._last_bracket = 0
+        self._inside = 0
+        """Brackets opened before this place hold a link already, and so are none themselves."""
+
+    def _bury(self, pattern: re.Pattern[str]) -> list[re.Match[str]]:
+        """Find what stands in no dead stretch, and make it one."""
+        found = []
+        at = 0
+        while match := pattern.search(self._text, at):
+            dead = self._dead_at(match.start())
+            if dead:
+                at = dead
+                continue
+            found.append(match)
+            at = match.end()
+        self._dead = _united(self._dead + [match.span() for match in found])
+        return found
+
+    def _dead_at(self, place: int) -> int:
+        """Where the dead stretch ends that a place stands in; 0 if it stands in none."""
+        index = bisect_right(self._dead, place, key=lambda span: span[0]) - 1
+        end = self._dead[index][1] if index >= 0 else 0
+        return end if end > place else 0
+
+    def links(self) -> Iterator[Link]:
+        """All links, an outer one behind those inside it."""
+        for zone in self._frontmatter:
+            yield from self._properties(zone.end)
+        at = seen = 0
+        while token := _TOKEN.search(self._text, at):
+            dead = self._dead_at(token.start())
+            at = dead or token.end()
+            if dead or token[0][0] == "\\":
+                continue
+            if _BLANK_LINE.search(self._text, seen, token.start()):
+                self._openers.clear()  # a link does not reach into the next paragraph
+            seen = token.end()
+            link, at = self._closing(token) if token[0] == "]" else self._opening(token)
+            if link:
+                yield link
+
+    def _opening(self, token: re.Match[str]) -> tuple[Link | None, int]:
+        """A wikilink, or the beginning of another link; and where to go on."""
+        wiki = _WIKI.match(self._text, token.start())
+        if wiki:
+            return self._wiki(wiki[0], wiki.start(), Form.WIKI), wiki.end()
+        self._openers.append(token)
+        self._last_bracket = token.end()
+        return None, token.end()
+
+    def _closing(self, token: re.Match[str]) -> tuple[Link | None, int]:
+        """The link that a closing bracket belongs to; and where to go on."""
+        is_flat = bool(self._openers) and self._openers[-1].end() == self._last_bracket
+        self._last_bracket = token.end()
+        if not self._openers:
+            return None, token.end()
+        opener = self._openers.pop()
+        is_embed = opener[0].startswith("!")
+        if not is_embed and opener.start() < self._inside:
+            return None, token.end()
+        link, end = self._closed(opener, token.end(), is_flat)
+        if link and not is_embed:
+            self._inside = opener.start()
+        return (None if link and _SCHEME.match(link.target) else link), end
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [newline.start() for newline in re.finditer("\n", self._text)]
+
+    def _line(self, place: int) -> int:
+        return bisect_right(self._newlines, place - 1) + 1
+
+    def _properties(self, end: int) -> Iterator[Link]:
+        for found in _PROPERTY.finditer(self._text, 0, end):
+            link = self._wiki(found[2], found.start(2), Form.FRONTMATTER)
+            if link:
+                yield link
+
+    def _wiki(self, source: str, start: int, form: Form) -> Link | None:
+        inner, divider, label = source.removeprefix("!")[2:-2].partition("|")
+        if divider:
+            inner = inner.removesuffix("\\")
+        target, _, anchor = (part.strip() for part in inner.partition("#"))
+        if not target and not anchor:
+            return None
+        embed = source.startswith("!")
+        return Link(
+            target=target,
+            anchor=anchor,
+            label=label.strip(),
+            form=form,
+            is_embed=embed,
+            source=source,
+            start=start,
+            line=self._line(start),
+        )
+
+    def _closed(self, opener: re.Match[str], end: int, is_flat: bool) -> tuple[Link | None, int]:
+        """The link that ends with a closing bracket, or with what follows it; and where.
+
+        Only a text without brackets, a flat one, can be the label of a reference itself.
+        """
+        inline = _INLINE.match(self._text, end, end + 2 * _CHARS)
+        if inline:
+            target = _destination(inline)
+            return self._link(opener, end, inline.end(), target, Form.MARKDOWN), inline.end()
+        if not self._targets:
+            return None, end
+        reference = _LABEL.match(self._text, end)
+        name = reference[1] if reference else ""
+        if not name and is_flat and end - opener.end() < _CHARS:
+            name = self._text[opener.end() : end - 1]
+        known = self._targets.get(_folded(name))
+        if known is None:
+            return None, end
+        stop = reference.end() if reference else end
+        return self._link(opener, end, stop, known, Form.REFERENCE), stop
+
+    def _link(
+        self, opener: re.Match[str], close: int, end: int, target: str, form: Form
+    ) -> Link | None:
+        path, _, anchor = target.partition("#")
+        if not path and not anchor:
+            return None
+        start = opener.start()
+        return Link(
+            target=path if _SCHEME.match(path) else unquote(path),
+            anchor=unquote(anchor),
+            label=self._text[opener.end() : close - 1],
+            form=form,
+            is_embed=opener[0].startswith("!"),
+            source=self._text[start:end],
+            start=start,
+            line=self._line(start),
+        )
+
+
+def _destination(found: re.Match[str]) -> str:
+    written = found["angled"] if found["angled"] is not None else found["bare"]
+    return _ESCAPE.sub(r"\1", written)
+
+
+def _folded(label: str) -> str:
+    """A reference's label as it is compared."""
+    return _SPACES.sub(" ", label.strip()).casefold()
+
+
+def _united(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if united and start <= united[-1][1]:
+            united[-1] = (united[-1][0], max(united[-1][1], end))
+        else:
+            united.append((start, end))
+    return united

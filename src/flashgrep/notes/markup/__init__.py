@@ -1,0 +1,1 @@
+"""Suggestions as marks in a text: parsing and views."""

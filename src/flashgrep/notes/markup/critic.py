@@ -1,0 +1,312 @@
+"""The one reader of CriticMarkup: which marks a text holds, and what it says with and without them.
+
+    {++new++}   insertion      {--old--}   deletion      {~~old~>new~~}   substitution
+    {>>text<<}  comment        {==text==}  highlight
+
+The standard defines neither nesting, nor escapes, nor code. Here:
+
+- A mark that a record holds is a mark wherever it stands, code included, and ends where its record
+  says: what a person typed into it, a closer even, is its text. Records that overlap, or whose
+  span no longer reads as a mark, hold nothing.
+- Any other mark begins outside the literal zones (`literal.py`), ends at the first closer of its
+  kind, at most `limits.MARK_CHARS` further on, and never reaches over a recorded one. Without a
+  closer, or a substitution without `~>`, it is text.
+- Marks never nest: an opener inside a mark is text.
+- Whether a place is literal is asked of the text without the recorded suggestions. So a suggestion
+  that adds or takes a fence does not turn other people's marks into text, or text into marks.
+- A mark's text may begin with Obsidian Commentator's metadata, `{"author":"Ann","time":1}@@`, which
+  no view shows.
+
+Any text can be read, in time linear to its length. Offsets are in code points.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from flashgrep import limits
+from flashgrep.notes.markup import literal
+from flashgrep.notes.markup.views import Piece, View
+
+Span = tuple[int, int]
+
+
+class Kind(StrEnum):
+    """What a mark says about its text."""
+
+    INSERTION = "insertion"
+    DELETION = "deletion"
+    SUBSTITUTION = "substitution"
+    COMMENT = "comment"
+    HIGHLIGHT = "highlight"
+
+
+class Delimiters(NamedTuple):
+    """What stands before and behind a mark's text."""
+
+    opener: str
+    closer: str
+
+
+DELIMITERS: Final = {
+    Kind.INSERTION: Delimiters("{++", "++}"),
+    Kind.DELETION: Delimiters("{--", "--}"),
+    Kind.SUBSTITUTION: Delimiters("{~~", "~~}"),
+    Kind.COMMENT: Delimiters("{>>", "<<}"),
+    Kind.HIGHLIGHT: Delimiters("{==", "==}"),
+}
+WIDTH: Final = 3
+"""Every opener and every closer is this long."""
+ARROW: Final = "~>"
+
+SUGGESTIONS: Final = frozenset({Kind.INSERTION, Kind.DELETION, Kind.SUBSTITUTION})
+"""The kinds that can be accepted or rejected."""
+
+_KINDS: Final = {delimiters.opener: kind for kind, delimiters in DELIMITERS.items()}
+_OPENER: Final = re.compile(r"\{(?:\+\+|--|~~|>>|==)")
+_TOKEN: Final = re.compile(r"\{(?:\+\+|--|~~|>>|==)|(?:\+\+|--|~~|<<|==)\}")
+_METADATA: Final = re.compile(r'\{(?:[^{}"\n]|"(?:[^"\\\n]|\\[^\n])*")*\}@@')
+_METADATA_KEYS: Final = frozenset(
+    ("author", "time", "timestamp", "done", "style", "color", "id", "a", "t", "d", "s", "c")
+)
+"""Commentator's keys and their short forms, and those of programs that write alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark, where it stands in the text, and where in it its text does."""
+
+    kind: Kind
+    start: int
+    end: int
+    body: int
+    """Where its text begins, behind the opener and metadata."""
+    arrow: int = -1
+    """Where a substitution's `~>` stands."""
+    is_recorded: bool = False
+
+    @property
+    def span(self) -> Span:
+        """Where it stands, delimiters included."""
+        return self.start, self.end
+
+    @property
+    def old(self) -> Span:
+        """Where the text stands that is gone when the mark is accepted; empty if none is."""
+        if self.kind is Kind.DELETION:
+            return self.body, self.end - WIDTH
+        return (self.body, self.arrow) if self.kind is Kind.SUBSTITUTION else (self.body, self.body)
+
+    @property
+    def new(self) -> Span:
+        """Where the text stands that is gone when the mark is rejected; empty if none is."""
+        if self.kind is Kind.INSERTION:
+            return self.body, self.end - WIDTH
+        if self.kind is Kind.SUBSTITUTION:
+            return self.arrow + len(ARROW), self.end - WIDTH
+        return self.body, self.body
+
+    def shown(self) -> list[Piece]:
+        """The pieces of it that a view shows, from left to right."""
+        if self.kind is Kind.HIGHLIGHT:
+            return [Piece(self.body, self.end - WIDTH, in_base=True, in_accepted=True)]
+        return [
+            Piece(*self.old, in_base=True, in_accepted=False),
+            Piece(*self.new, in_base=False, in_accepted=True),
+        ]
+
+
+class Reading:
+    """A text with its marks, and its three views."""
+
+    def __init__(self, text: str, marks: Sequence[Mark]) -> None:
+        self.text = text
+        self.marks = tuple(marks)
+
+    @cached_property
+    def base(self) -> View:
+        """The text as if every suggestion were rejected, without comments."""
+        return View(self.text, (piece for piece in self._pieces() if piece.in_base), self.marks)
+
+    @cached_property
+    def accepted(self) -> View:
+        """The text as if every suggestion were accepted, without comments: what `read` shows."""
+        return View(self.text, (piece for piece in self._pieces() if piece.in_accepted), self.marks)
+
+    @cached_property
+    def raw(self) -> View:
+        """The text as it stands."""
+        return View(
+            self.text, [Piece(start=0, end=len(self.text), in_base=True, in_accepted=True)], ()
+        )
+
+    def _pieces(self) -> Iterator[Piece]:
+        at = 0
+        for mark in self.marks:
+            yield Piece(start=at, end=mark.start, in_base=True, in_accepted=True)
+            yield from mark.shown()
+            at = mark.end
+        yield Piece(start=at, end=len(self.text), in_base=True, in_accepted=True)
+
+
+def read(text: str, recorded: Iterable[Span] = ()) -> Reading:
+    """Read a text, with the spans that records hold as marks."""
+    return Reading(text, list(_Scan(text, all_held(text, recorded)).marks()))
+
+
+def held(text: str, span: Span) -> Mark | None:
+    """The mark a record's span holds; None where it no longer reads as one."""
+    start, end = span
+    kind = _KINDS.get(text[start : start + WIDTH]) if start >= 0 else None
+    if kind is None or end - start < 2 * WIDTH or end > len(text):
+        return None
+    if text[end - WIDTH : end] != DELIMITERS[kind].closer:
+        return None
+    return _mark(text, kind, start, end, is_recorded=True)
+
+
+def all_held(text: str, spans: Iterable[Span]) -> list[Mark]:
+    """The marks that records hold, from left to right; of two that overlap the left one."""
+    marks: list[Mark] = []
+    for span in sorted(spans):
+        mark = held(text, span)
+        if mark and (not marks or marks[-1].end <= mark.start):
+            marks.append(mark)
+    return marks
+
+
+def token(text: str) -> str | None:
+    """The first opener or closer in a text."""
+    found = _TOKEN.search(text)
+    return found[0] if found else None
+
+
+def metadata(text: str, mark: Mark) -> dict[str, Any]:
+    """What Commentator's prefix says about a mark; empty without one."""
+    described = text[mark.start + WIDTH : mark.body].removesuffix("@@")
+    return _described(described) or {}
+
+
+def suggestions(marks: Iterable[Mark]) -> list[tuple[Mark, ...]]:
+    """The marks that can be decided, a deletion together with the insertion that touches it."""
+    found: list[tuple[Mark, ...]] = []
+    for mark in marks:
+        if mark.kind not in SUGGESTIONS:
+            continue
+        last = found[-1][-1] if found and len(found[-1]) == 1 else None
+        is_pair = last and last.kind is Kind.DELETION and mark.kind is Kind.INSERTION
+        if last and is_pair and last.end == mark.start and last.is_recorded == mark.is_recorded:
+            found[-1] = (last, mark)
+        else:
+            found.append((mark,))
+    return found
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mark(text: str, kind: Kind, start: int, end: int, is_recorded: bool) -> Mark | None:
+    """A mark whose two ends are known; None for a substitution without its arrow."""
+    body = _body(text, start + WIDTH, end - WIDTH)
+    if kind is not Kind.SUBSTITUTION:
+        return Mark(kind=kind, start=start, end=end, body=body, is_recorded=is_recorded)
+    arrow = text.find(ARROW, body, end - WIDTH)
+    return (
+        Mark(kind=kind, start=start, end=end, body=body, arrow=arrow, is_recorded=is_recorded)
+        if arrow >= 0
+        else None
+    )
+
+
+def _body(text: str, start: int, end: int) -> int:
+    """Where a mark's text begins: behind its metadata, if it has any."""
+    found = _METADATA.match(text, start, min(end, start + limits.METADATA_CHARS))
+    if found and _described(found[0].removesuffix("@@")):
+        return found.end()
+    return start
+
+
+def _described(source: str) -> dict[str, Any] | None:
+    """Metadata read from JSON; None where it is none, `{}` of a template for one."""
+    try:
+        value = json.loads(source, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and _METADATA_KEYS.intersection(value) else None
+
+
+def _refuse(constant: str) -> None:
+    """JSON knows no NaN, and the page's reader would not take it."""
+    raise ValueError(constant)
+
+
+class _Scan:
+    """The search for marks between the recorded ones."""
+
+    def __init__(self, text: str, recorded: list[Mark]) -> None:
+        self._text = text
+        self._recorded = recorded
+
+    def marks(self) -> Iterator[Mark]:
+        """All marks from left to right."""
+        at = shift = 0
+        for mark in self._recorded:
+            yield from self._between(at, mark.start, shift)
+            yield mark
+            shift += sum(end - start for start, end in _base_spans(mark)) - (mark.end - mark.start)
+            at = mark.end
+        yield from self._between(at, len(self._text), shift)
+
+    @cached_property
+    def _zones(self) -> list[literal.Zone]:
+        """The literal zones of the text without the recorded suggestions; last one first."""
+        pieces, at = [], 0
+        for mark in self._recorded:
+            pieces.append(self._text[at : mark.start])
+            pieces += [self._text[start:end] for start, end in _base_spans(mark)]
+            at = mark.end
+        return literal.zones("".join([*pieces, self._text[at:]]))[::-1]
+
+    def _between(self, at: int, end: int, shift: int) -> Iterator[Mark]:
+        """The marks in a stretch without recorded ones, which stands `shift` off in the zones."""
+        ahead: dict[str, int] = {}
+        while opener := _OPENER.search(self._text, at, end):
+            at = opener.end()
+            if self._is_literal(opener.start() + shift):
+                continue
+            mark = self._closed(opener, end, ahead)
+            if mark:
+                yield mark
+                at = mark.end
+
+    def _is_literal(self, place: int) -> bool:
+        while self._zones and self._zones[-1].end <= place:
+            self._zones.pop()
+        return bool(self._zones) and self._zones[-1].start <= place
+
+    def _closed(self, opener: re.Match[str], end: int, ahead: dict[str, int]) -> Mark | None:
+        """The mark an opener begins, if it ends in this stretch."""
+        kind, start = _KINDS[opener[0]], opener.end()
+        close = self._next(DELIMITERS[kind].closer, start, end, ahead)
+        if close + WIDTH > end or close - start > limits.MARK_CHARS:
+            return None
+        if kind is Kind.SUBSTITUTION and self._next(ARROW, start, end, ahead) >= close:
+            return None
+        return _mark(self._text, kind, opener.start(), close + WIDTH, is_recorded=False)
+
+    def _next(self, wanted: str, start: int, end: int, ahead: dict[str, int]) -> int:
+        """Where a delimiter stands next; searched for once, however many openers wait for it."""
+        if ahead.get(wanted, -1) < start:
+            found = self._text.find(wanted, start, end)
+            ahead[wanted] = found if found >= 0 else end
+        return ahead[wanted]
+
+
+def _base_spans(mark: Mark) -> list[Span]:
+    return [(piece.start, piece.end) for piece in mark.shown() if piece.in_base]

@@ -1,0 +1,224 @@
+"""One knowledge base, several processes: who owns the notes, and how that changes.
+
+Whoever holds the lock owns the notes: it opens them and listens for the others, who ask it. A
+process looks for the owner when it needs the notes, not before: where the lock is free by then, it
+takes it and is the owner from that moment on. An owner lets go when it closes, or when one asks
+that has to have the notes itself (`keeps`).
+
+How others are reached and listened to is given from above: this module knows no sockets.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, Unavailable
+from flashgrep.notes.home import Owned
+from flashgrep.notes.knowledge_base import KnowledgeBase
+
+log = logging.getLogger(__name__)
+
+YIELD: Final = "kb/yield"
+"""The request to let go of the notes."""
+_PAUSE_SECONDS: Final = 0.05
+
+
+class NoOwner(Unavailable):
+    """Nobody answers for these notes; nothing was asked."""
+
+
+class OwnerGone(Unavailable):
+    """The owner ended before it answered: what was asked may have been done or not."""
+
+
+class Connection(Protocol):
+    """A way to the owner, for one question at a time."""
+
+    def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        heard: Callable[[Mapping[str, Any]], None] = ...,
+    ) -> Any:
+        """Ask and wait; `heard` gets what comes before the answer.
+
+        It raises `RemoteFailure` or `OwnerGone`.
+        """
+
+    def is_alive(self) -> bool:
+        """Whether the owner has not hung up."""
+
+    def hang_up(self) -> None:
+        """End it while another thread waits for an answer."""
+
+    def close(self) -> None: ...
+
+
+class Listener(Protocol):
+    """Answers other processes for as long as the notes are ours."""
+
+    def close(self) -> None: ...
+
+
+class Ownership:
+    """The notes of a directory: this process's own, or another's."""
+
+    def __init__(
+        self,
+        home: Path,
+        connect: Callable[[Path], Connection],
+        listen: Callable[[KnowledgeBase], Listener],
+        keeps: bool = False,
+    ) -> None:
+        """`connect` raises `NoOwner`, `listen` `Unavailable`; `keeps`: never let go."""
+        self.home = home
+        self.notes: KnowledgeBase | None = None
+        """The notes while they are ours; see `held`."""
+        self._connect = connect
+        self._listen = listen
+        self._keeps = keeps
+        self._turn = threading.Condition()
+        self._running = 0
+        self._is_closed = False
+        self._listener: Listener | None = None
+        self._idle: list[Connection] = []
+
+    def start(self) -> None:
+        """Own the notes if nobody does, and listen; or be ready to ask whoever does."""
+        with self._turn:
+            self._try_to_own()
+            if self._keeps and self.notes is None:
+                self._ask_to_yield()
+
+    def close(self) -> None:
+        """Hang up, and let another process own the notes."""
+        with self._turn:
+            self._is_closed = True
+            self._let_go()
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    # ── ours ────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def held(self) -> Iterator[KnowledgeBase | None]:
+        """The notes, which stay ours in the block; None where another process owns them."""
+        with self._turn:
+            is_ours = not self._has_owner_answering() and self._try_to_own()
+            notes = self.notes if is_ours else None
+            self._running += notes is not None
+        try:
+            yield notes
+        finally:
+            if notes is not None:
+                with self._turn:
+                    self._running -= 1
+                    self._turn.notify_all()
+
+    def _has_owner_answering(self) -> bool:
+        """Whether a connection to another owner is alive; dead ones are dropped."""
+        while self.notes is None and self._idle:
+            if self._idle[-1].is_alive():
+                return True
+            self._idle.pop().close()
+        return False
+
+    def _try_to_own(self) -> bool:
+        if self.notes is None and not self._is_closed:
+            try:
+                notes = KnowledgeBase(self.home)
+            except Owned:
+                return False
+            self.notes = notes
+            notes.links.start()
+        if self._listener is None and self.notes is not None:
+            try:
+                self._listener = self._listen(self.notes)
+            except Unavailable as error:
+                log.warning("other processes cannot reach the notes here: %s", error.message)
+        return self.notes is not None
+
+    def _let_go(self) -> None:
+        """The listener first: whoever finds the lock free must not find us still answering."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self.notes is not None:
+            self.notes.close()
+            self.notes = None
+
+    # ── taken over ──────────────────────────────────────────────────────────────────────────────
+
+    def _ask_to_yield(self) -> None:
+        deadline = time.monotonic() + limits.OWNER_SECONDS
+        while not self._try_to_own():
+            try:
+                connection = self._connect(self.home)
+            except NoOwner:
+                pass
+            else:
+                with closing(connection), suppress(OwnerGone):
+                    connection.call(YIELD, {})
+            if time.monotonic() > deadline:
+                raise Unavailable(f"{self.home} is open in another process that does not let go")
+            time.sleep(_PAUSE_SECONDS)
+
+    def begin_to_yield(self) -> None:
+        """Let go as soon as no call is running; a `Conflict` where the notes are to be kept."""
+        if self._keeps:
+            raise Conflict(f"{self.home} is served by another flashgrep serve; use that one")
+        threading.Thread(target=self._yield, name="flashgrep-kb-yield", daemon=True).start()
+
+    def _yield(self) -> None:
+        """Let go once no call is running; the next one finds another owner, or none."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._running, limits.OWNER_SECONDS)
+            if not self._is_closed:
+                log.info("another server takes the notes over")
+                self._let_go()
+
+    # ── another's ───────────────────────────────────────────────────────────────────────────────
+
+    def connection(self) -> Connection:
+        """A connection that nobody else uses; an owner that does not listen is waited for."""
+        with self._turn:
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.is_alive():
+                    return connection
+                connection.close()
+        try:
+            return self._connect(self.home)
+        except NoOwner as error:
+            # A terminal command has the notes, or the owner is just coming or going.
+            time.sleep(_PAUSE_SECONDS)
+            return self._wait_for_connection(error)
+
+    def _wait_for_connection(self, error: NoOwner) -> Connection:
+        deadline = time.monotonic() + limits.OWNER_SECONDS
+        while time.monotonic() < deadline:
+            with self._turn:
+                if self._try_to_own():
+                    raise OwnerGone("the owner ended before it was asked")
+            try:
+                return self._connect(self.home)
+            except NoOwner as again:
+                error = again
+                time.sleep(_PAUSE_SECONDS)
+        raise Unavailable(f"another process has {self.home} open: {error.message}; try again")
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next question."""
+        with self._turn:
+            if self._is_closed:
+                connection.close()
+            else:
+                self._idle.append(connection)

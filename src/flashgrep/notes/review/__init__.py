@@ -1,0 +1,1 @@
+"""Suggestions are listed, decided and undone."""

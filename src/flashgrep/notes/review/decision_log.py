@@ -1,0 +1,157 @@
+"""The log of decisions: who accepted or rejected which suggestion, and what it takes to undo that.
+
+    decisions   id           counts up, never given twice
+                suggestion   its id
+                note         id of the note
+                action       accept or reject
+                by, time     who decided, and when (milliseconds since 1970)
+                record       JSON: what was recorded beside the text (author, time, …)
+                old, new     what the suggestion takes away and what it brings
+                cuts         JSON: [place, removed text, anchor before it, anchor behind it] each,
+                             an anchor being [client, clock] or null (see `anchors`)
+                marks        JSON: where each mark began and ended, see `deciding.Decision.marks`
+                undone_by, undone_time   NULL where it stands
+
+A row is written in the transaction of the change it tells of: there is no decision without its
+row, and no row without its decision. Peers can write anything into a document, but not in here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from flashgrep.errors import NotFound
+from flashgrep.notes.document.anchors import Anchor
+from flashgrep.notes.review.decide import Action, Cut, Edge
+from flashgrep.notes.store.database import Database
+
+SCHEMA: Final = """
+CREATE TABLE decisions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, suggestion TEXT NOT NULL, note TEXT NOT NULL,
+    action TEXT NOT NULL, by TEXT NOT NULL, time INTEGER NOT NULL, record TEXT NOT NULL,
+    old TEXT NOT NULL, new TEXT NOT NULL, cuts TEXT NOT NULL, marks TEXT NOT NULL,
+    undone_by TEXT, undone_time INTEGER
+);
+CREATE INDEX decisions_of_suggestion ON decisions (suggestion);
+CREATE INDEX decisions_of_note ON decisions (note);
+"""
+_COLUMNS: Final = (
+    "id, suggestion, note, action, by, time, record, old, new, cuts, marks, undone_by, undone_time"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """What was cut out of a text, and between which characters that was."""
+
+    cut: Cut
+    before: Anchor | None
+    behind: Anchor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One row of the log."""
+
+    id: int
+    suggestion: str
+    note: str
+    action: Action
+    by: str
+    time: int
+    record: Mapping[str, Any]
+    old: str
+    new: str
+    cuttings: tuple[Cutting, ...]
+    marks: tuple[tuple[Edge, Edge], ...]
+    undone_by: str | None = None
+    undone_time: int | None = None
+
+    @property
+    def is_undone(self) -> bool:
+        return self.undone_time is not None
+
+
+class Decisions:
+    """All rows. Used on the thread of the notes, inside `Library.together`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, decided: Decided) -> Decided:
+        """Write a row, which is given its number."""
+        cuts = [[*one.cut, one.before, one.behind] for one in decided.cuttings]
+        cursor = self._database.execute(
+            "INSERT INTO decisions (suggestion, note, action, by, time, record, old, new, cuts,"
+            " marks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            decided.suggestion,
+            decided.note,
+            decided.action.value,
+            decided.by,
+            decided.time,
+            json.dumps(decided.record),
+            decided.old,
+            decided.new,
+            json.dumps(cuts),
+            json.dumps(decided.marks),
+        )
+        return replace(decided, id=cursor.lastrowid or 0)
+
+    def undo(self, number: int, by: str, time: int) -> Decided:
+        """Note that a decision no longer stands."""
+        self._database.execute(
+            "UPDATE decisions SET undone_by = ?, undone_time = ? WHERE id = ?", by, time, number
+        )
+        return self.get(number)
+
+    def get(self, number: int) -> Decided:
+        """One decision."""
+        rows = self._rows("id = ?", number)
+        if not rows:
+            raise NotFound(f"there is no decision {number}")
+        return rows[0]
+
+    def latest(self, suggestion: str) -> Decided | None:
+        """The decision that stands on a suggestion."""
+        rows = self._rows("suggestion = ? AND undone_time IS NULL ORDER BY id DESC", suggestion)
+        return rows[0] if rows else None
+
+    def page(self, count: int, before: int, wanted: Callable[[str], bool]) -> list[Decided]:
+        """The newest decisions before a number, of the notes that are wanted."""
+        found: list[Decided] = []
+        while len(found) < count:
+            rows = self._rows("id < ? ORDER BY id DESC LIMIT ?", before, count)
+            found += [row for row in rows if wanted(row.note)]
+            if len(rows) < count:
+                break
+            before = rows[-1].id
+        return found[:count]
+
+    def _rows(self, condition: str, *values: Any) -> list[Decided]:
+        query = f"SELECT {_COLUMNS} FROM decisions WHERE {condition}"  # noqa: S608 - our own words
+        return [_decided(row) for row in self._database.rows(query, *values)]
+
+
+def _decided(row: Sequence[Any]) -> Decided:
+    number, suggestion, note, action, by, time, record, old, new, cuts, marks, *undone = row
+    cuttings = tuple(
+        Cutting(Cut(at, removed), _anchor(before), _anchor(behind))
+        for at, removed, before, behind in json.loads(cuts)
+    )
+    edges = tuple((_edge(start), _edge(end)) for start, end in json.loads(marks))
+    shown = json.loads(record)
+    return Decided(
+        number, suggestion, note, Action(action), by, time, shown, old, new, cuttings, edges,
+        *undone,
+    )  # fmt: skip
+
+
+def _anchor(stored: Sequence[int] | None) -> Anchor | None:
+    return Anchor(*stored) if stored else None
+
+
+def _edge(stored: Sequence[int]) -> Edge:
+    return stored[0], stored[1]

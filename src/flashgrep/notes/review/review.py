@@ -1,0 +1,262 @@
+"""Reviewing: what is suggested in all notes, and the decisions on it, which can be undone.
+
+Which suggestions there are is asked of a table in the store (`pending_table`), which every change
+keeps up: a list loads no note. A decision is made on the thread of the notes, by id; the first one
+wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
+transaction for each note.
+
+An undone decision brings the marks back where the text stands now: each cut is put between the two
+characters it was between, or beside the one of them that is left; it stays with the text that the
+mark held. Where neither is left, or a mark stands there now, it is refused.
+
+The methods wait for the thread of the notes and are for any other one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, NotFound
+from flashgrep.notes.access.roles import Principal, Role
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.library import Library
+from flashgrep.notes.links.linking import catch_up
+from flashgrep.notes.markup import critic
+from flashgrep.notes.pending_table import Wanted
+from flashgrep.notes.review import decide
+from flashgrep.notes.review.decide import Action, Cut
+from flashgrep.notes.review.decision_jobs import DecisionJobs
+from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.step import Outcome as Outcome
+from flashgrep.notes.review.step import Status as Status
+from flashgrep.notes.review.step import Step, path_of
+from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions.pending import Found
+from flashgrep.system.clock import milliseconds
+
+if TYPE_CHECKING:
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+
+ALL_DECISIONS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which suggestions are asked for; times are milliseconds since 1970."""
+
+    note: str | None = None
+    author: str | None = None
+    older_than: int | None = None
+    newer_than: int | None = None
+    limit: int = limits.LISTED_SUGGESTIONS
+    cursor: str | None = None
+    """`SuggestionPage.next` of the page before."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionPage:
+    """Some suggestions, the oldest first; `next` is None on the last page."""
+
+    suggestions: tuple[Found, ...]
+    next: str | None
+
+
+class Review:
+    """The suggestions of a knowledge base and the decisions on them."""
+
+    def __init__(self, kb: KnowledgeBase, now: Callable[[], int] = milliseconds) -> None:
+        self._kb = kb
+        self._now = now
+        self.jobs = DecisionJobs(self.decide_each_note)
+        """For more decisions than anybody waits for."""
+        self._listeners: list[Callable[[Decided], None]] = []
+        self._telling = threading.Lock()
+
+    def listen(self, told: Callable[[Decided], None]) -> Callable[[], None]:
+        """Be told, in any thread, of decisions and of undone ones; gives the way to end that."""
+        self._listeners.append(told)
+        return lambda: self._listeners.remove(told)
+
+    # ── listing ─────────────────────────────────────────────────────────────────────────────────
+
+    def suggestions(
+        self, query: Query, who: Principal, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> SuggestionPage:
+        """The suggestions that somebody may see."""
+        if not 1 <= query.limit <= limits.LISTED_SUGGESTIONS_MOST:
+            raise InvalidParams(
+                f"limit is {query.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
+            )
+        after = _cursor(query.cursor) if query.cursor is not None else None
+        catch_up(self._kb, is_cancelled)
+
+        def job(library: Library) -> list[Found]:
+            note = _note_at(library, query.note)
+            if query.note is not None and note is None:
+                return []
+            wanted = Wanted(note, query.author, query.older_than, query.newer_than, after)
+            found = self._kb.tables.pending.listed(wanted)
+            seen = (one for one in found if who.may(Role.READ, one.path))
+            return list(islice(seen, query.limit + 1))
+
+        found = self._kb.ask(job)
+        page = tuple(found[: query.limit])
+        more = len(found) > len(page)
+        return SuggestionPage(page, f"{page[-1].time}.{page[-1].id}" if more else None)
+
+    def decisions(
+        self, who: Principal, count: int = limits.LISTED_SUGGESTIONS, before: int = ALL_DECISIONS
+    ) -> list[tuple[str, Decided]]:
+        """The newest decisions and the paths of their notes."""
+
+        def job(library: Library) -> list[tuple[str, Decided]]:
+            def wanted(note: str) -> bool:
+                return who.may(Role.READ, path_of(library, note))
+
+            rows = self._kb.decisions.page(count, before, wanted)
+            return [(path_of(library, row.note), row) for row in rows]
+
+        return self._kb.ask(job)
+
+    # ── deciding ────────────────────────────────────────────────────────────────────────────────
+
+    def decide(
+        self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
+    ) -> list[Outcome]:
+        """Accept or reject suggestions; an outcome for each id, in their order. `by` is logged."""
+        if (count := len(set(ids))) > limits.DECISIONS_AT_ONCE:
+            raise InvalidParams(
+                f"{count} ids; decide at most {limits.DECISIONS_AT_ONCE} suggestions at once"
+            )
+        outcomes: dict[str, Outcome] = {}
+        for decided in self.decide_each_note(ids, action, who, by):
+            outcomes |= decided
+        return [outcomes[name] for name in dict.fromkeys(ids)]
+
+    def decide_each_note(
+        self,
+        ids: Sequence[str],
+        action: Action,
+        who: Principal,
+        by: str = "",
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> Iterator[dict[str, Outcome]]:
+        """The same note by note, each of them one transaction; others get their turns between.
+
+        Cancelled, it stops between two notes; what was decided stays so.
+        """
+        wanted = list(dict.fromkeys(ids))
+        catch_up(self._kb, is_cancelled)
+        notes = self._kb.ask(lambda _: self._kb.tables.pending.notes_of(wanted))
+        wanted.sort(key=lambda name: notes.get(name, ""))
+        for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):
+            if is_cancelled():
+                raise Cancelled("stopped between two notes; what was decided stays so")
+            step = Step(self._kb, note, action, who, by or who.name, self._now())
+            some = list(names)
+            if len(some) > limits.DECISIONS_A_TURN:
+                step.prepare(self._kb, some)
+            outcomes = self._kb.ask(partial(step.run, names=some))
+            self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])
+            yield outcomes
+
+    def undo(self, decision: int, who: Principal, by: str = "") -> Decided:
+        """Bring a decided suggestion back; `Conflict` where that was done, or cannot be."""
+
+        def job(library: Library) -> Decided:
+            row = self._kb.decisions.get(decision)
+            _check_role(library, row, who)
+            if row.is_undone:
+                raise Conflict(f"decision {decision} was undone already, by {row.undone_by}")
+            with library.together():
+                library.amend(row.note, _restoration(library, row), by or who.name)
+                return self._kb.decisions.undo(decision, by or who.name, self._now())
+
+        undone = self._kb.ask(job)
+        self._tell([undone])
+        return undone
+
+    def _tell(self, decided: Sequence[Decided | None]) -> None:
+        with self._telling:
+            for one in decided:
+                for told in list(self._listeners):
+                    if one is not None:
+                        told(one)
+
+
+# ── undoing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _restoration(
+    library: Library, row: Decided
+) -> Callable[[str, Mapping[str, Beside]], Amendment]:
+    def plan(text: str, besides: Mapping[str, Beside]) -> Amendment:
+        cuts = _moved(library, row, len(text))
+        spans = [span for one in records.recorded(besides) for span in one.spans]
+        for mark in critic.read(text, spans).marks:
+            if any(mark.start < cut.at < mark.end for cut in cuts):
+                raise Conflict(
+                    f"where suggestion {row.suggestion} stood there is another mark now; "
+                    "decide that one first"
+                )
+        restored = decide.undo(text, cuts, row.marks)
+        return Amendment(restored.splices, {row.suggestion: Beside(row.record, restored.spans)})
+
+    return plan
+
+
+def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
+    """The cuts of a decision where they belong in the text as it is now."""
+    anchors = library.anchors(row.note)
+    closing = {b for _, (b, j) in row.marks if j == len(row.cuttings[b].cut.removed)}
+    moved = []
+    for number, one in enumerate(row.cuttings):
+        before = anchors.find(one.before) if one.before else None
+        behind = anchors.find(one.behind) if one.behind else None
+        left = before + 1 if before is not None else 0 if one.before is None else None
+        right = behind if behind is not None else end if one.behind is None else None
+        # What closes a mark stays with the text before it, what opens one with that behind it.
+        first, second = (left, right) if number in closing else (right, left)
+        place = first if first is not None else second
+        if place is None:
+            raise Conflict(
+                f"the text around suggestion {row.suggestion} is gone; "
+                "restore an earlier version of the note instead"
+            )
+        moved.append(Cut(place, one.cut.removed))
+    return moved
+
+
+def _check_role(library: Library, row: Decided, who: Principal) -> None:
+    path = path_of(library, row.note)
+    if not who.may(Role.READ, path):
+        raise NotFound(f"there is no decision {row.id}")
+    if not who.may(Role.WRITE, path):
+        raise AccessDenied(f"undoing a decision needs the role write on {path}")
+
+
+# ── small matters ───────────────────────────────────────────────────────────────────────────────
+
+
+def _cursor(text: str) -> tuple[int, str]:
+    made, _, name = text.partition(".")
+    if not made.isdecimal() or len(made) > 18:
+        raise InvalidParams("the cursor is not one of ours; begin again without")
+    return int(made), name
+
+
+def _note_at(library: Library, path: str | None) -> str | None:
+    """The id of the note at a path, spelled as it is; None where there is none."""
+    if path is None:
+        return None
+    try:
+        entry = library.find(path)
+    except NotFound:
+        return None
+    return entry.id if entry.path == path else None

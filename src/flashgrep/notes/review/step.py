@@ -1,0 +1,298 @@
+"""Decisions on suggestions of one note, in one transaction on the thread of the notes.
+
+Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
+be prepared before: in the thread of whoever asks, and in short turns on the thread of the notes,
+with others in between. Where the note changes meanwhile, it is worked out again in the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, NotFound
+from flashgrep.notes.access.roles import Principal, Role
+from flashgrep.notes.document.anchors import Anchor, Anchors
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.shelf import Quarantined
+from flashgrep.notes.library import Library
+from flashgrep.notes.review import decide
+from flashgrep.notes.review.decide import Action, Cut, Edge
+from flashgrep.notes.review.deciding_many import Deciding, Made
+from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions
+from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions.suggestion import pending
+
+if TYPE_CHECKING:
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+
+
+class Status(StrEnum):
+    """What became of one id of a decision."""
+
+    DONE = "done"
+    ALREADY = "already_decided"
+    GONE = "gone"
+    NOT_FOUND = "not_found"
+    FORBIDDEN = "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one id; `decided` is the decision that stands, ours or an earlier one."""
+
+    id: str
+    status: Status
+    message: str
+    decided: Decided | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What is logged of one decision."""
+
+    record: Beside
+    change: tuple[str, str]
+    cuttings: tuple[Cutting, ...]
+    marks: tuple[tuple[Edge, Edge], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What was worked out before the transaction."""
+
+    sequence: int
+    """Of the note that it was worked out for."""
+    many: Deciding
+    taken: int
+    anchors: Mapping[int, Anchor]
+    """Of the characters beside all cuts."""
+
+
+class Step:
+    """The suggestions of one note, all decided alike."""
+
+    def __init__(
+        self, kb: KnowledgeBase, note: str, action: Action, who: Principal, by: str, now: int
+    ) -> None:
+        self._decisions: Decisions = kb.decisions
+        self._note = note
+        self._action = action
+        self._who = who
+        self._by = by
+        self._now = now
+        self._outcomes: dict[str, Outcome] = {}
+        self._prepared: _Prepared | None = None
+
+    def prepare(self, kb: KnowledgeBase, names: Sequence[str]) -> None:
+        """Work out in short turns what `run` will do; for any thread but that of the notes."""
+
+        def look(library: Library) -> tuple[int, str, dict[str, Beside], Anchors] | None:
+            if not self._note or self._refusal(library):
+                return None
+            found = library.read(self._note)
+            besides, anchors = library.records(self._note), library.anchors(self._note)
+            return found.sequence, found.text, besides, anchors
+
+        try:
+            found = kb.ask(look)
+            if found is None:
+                return
+            sequence, text, besides, anchors = found
+            many = Deciding(text, records.recorded(besides), self._action)
+            taken = many.take(names)
+            beside = (pair for made in many.made.values() for pair in made.beside)
+            places = sorted({place for pair in beside for place in pair if place is not None})
+            named: dict[int, Anchor] = {}
+            for at in range(0, len(places), limits.ANCHORS_A_TURN):
+                some = places[at : at + limits.ANCHORS_A_TURN]
+                more = kb.ask(partial(self._named, sequence=sequence, anchors=anchors, places=some))
+                if more is None:
+                    return
+                named |= more
+        except FlashgrepError:
+            return  # `run` tells it
+        self._prepared = _Prepared(sequence=sequence, many=many, taken=taken, anchors=named)
+
+    def _named(
+        self, library: Library, sequence: int, anchors: Anchors, places: Sequence[int]
+    ) -> dict[int, Anchor] | None:
+        """The anchors of some characters; None where the note has changed."""
+        with library.looking(self._note):  # one look at the document, and not one each
+            if library.read(self._note).sequence != sequence:
+                return None
+            return {place: anchors.at(place) for place in places}
+
+    def run(self, library: Library, names: Sequence[str]) -> dict[str, Outcome]:
+        """An outcome for each name, as if they were decided one after the other."""
+        if not self._note:
+            return {name: self._unknown(library, name) for name in names}
+        if refused := self._refusal(library):
+            status, message = refused
+            if status is Status.NOT_FOUND:
+                return {name: _not_found(name) for name in names}
+            return {name: Outcome(name, status, message) for name in names}
+        try:
+            with library.together():
+                left = list(names)
+                while left:
+                    left = left[self._many(library, left) :]
+                    if left:
+                        self._one(library, left.pop(0))
+        except Quarantined as error:
+            return {name: Outcome(name, Status.NOT_FOUND, error.message) for name in names}
+        return {name: self._outcomes[name] for name in names}
+
+    def _many(self, library: Library, names: Sequence[str]) -> int:
+        """Decide all that can be decided together, from the first one on; gives how many."""
+        taken, rows, gone = 0, dict[str, _Row](), set[str]()
+
+        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+            nonlocal taken
+            prepared, self._prepared = self._prepared, None
+            if prepared and prepared.sequence == library.read(self._note).sequence:
+                deciding_all, taken, named = prepared.many, prepared.taken, prepared.anchors
+            else:
+                deciding_all, named = Deciding(text, records.recorded(besides), self._action), {}
+                taken = deciding_all.take(names)
+            gone.update(deciding_all.missing)
+            if not deciding_all.made:
+                return None
+            with library.looking(self._note) as anchors:
+                for name, made in deciding_all.made.items():
+                    cuttings = tuple(_cuttings(named, anchors, made))
+                    rows[name] = _Row(
+                        record=besides[name],
+                        change=made.change,
+                        cuttings=cuttings,
+                        marks=made.marks,
+                    )
+            return Amendment(deciding_all.splices, dict.fromkeys(deciding_all.made))
+
+        library.amend(self._note, plan, self._by)
+        for name in names[:taken]:
+            if name in rows:
+                self._log(name, rows[name])
+            elif name in gone:
+                self._outcomes[name] = Outcome(name, Status.GONE, decide.no_marks().message)
+            else:
+                self._outcomes[name] = self._unknown(library, name)
+        return taken
+
+    def _one(self, library: Library, name: str) -> None:
+        """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
+        made: list[tuple[decide.Decision, Beside, tuple[str, str]]] = []
+        failed: list[FlashgrepError] = []
+
+        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+            record = besides.get(name)
+            if record is None or not records.is_suggestion(record.value):
+                return None
+            known = records.recorded(besides)
+            try:
+                others = [span for one in known for span in one.spans]
+                decision = decide.decide(text, record.spans, self._action, others)
+            except Conflict as error:
+                failed.append(error)
+                return None
+            own = next(one for one in known if one.id == name)
+            made.append((decision, record, pending(text, known).change(own)))
+            return Amendment(decision.splices, {name: None})
+
+        library.amend(self._note, plan, self._by)
+        if failed:
+            self._outcomes[name] = Outcome(name, Status.GONE, failed[0].message)
+        elif not made:
+            self._outcomes[name] = self._unknown(library, name)
+        else:
+            decision, record, change = made[0]
+            end = len(decision.text)
+            with library.looking(self._note) as anchors:
+                cuttings = tuple(
+                    _cutting(
+                        anchors,
+                        cut,
+                        cut.at - 1 if cut.at > 0 else None,
+                        cut.at if cut.at < end else None,
+                    )
+                    for cut in decision.cuts
+                )
+            self._log(
+                name, _Row(record=record, change=change, cuttings=cuttings, marks=decision.marks)
+            )
+
+    def _log(self, name: str, row: _Row) -> None:
+        decided = self._decisions.add(
+            Decided(
+                0,
+                name,
+                self._note,
+                self._action,
+                self._by,
+                self._now,
+                row.record.value,
+                *row.change,
+                row.cuttings,
+                row.marks,
+            )
+        )
+        self._outcomes[name] = Outcome(
+            id=name, status=Status.DONE, message=_past(self._action), decided=decided
+        )
+
+    def _refusal(self, library: Library) -> tuple[Status, str] | None:
+        """Why none of the note's suggestions may be decided."""
+        try:
+            path = library.entry(self._note).path
+        except NotFound:
+            path = None
+        if path is None or not self._who.may(Role.READ, path):
+            return Status.NOT_FOUND, ""
+        if not self._who.may(Role.WRITE, path):
+            return Status.FORBIDDEN, f"deciding needs the role write on {path}"
+        return None
+
+    def _unknown(self, library: Library, name: str) -> Outcome:
+        """Not pending: decided before, or never made."""
+        row = self._decisions.latest(name)
+        if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
+            return _not_found(name)
+        message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
+        return Outcome(id=name, status=Status.ALREADY, message=message, decided=row)
+
+
+def path_of(library: Library, note: str) -> str:
+    """Where a note is, or was before it went to the trash."""
+    entry = library.entry(note)
+    return entry.path or entry.last_path or ""
+
+
+def _not_found(name: str) -> Outcome:
+    shown = name[: limits.QUOTED_CHARS]
+    return Outcome(name, Status.NOT_FOUND, f"there is no pending suggestion {shown}")
+
+
+def _past(action: Action) -> str:
+    return "accepted" if action is Action.ACCEPT else "rejected"
+
+
+def _cuttings(known: Mapping[int, Anchor], anchors: Anchors, made: Made) -> list[Cutting]:
+    def named(place: int | None) -> Anchor | None:
+        return known.get(place) or anchors.at(place) if place is not None else None
+
+    return [
+        Cutting(cut, named(before), named(behind))
+        for cut, (before, behind) in zip(made.cuts, made.beside, strict=True)
+    ]
+
+
+def _cutting(anchors: Anchors, cut: Cut, before: int | None, behind: int | None) -> Cutting:
+    return Cutting(cut, _named(anchors, before), _named(anchors, behind))
+
+
+def _named(anchors: Anchors, index: int | None) -> Anchor | None:
+    return None if index is None else anchors.at(index)

@@ -1,0 +1,1 @@
+"""Notes on disk: journal, catalogue, database, paths."""

@@ -1,0 +1,232 @@
+"""Which notes there are: their ids, paths and properties.
+
+    notes    id          16 hex digits, given once; the journal knows a note by it
+             path        where it is; NULL in the trash
+             epoch       16 hex digits, new whenever the note's history begins anew: a peer with an
+                         older one holds letters that mean something else now
+             created     milliseconds since 1970
+             trashed     the same; NULL where it is not
+             last_path   where it was before it went to the trash
+             properties  JSON: what a file had that a text has not (line ends, a byte order mark)
+
+The table is small and asked for all the time, so that all of it is held in memory. A transaction
+that comes to nothing has it read again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from flashgrep.errors import Conflict, NotFound
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.database import Database
+
+log = logging.getLogger(__name__)
+
+SCHEMA: Final = """
+CREATE TABLE notes (
+    id TEXT NOT NULL PRIMARY KEY, path TEXT UNIQUE, epoch TEXT NOT NULL,
+    created INTEGER NOT NULL, trashed INTEGER, last_path TEXT, properties TEXT NOT NULL
+);
+"""
+_ID_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A note as the catalogue knows it."""
+
+    id: str
+    path: str | None
+    epoch: str
+    created: int
+    trashed: int | None = None
+    last_path: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """What to call it: its path, or the one it had before it was deleted."""
+        return self.path or self.last_path or self.id
+
+
+class Catalogue:
+    """All notes, by id and by path."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entries: dict[str, Entry] = {}
+        self._by_form: dict[str, str] = {}
+        """Path in one Unicode form → id."""
+        self._taken: dict[str, dict[str, int]] = {}
+        """Twin key of a note or folder → each spelling of it, and how many notes have it."""
+        self._watchers: list[Callable[[Entry], None]] = []
+        self.generation = 0
+        """Another number whenever a note came, went or moved."""
+        self.load()
+
+    def load(self) -> None:
+        """Read the table."""
+        self.generation += 1
+        self._entries, self._by_form, self._taken = {}, {}, {}
+        for *row, properties in self._database.rows(
+            "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
+        ):
+            note, path, epoch, created, trashed, last_path = row
+            known = json.loads(properties)
+            self._put(
+                Entry(
+                    id=note,
+                    path=path,
+                    epoch=epoch,
+                    created=created,
+                    trashed=trashed,
+                    last_path=last_path,
+                    properties=known,
+                )
+            )
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────
+
+    def entry(self, note: str) -> Entry:
+        """A note by its id, in the trash or not."""
+        try:
+            return self._entries[note]
+        except KeyError:
+            raise NotFound(f"no note has the id {note}") from None
+
+    def find(self, path: str) -> Entry | None:
+        """The note at a path, whatever Unicode form its letters have."""
+        note = self._by_form.get(paths.form_key(path))
+        return self._entries[note] if note else None
+
+    def entries(self) -> list[Entry]:
+        """All notes that are not in the trash, by path."""
+        there = (entry for entry in self._entries.values() if entry.path is not None)
+        return sorted(there, key=lambda entry: entry.path or "")
+
+    def trash(self) -> list[Entry]:
+        """The notes in the trash, the latest first."""
+        gone = [entry for entry in self._entries.values() if entry.path is None]
+        return sorted(gone, key=lambda entry: entry.trashed or 0, reverse=True)
+
+    def watch(self, told: Callable[[Entry], None]) -> Callable[[], None]:
+        """Be told of each entry that was written, once that is durable; gives the way to end it."""
+        self._watchers.append(told)
+        return lambda: self._watchers.remove(told)
+
+    def _tell(self, entry: Entry) -> None:
+        for told in list(self._watchers):
+            try:
+                told(entry)
+            except Exception:
+                log.exception("a listener failed on note %s", entry.id)
+
+    # ── changing ────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, path: str, time: int, properties: Mapping[str, Any]) -> Entry:
+        """A new note; its text is the journal's affair."""
+        self._check_free(path)
+        entry = Entry(
+            id=_new_id(), path=path, epoch=_new_id(), created=time, properties=dict(properties)
+        )
+        self._write(entry)
+        return entry
+
+    def move(self, note: str, path: str) -> Entry:
+        """Another path for a note, also one that differs from its own by case alone."""
+        entry = self.entry(note)
+        self._check_free(path, besides=entry)
+        moved = replace(entry, path=path, trashed=None, last_path=None)
+        self._write(moved)
+        return moved
+
+    def to_trash(self, note: str, time: int) -> Entry:
+        """Take a note's path away, and nothing else."""
+        entry = self.entry(note)
+        if entry.path is None:
+            raise Conflict(f"{entry.shown} is in the trash already")
+        gone = replace(entry, path=None, trashed=time, last_path=entry.path)
+        self._write(gone)
+        return gone
+
+    def begin_epoch(self, note: str) -> Entry:
+        """A new epoch: peers that hold the old history must begin anew."""
+        entry = replace(self.entry(note), epoch=_new_id())
+        self._write(entry)
+        return entry
+
+    def set_properties(self, note: str, properties: Mapping[str, Any]) -> Entry:
+        """Other properties."""
+        entry = replace(self.entry(note), properties=dict(properties))
+        self._write(entry)
+        return entry
+
+    def _write(self, entry: Entry) -> None:
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE"
+                " SET path = ?2, epoch = ?3, trashed = ?5, last_path = ?6, properties = ?7",
+                entry.id,
+                entry.path,
+                entry.epoch,
+                entry.created,
+                entry.trashed,
+                entry.last_path,
+                json.dumps(entry.properties, sort_keys=True),
+            )
+            self._database.when_undone(self.load)
+            self._database.when_done(lambda: self._tell(entry))
+        if (before := self._entries.get(entry.id)) and before.path is not None:
+            del self._by_form[paths.form_key(before.path)]
+            self._count(before.path, -1)
+        self._put(entry)
+
+    def _put(self, entry: Entry) -> None:
+        self.generation += 1
+        self._entries[entry.id] = entry
+        if entry.path is not None:
+            self._by_form[paths.form_key(entry.path)] = entry.id
+            self._count(entry.path, 1)
+
+    # ── twins ───────────────────────────────────────────────────────────────────────────────────
+
+    def _count(self, path: str, step: int) -> None:
+        for name in (*paths.folders(path), path):
+            spelling = name + "/" if name != path else name
+            spellings = self._taken.setdefault(paths.twin_key(name), {})
+            spellings[spelling] = spellings.get(spelling, 0) + step
+            if not spellings[spelling]:
+                del spellings[spelling]
+
+    def _check_free(self, path: str, besides: Entry | None = None) -> None:
+        """Refuse a path that is taken, or that some file system takes for one that is."""
+        if besides and path in (besides.path, besides.last_path):
+            paths.checked(path)  # it had that path already, under the rules of its time
+        else:
+            paths.checked_new(path)
+        own = besides.path if besides else None
+        for name in (*paths.folders(path), path):
+            spelling = name + "/" if name != path else name
+            for taken, count in self._taken.get(paths.twin_key(name), {}).items():
+                is_own = own is not None and taken in _spellings(own) and count == 1
+                if is_own or (taken == spelling and name != path):
+                    continue
+                raise Conflict(
+                    f"{path}: {taken} is there already"
+                    + (", and file systems take one for the other" if taken != spelling else "")
+                    + "; choose another name"
+                )
+
+
+def _spellings(path: str) -> set[str]:
+    return {path, *(folder + "/" for folder in paths.folders(path))}
+
+
+def _new_id() -> str:
+    return secrets.token_hex(_ID_BYTES)

@@ -1,0 +1,186 @@
+"""An edit of a note as a suggestion, made in one step: looked at, planned, recorded, durable.
+
+Nobody comes between looking at the note and changing it. What a caller has read may be older; so
+whoever asks gives a `check`, which is shown the text as it is now and refuses by raising.
+
+An author's own pending insertion is changed in place, or taken back, without anybody's decision.
+That ends at words which somebody else has typed into it: deleting those takes a decision, so the
+edit is refused. And the note as it was before becomes a version that can be gone back to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from flashgrep.errors import Cancelled, StringNotFound
+from flashgrep.notes.access.author import Author, AuthorKind
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.markup import critic
+from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.changes import Published
+from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions.ownwords import Writers, check_own
+from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
+from flashgrep.notes.suggestions.suggestion import digest, pending
+from flashgrep.system.clock import milliseconds
+
+Check = Callable[[Entry, str], None]
+
+_IN_MARKS: Final = "{}+-~=<>@"
+"""What delimiters and the end of metadata are made of."""
+
+
+class Markup(StrEnum):
+    """What is written into a mark beside its text."""
+
+    PLAIN = "plain"
+    COMMENTATOR = "commentator"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of an edit."""
+
+    published: Published
+    """The note afterwards."""
+    ids: tuple[str, ...]
+    """The suggestions that the edit made or changed."""
+    lines: tuple[int, ...]
+    """The lines of the accepted view, before, where it applied."""
+    is_repeated: bool
+    """The same edit was made already; nothing was done."""
+
+
+def propose(
+    kb: KnowledgeBase,
+    path: str,
+    edit: Edit,
+    author: str,
+    *,
+    shown: str | None = None,
+    markup: Markup = Markup.PLAIN,
+    check: Check | None = None,
+    source: AuthorKind = AuthorKind.LOCAL,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Proposed:
+    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
+
+    `source` is the kind of the author: what another kind goes by the same name is not its own.
+
+    Cancelled, it is made as a whole or not at all.
+    """
+
+    def job(library: Library) -> Proposed:
+        return propose_in(
+            library,
+            path,
+            edit,
+            author,
+            shown=shown,
+            markup=markup,
+            check=check,
+            source=source,
+            is_cancelled=is_cancelled,
+        )
+
+    return kb.ask(job, is_cancelled)
+
+
+def propose_in(
+    library: Library,
+    path: str,
+    edit: Edit,
+    author: str,
+    *,
+    shown: str | None = None,
+    markup: Markup = Markup.PLAIN,
+    check: Check | None = None,
+    source: AuthorKind = AuthorKind.LOCAL,
+    now: Callable[[], int] = milliseconds,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Proposed:
+    """The same, on the thread of the notes."""
+    entry = library.find(path)
+    who, writers = Author(author, source), partial(library.writers, entry.id)
+    step = _Step(edit, who, shown or path, markup, now(), writers)
+
+    def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        if check is not None:
+            check(entry, text)
+        amendment = step.amendment(text, besides)
+        if is_cancelled():
+            raise Cancelled("the edit was cancelled; nothing was changed")
+        return amendment
+
+    published = library.amend(entry.id, plan, author, source=source)
+    return Proposed(
+        published=published, ids=step.ids, lines=step.plan.lines, is_repeated=step.plan.is_repeated
+    )
+
+
+class _Step:
+    """One edit on its way from words to an amendment."""
+
+    def __init__(
+        self, edit: Edit, who: Author, shown: str, markup: Markup, now: int, writers: Writers
+    ) -> None:
+        self._edit = edit
+        self._who = who
+        self._author = who.name
+        self._shown = shown
+        self._markup = markup
+        self._now = now
+        self._writers = writers
+        self._asked = digest(edit.old, edit.new)
+        self.plan = Plan((), "", (), (), (), (), is_repeated=True)
+        self.ids: tuple[str, ...] = ()
+
+    def amendment(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        memory = besides.get(records.withdrawn_id(self._author))
+        if memory and records.is_withdrawn(memory.value, self._asked, text):
+            return None
+        known = records.recorded(besides)
+        prefix = metadata(self._author, self._now) if self._markup is Markup.COMMENTATOR else ""
+        try:
+            plan = suggest(
+                text, known, self._edit, self._author, self._shown, prefix, self._who.source
+            )
+        except StringNotFound:
+            if memory and records.is_withdrawn(memory.value, self._asked):
+                return None
+            raise
+        if plan.is_repeated:
+            self.plan = plan
+            return None
+        check_own(pending(text, known), plan.splices, self._who, self._writers, self._edit.words)
+        self.plan = plan
+        return self._carried_out(plan, besides)
+
+    def _carried_out(self, plan: Plan, besides: Mapping[str, Beside]) -> Amendment:
+        put: dict[str, Beside | None] = dict.fromkeys(plan.dropped)
+        for record in plan.changed:
+            put[record.id] = records.beside(record, self._now, besides[record.id].value)
+        for record in plan.made:
+            named = replace(record, id=records.new_id())
+            put[named.id] = records.beside(named, self._now)
+        self.ids = tuple(name for name, found in put.items() if found is not None)
+        if plan.dropped and not self.ids:
+            name = records.withdrawn_id(self._author)
+            put[name] = records.withdrawn(self._author, self._asked, plan.text, self._now)
+        is_in_place = any(splice.end > splice.start for splice in plan.splices)
+        return Amendment(plan.splices, put, keeps_version=is_in_place)
+
+
+def metadata(author: str, time_ms: int) -> str:
+    """What Obsidian Commentator writes at the beginning of a mark; its clock counts seconds."""
+    name = json.dumps(author)
+    if critic.token(name) or "@@" in name:
+        name = "".join(f"\\u{ord(c):04x}" if c in _IN_MARKS else c for c in name)
+    return f'{{"author":{name},"time":{time_ms // 1000}}}@@'

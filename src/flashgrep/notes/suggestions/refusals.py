@@ -1,0 +1,180 @@
+"""Why an edit of a note is not made: each reason names the value and what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
+from flashgrep.notes.access.author import Author
+from flashgrep.notes.document.splices import check_characters
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Kind, Mark
+from flashgrep.notes.suggestions.suggestion import Pending
+from flashgrep.workspace.occurrences import line_of, near, straight
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a caller's tool calls the two strings of an edit."""
+
+    old: str = "old_string"
+    new: str = "new_string"
+
+
+WORDS: Final = Words()
+_SEEN: Final = 'Comments are shown by read with view "raw".'
+
+
+def check(old: str, new: str, words: Words = WORDS) -> None:
+    """Refuse strings that no suggestion can hold."""
+    if not old:
+        raise InvalidParams(f"{words.old} must not be empty")
+    if old == new:
+        raise no_changes(words)
+    for name, value in ((words.old, old), (words.new, new)):
+        try:
+            check_characters(value)
+        except InvalidParams as error:
+            raise InvalidParams(f"{name}: {error.message}") from None
+        found = critic.token(value)
+        if found:
+            raise InvalidParams(
+                f"{name} contains {found}, which begins or ends a mark, and marks cannot nest; "
+                "choose a string without it"
+            )
+
+
+def no_changes(words: Words) -> InvalidParams:
+    """The two strings are one, or differ only in quotes that follow the note's."""
+    return InvalidParams(f"No changes to make: {words.old} and {words.new} are exactly the same.")
+
+
+def check_readable(old: str, new: str, words: Words) -> None:
+    """Refuse a suggestion that only its record could delimit: one merged with typed-in closers."""
+    found = critic.token(old) or critic.token(new)
+    if found:
+        raise InvalidParams(
+            f"the suggestion would hold {found}, which begins or ends a mark, together with the "
+            f"text around it; choose another {words.old}"
+        )
+
+
+def check_free(note: Pending, author: Author, start: int, end: int, words: Words) -> None:
+    """Refuse a stretch that touches any mark but the author's own suggestions."""
+    for mark in note.touching(start, end):
+        owner = note.owner(mark)
+        if owner is None or not owner.is_by(author) or mark.kind not in critic.SUGGESTIONS:
+            raise _occupied(note, mark, words)
+
+
+def not_own(note: Pending, place: int, writer: Author | None, words: Words) -> Conflict:
+    """An edit of one's own suggestion would delete what somebody else has typed into it."""
+    view = note.reading.accepted
+    line = view.line(view.to_view(place))
+    typist = writer.name if writer else "somebody else"
+    return Conflict(
+        f"{words.old} holds words that {typist} typed into your pending "
+        f"suggestion at line {line}, and only a decision may remove those; keep them where they "
+        "are, or wait until somebody has decided the suggestion"
+    )
+
+
+def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: Words) -> NotUnique:
+    """The string stands more than once in the accepted view."""
+    lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]
+    more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
+    return NotUnique(
+        f"{words.old} is not unique in {shown} ({count} occurrences found). Include more "
+        f"surrounding context to make it unique. Lines: {', '.join(map(str, lines))}{more}. Found "
+        f"{count} matches of the string to replace, but replace_all is false; set it to suggest "
+        "the change at all of them."
+    )
+
+
+def too_many(count: int, shown: str, words: Words) -> InvalidParams:
+    """More occurrences than suggestions are made of at once."""
+    return InvalidParams(
+        f"Found {count} occurrences of {words.old} in {shown}, and replace_all suggests at most "
+        f"{limits.REPLACED_OCCURRENCES} changes at once; nothing was changed. Include more "
+        "surrounding context, so that fewer match, and edit the note part by part."
+    )
+
+
+def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepError:
+    """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
+    for mark in note.reading.marks:
+        if mark.kind is Kind.COMMENT and old in _text(note, (mark.body, mark.end - critic.WIDTH)):
+            return InvalidParams(
+                f"{words.old} stands only inside a comment, {_comment(note, mark)} of "
+                f"{shown}, and comments are not edited; choose text of the note itself. {_SEEN}"
+            )
+    quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
+    hint = _deleted(note, old) or near(note.reading.accepted.text, old)
+    return StringNotFound(
+        f"{words.old} not found in {shown}. Make sure it matches exactly. String to replace not "
+        f"found in file.\nString: {quoted}\n{hint}".rstrip()
+    )
+
+
+def does_not_read_back(line: int, words: Words) -> InvalidParams:
+    """The marks would mean something else than the edit."""
+    return InvalidParams(
+        f"the suggestion at line {line} would not read back as this edit, because of the marks, "
+        "braces or metadata that stand in or beside it; choose a longer or a shorter "
+        f"{words.old}"
+    )
+
+
+def _deleted(note: Pending, old: str) -> str:
+    """A sentence about a pending suggestion that takes the string away."""
+    for mark in note.reading.marks:
+        if straight(old) in straight(_text(note, mark.old)):
+            return (
+                f"It stands in text that {_whose(note, mark)} takes away, at line "
+                f"{_line(note, mark)}; edit what the note says without it."
+            )
+    return ""
+
+
+def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
+    line = _line(note, mark)
+    if mark.kind is Kind.COMMENT:
+        return InvalidParams(
+            f"a comment stands inside {words.old}, {_comment(note, mark)}, and would be lost; "
+            f"choose text before or behind it. {_SEEN}"
+        )
+    if mark.kind is Kind.HIGHLIGHT:
+        return InvalidParams(
+            f"{words.old} overlaps a highlighted text at line {line}, and marks cannot nest; "
+            "choose text outside it"
+        )
+    return Conflict(
+        f"{words.old} overlaps {_whose(note, mark)} at line {line}; choose text outside it, "
+        "or wait until somebody has decided it"
+    )
+
+
+def _comment(note: Pending, mark: Mark) -> str:
+    """A comment as it stands in the text, and where."""
+    text = _text(note, mark.span)
+    cut = text[: limits.QUOTED_CHARS] + "..." if len(text) > limits.QUOTED_CHARS else text
+    return f"{cut} at line {_line(note, mark)}"
+
+
+def _whose(note: Pending, mark: Mark) -> str:
+    owner = note.owner(mark)
+    if owner is None:
+        return f"a mark somebody typed ({critic.DELIMITERS[mark.kind].opener}…)"
+    return f"a pending suggestion by {owner.author}"
+
+
+def _line(note: Pending, mark: Mark) -> int:
+    view = note.reading.accepted
+    return view.line(view.to_view(mark.start))
+
+
+def _text(note: Pending, span: critic.Span) -> str:
+    return note.reading.text[span[0] : span[1]]

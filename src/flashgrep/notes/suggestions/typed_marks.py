@@ -1,0 +1,305 @@
+"""Marks that people type: each becomes a suggestion of whoever typed it, once it is complete.
+
+    {++new++}  {--old--}  {~~old~>new~~}     a suggestion, when its closer is committed
+    {>>text<<}  {==text==}                   a comment and a highlight: no suggestion
+
+This runs at every keystroke, so it looks at little: at the characters that came, and at the two on
+either side of them. Only where a closer has come, or another delimiter of a mark that begins and
+ends in that line, is the note read as a whole. It is then that one knows whether the mark stands
+in code, or inside another suggestion.
+
+An opener alone is no reason: what it would end at, somewhere below, nobody has typed as its closer.
+Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
+own author makes code, in the same line, is no suggestion any more.
+
+A mark that is typed inside another suggestion is that one's text. When the other one is decided,
+and the mark comes to light, it is a suggestion of whoever wrote its closer. So is one that comes to
+light in any other way: the code around it is code no more, its opener was typed last, or the note
+is older than these records. No keystroke looks for such marks. They are found when the tables of a
+note are written, for which it is read anyway, and their records are made then (`exposed`). Nobody
+completed them, so these records follow the text: the mark that is code again, or ends elsewhere, is
+no suggestion any more. Who begins to type a block of code above another one shows for a moment what
+is in that one.
+
+Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
+the server's.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from flashgrep import limits
+from flashgrep.notes.access.author import UNKNOWN, Author, AuthorKind
+from flashgrep.notes.document.note import Amendment, Beside, Taken
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Reading, Span
+from flashgrep.notes.suggestions.records import FOUND, TYPED, beside, new_id
+from flashgrep.notes.suggestions.records import recorded as recorded_in
+from flashgrep.notes.suggestions.suggestion import Pending, Recorded, digest, pending
+
+_DELIMITER: Final = re.compile(rb"\{\+\+|\+\+\}|\{--|--\}|\{~~|~~\}|~>")
+"""What suggestions are made of."""
+_OPENERS: Final = {
+    DELIMITERS[kind].closer.encode(): DELIMITERS[kind].opener.encode() for kind in SUGGESTIONS
+}
+_REACH: Final = 4 * (limits.MARK_CHARS + 2 * WIDTH)
+"""Bytes in which the opener of a closer stands, if it has one."""
+_BESIDE: Final = WIDTH - 1
+"""Bytes beside a change that can be part of a delimiter that the change is part of."""
+
+
+class _Text(Protocol):
+    def read(self) -> str: ...
+
+
+class Live(Protocol):
+    """What this needs of a note."""
+
+    @property
+    def text(self) -> _Text: ...
+
+    def records(self) -> dict[str, Beside]: ...
+
+    def writers_at(self, places: Sequence[int]) -> list[Author | None]: ...
+
+
+def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | None:
+    """Records for the marks that a peer's change completed."""
+    stretches = taken.stretches
+    if not stretches:
+        return None
+    text = note.text.read()
+    data = text.encode()
+    records = _made_literal(note, text, data, stretches, author)
+    if any(_may_complete(data, stretch) for stretch in stretches):
+        changed = _in_characters(data, stretches)
+        besides = note.records()
+        completed, found = _by_origin(besides)
+        read = pending(text, completed)
+        marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
+        records |= _records(read, critic.suggestions(marks), besides, author, now)
+        records |= dict.fromkeys(one.id for one in found if _overlaps(one, marks))
+    return Amendment(records=records) if records else None
+
+
+def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> bool:
+    """Whether a change takes records away, and there are more openers than records hold marks.
+
+    Then one of them may begin a mark as soon as the other marks are gone.
+    """
+    if not any(one is None and name in besides for name, one in change.records.items()):
+        return False
+    held = sum(len(one.spans) for one in besides.values())
+    return sum(text.count(DELIMITERS[kind].opener) for kind in SUGGESTIONS) > held
+
+
+def is_settled(reading: Reading, besides: Mapping[str, Beside]) -> bool:
+    """Whether `exposed` has nothing to do in a text that was read with its records."""
+    return not any(
+        mark.kind in SUGGESTIONS and not mark.is_recorded for mark in reading.marks
+    ) and not any(one.value.get(FOUND) for one in besides.values())
+
+
+def exposed(note: Live, author: str, now: int) -> Amendment | None:
+    """Records for the marks that came to light without one; those that went again lose theirs.
+
+    Each is of whoever wrote its closer, or, where nobody knows that, of `author`, who brought it to
+    light. An opener of that author counts for more: then it was the opener that came last.
+    """
+    text, besides = note.text.read(), note.records()
+    completed, found = _by_origin(besides)
+    read = pending(text, completed)
+    marks = [mark for mark in read.reading.marks if not mark.is_recorded]
+    groups = {tuple(mark.span for mark in group) for group in critic.suggestions(marks)}
+    held = {tuple(sorted(one.spans)): one.id for one in found}
+    records: dict[str, Beside | None] = {
+        name: None for spans, name in held.items() if spans not in groups
+    }
+    new = sorted(groups - held.keys())
+    openers = note.writers_at([spans[0][0] for spans in new])
+    closers = note.writers_at([spans[-1][1] - 1 for spans in new])
+    for spans, opener, closer in zip(new, openers, closers, strict=True):
+        writer = opener if opener and opener.name == author else closer
+        name = writer.name if writer else author or UNKNOWN
+        made = beside(
+            Recorded(
+                id="", author=name, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
+            ),
+            now,
+        )
+        records[new_id()] = replace(made, value={**made.value, TYPED: True, FOUND: True})
+    return Amendment(records=records) if records else None
+
+
+def _by_origin(besides: Mapping[str, Beside]) -> tuple[list[Recorded], list[Recorded]]:
+    """The suggestions that somebody completed, and those that were found."""
+    completed: list[Recorded] = []
+    found: list[Recorded] = []
+    for one in recorded_in(besides):
+        (found if besides[one.id].value.get(FOUND) else completed).append(one)
+    return completed, found
+
+
+def _overlaps(one: Recorded, marks: Sequence[Mark]) -> bool:
+    return any(start < mark.end and mark.start < end for start, end in one.spans for mark in marks)
+
+
+def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int) -> Amendment:
+    """Records for all marks of a text that have none."""
+    read = pending(text, recorded_in(besides))
+    marks = [mark for mark in read.reading.marks if not mark.is_recorded]
+    return Amendment(records=_records(read, critic.suggestions(marks), besides, author, now))
+
+
+def _made_literal(
+    note: Live, text: str, data: bytes, stretches: Sequence[Span], author: str
+) -> dict[str, Beside | None]:
+    """Take back the records of marks that their own author has just made code."""
+    lines = [_line(data, stretch) for stretch in stretches if _may_quote(data, stretch)]
+    if not any(closer in data[slice(*line)] for line in lines for closer in _OPENERS):
+        return {}
+    besides = note.records()
+    known = recorded_in(besides)
+    typed = [one for one in known if one.author == author and besides[one.id].value.get(TYPED)]
+    if not typed:
+        return {}
+    besides_typed = [span for one in known if one not in typed for span in one.spans]
+    marks = {mark.span for mark in critic.read(text, besides_typed).marks}
+    changed = _in_characters(data, lines)
+    hidden = [
+        one.id
+        for one in typed
+        if one.spans
+        and marks.isdisjoint(one.spans)
+        and any(_touches(s, changed) for s in one.spans)
+    ]
+    return dict.fromkeys(hidden)
+
+
+# ── whether there is anything to do ─────────────────────────────────────────────────────────────
+
+
+def _may_complete(data: bytes, stretch: Span) -> bool:
+    """Whether a change brought a delimiter that could complete a mark; linear in the change."""
+    start, end = max(stretch[0] - _BESIDE, 0), stretch[1] + _BESIDE
+    openers: dict[bytes, int] = {}
+    last = -1
+    """Of the openers and arrows that came."""
+    for found in _DELIMITER.finditer(data[start:end]):
+        at = start + found.start()
+        if not _touches((at, at + len(found[0])), [stretch]):
+            continue
+        opener = _OPENERS.get(found[0])
+        if opener is None:
+            openers[found[0]] = last = at
+            continue
+        if opener not in openers:
+            openers[opener] = data.rfind(opener, max(start - _REACH, 0), at)
+        if openers[opener] >= 0 and at - openers[opener] <= _REACH:
+            return True
+    if last < 0 or data.find(b"\n", last, end) >= 0:
+        return False
+    line = data.find(b"\n", last)
+    rest = data[last : line if line >= 0 else len(data)]
+    return any(closer in rest for closer in _OPENERS)
+
+
+def _may_quote(data: bytes, stretch: Span) -> bool:
+    """Whether a change could have closed inline code, mathematics or a comment."""
+    return any(quote in data[slice(*stretch)] for quote in (b"`", b"$", b">"))
+
+
+def _line(data: bytes, stretch: Span) -> Span:
+    """The lines that a change stands in."""
+    end = data.find(b"\n", stretch[1])
+    return data.rfind(b"\n", 0, stretch[0]) + 1, end if end >= 0 else len(data)
+
+
+def _is_typed(text: str, mark: Mark, changed: Sequence[Span]) -> bool:
+    """Whether a mark has no record, and the change completed it."""
+    if mark.is_recorded or mark.kind not in SUGGESTIONS:
+        return False
+    if _touches((mark.end - WIDTH, mark.end), changed):
+        return True
+    parts = [(mark.start, mark.start + WIDTH)]
+    if mark.kind is Kind.SUBSTITUTION:
+        parts.append((mark.arrow, mark.arrow + len(critic.ARROW)))
+    is_one_line = text.find("\n", mark.start, mark.end) < 0
+    return is_one_line and any(_touches(part, changed) for part in parts)
+
+
+def _touches(part: Span, changed: Sequence[Span]) -> bool:
+    """Whether a change brought a character of a delimiter, or removed one from inside it."""
+    first = bisect_right(changed, part[0], key=lambda stretch: stretch[1])
+    if first == len(changed):
+        return False
+    start, end = changed[first]
+    return start < part[1] if end > start else part[0] < start < part[1]
+
+
+def _in_characters(data: bytes, stretches: Iterable[Span]) -> list[Span]:
+    """Stretches of the text's bytes as stretches of its characters."""
+    found, at, characters = [], 0, 0
+    for start, end in stretches:
+        first = characters + len(data[at:start].decode())
+        characters = first + len(data[start:end].decode())
+        at = end
+        found.append((first, characters))
+    return found
+
+
+# ── the records ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _records(
+    read: Pending,
+    groups: Iterable[tuple[Mark, ...]],
+    besides: Mapping[str, Beside],
+    author: str,
+    now: int,
+) -> dict[str, Beside | None]:
+    found: dict[str, Beside | None] = {}
+    for marks in groups:
+        made = _recorded(read, marks, author)
+        joined = _deletion_before(read, marks, author)
+        if joined is None:
+            new = beside(made, now)
+            found[new_id()] = replace(new, value={**new.value, TYPED: True})
+        else:
+            spans = (*joined.spans, *made.spans)
+            known = replace(joined, spans=spans, asked=_asked(read, spans))
+            found[joined.id] = beside(known, now, besides[joined.id].value)
+    return found
+
+
+def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
+    spans = tuple(mark.span for mark in marks)
+    return Recorded(
+        id="", author=author, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
+    )
+
+
+def _asked(read: Pending, spans: Sequence[Span]) -> str:
+    text = read.reading.text
+    marks = [mark for span in spans for mark in read.touching(*span) if mark.span == span]
+    old = "".join(text[slice(*mark.old)] for mark in marks)
+    new = "".join(text[slice(*mark.new)] for mark in marks)
+    return digest(old, new)
+
+
+def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recorded | None:
+    """The author's deletion that an insertion was typed right behind: the two are one change."""
+    if len(marks) != 1 or marks[0].kind is not Kind.INSERTION or not marks[0].start:
+        return None
+    for before in read.touching(marks[0].start - 1, marks[0].start):
+        owner = read.owner(before)
+        is_alone = owner is not None and len(owner.spans) == 1
+        is_own = owner and owner.author == author and owner.source is AuthorKind.PERSON
+        if owner and is_own and is_alone and before.kind is Kind.DELETION:
+            return owner
+    return None

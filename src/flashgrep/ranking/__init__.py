@@ -1,0 +1,1 @@
+"""Ranks files by how well they answer a question; finds definitions."""

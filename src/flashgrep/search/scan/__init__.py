@@ -1,0 +1,1 @@
+"""Searches files on disk, in worker processes."""

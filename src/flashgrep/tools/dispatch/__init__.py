@@ -1,0 +1,1 @@
+"""From a call to its verb: rows, arguments, callers, the toolbox."""

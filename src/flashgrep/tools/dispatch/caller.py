@@ -1,0 +1,136 @@
+"""Who is calling, and what that caller has read: edits of unread files are refused.
+
+Reads are remembered by content hash, not by time: a file touched without a change is still
+"read", and a file changed within the clock's grain is not. A caller is a connection, a legacy
+HTTP session, or, on stateless HTTP, the principal with its client name.
+
+A caller has a name too, its author name, under which its suggestions stand beside the notes: it
+outlives connections and restarts, and what has the same author is one's own. And it has a
+principal, which says what it may do with which notes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.notes.access.author import AuthorKind
+from flashgrep.notes.access.roles import Principal, Role, everywhere
+from flashgrep.tools.dispatch.clients import takes_long_answers
+from flashgrep.workspace.scope import Place
+
+UNNAMED = "unknown"
+"""The author name of a client that has not told its own."""
+
+
+READ_NOTES: Final = b"note:"
+"""Begins the key of a note in a caller's memory: keys of files are absolute paths."""
+
+
+def note_key(note: str) -> bytes:
+    """A note in a caller's memory, by its id, which outlives its path."""
+    return READ_NOTES + note.encode()
+
+
+def content_hash(data: bytes) -> str:
+    """The identity of a file's bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+@dataclass
+class Caller:
+    """One caller: a key that outlives a call, and the files it has seen."""
+
+    key: str
+    may_write: bool = True
+    token: str = ""
+    """What the token is called that it came with; empty where none is asked for."""
+    notes_only: bool = False
+    """Whether it came with a token of the knowledge base: that opens notes, and no files."""
+    takes_long_answers: bool = False
+    """Whether its client honours what a tool says of the size of its answers."""
+    author: str = UNNAMED
+    """Under which its suggestions stand."""
+    principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
+    """What it may do with which notes."""
+    searched: Place | None = field(default=None, repr=False)
+    """The directory that its last grep or glob searched; None for the working directory."""
+    _client: tuple[str, str] = field(default=("", ""), repr=False)
+    """What the client calls itself, and its version."""
+    _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
+    _skill: str | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def source(self) -> AuthorKind:
+        """What kind of author it is."""
+        return AuthorKind.TOKEN if self.token else AuthorKind.LOCAL
+
+    def call_itself(self, client: str, version: str = "") -> None:
+        """Take the name a client gives itself, behind that of the token it came with."""
+        self._client = (client, version)
+        self.takes_long_answers = takes_long_answers(client, version)
+        name = author_name(client)
+        author = f"{self.token}/{name}" if self.token else name
+        if author != self.author:
+            self.author = author
+            self.principal = replace(self.principal, name=author)
+
+    def come_with(self, token: str, principal: Principal, notes_only: bool) -> None:
+        """Stand for a token from now on."""
+        self.token, self.principal, self.notes_only = token, principal, notes_only
+        self.call_itself(*self._client)
+        self.principal = replace(principal, name=self.author)
+
+    def remember(self, path: bytes, digest: str) -> None:
+        """Note that this caller has seen the file at `path` with this content."""
+        with self._lock:
+            self._seen[path] = digest
+            self._seen.move_to_end(path)
+            while len(self._seen) > limits.REMEMBERED_FILES:
+                self._seen.popitem(last=False)
+
+    def seen(self, path: bytes) -> str | None:
+        """The content hash this caller last saw at `path`, or None."""
+        with self._lock:
+            return self._seen.get(path)
+
+    def latest(self, prefix: bytes, most: int) -> list[tuple[bytes, str]]:
+        """What this caller saw last whose key begins so, the oldest first: to be told elsewhere."""
+        with self._lock:
+            found = [pair for pair in self._seen.items() if pair[0].startswith(prefix)]
+        return found[-most:]
+
+    def introduce(self, skill: str) -> bool:
+        """Note that this caller is given a skill, by its hash; False where it was given before."""
+        with self._lock:
+            is_new = self._skill != skill
+            self._skill = skill
+            return is_new
+
+
+def author_name(client: str) -> str:
+    """A client's name as it may stand in answers and records: one line, not long, never empty."""
+    seen = "".join(c if c.isprintable() else " " for c in client[: limits.AUTHOR_CHARS])
+    return " ".join(seen.split()) or UNNAMED
+
+
+class Callers:
+    """All remembered callers; the one idle longest is forgotten first."""
+
+    def __init__(self) -> None:
+        self._callers: OrderedDict[str, Caller] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Caller:
+        """The caller with this key, made at its first call."""
+        with self._lock:
+            caller = self._callers.setdefault(key, Caller(key))
+            self._callers.move_to_end(key)
+            while len(self._callers) > limits.REMEMBERED_CALLERS:
+                self._callers.popitem(last=False)
+            return caller

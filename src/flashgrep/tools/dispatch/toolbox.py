@@ -1,0 +1,420 @@
+"""The one dispatcher: every transport lists and calls tools through a `Toolbox`.
+
+Handlers are plain functions run in a thread; the event loop never waits on a disk. A cancelled
+call sets the handler's `Cancellation`, which every long loop looks at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import math
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+
+from flashgrep import limits
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    FlashgrepError,
+    InvalidParams,
+    IOFailure,
+    from_os_error,
+)
+from flashgrep.mount import Mount, Target, Use
+from flashgrep.search.scan.fair_queue import ON_BEHALF
+from flashgrep.tools.dispatch.answer import Answer, json_refusal, refusal
+from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.running import Running
+from flashgrep.tools.dispatch.spec import ToolSpec, input_schema
+from flashgrep.tools.mounts.files import Files, FilesPoint
+from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
+
+if TYPE_CHECKING:
+    from flashgrep.settings import Settings
+    from flashgrep.tools.dispatch.services import Services
+
+log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 2.0
+"""A call whose time is over has this long to say what it has found."""
+
+Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
+
+
+class Cancellation:
+    """A flag that long work looks at; setting it twice is harmless."""
+
+    def __init__(self, seconds: int = 0) -> None:
+        """With `seconds`, it sets itself after so long; 0 = never."""
+        self._is_set = False
+        self._actions: list[Callable[[], None]] = []
+        self._guard = threading.Lock()
+        self.begin(seconds)
+
+    def begin(self, seconds: int) -> None:
+        """Count its seconds from now on."""
+        self.seconds = seconds
+        self._deadline = time.monotonic() + seconds if seconds else math.inf
+
+    def set(self) -> None:
+        with self._guard:
+            self._is_set = True
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def then(self, action: Callable[[], None]) -> Callable[[], None]:
+        """Have something done when it is set, for work that cannot look; gives the way out.
+
+        The end of the call's time does not set it: who waits has to look at the clock.
+        """
+        with self._guard:
+            if not self._is_set:
+                self._actions.append(action)
+                return partial(self._forget, action)
+        action()
+        return lambda: None
+
+    def _forget(self, action: Callable[[], None]) -> None:
+        with self._guard:
+            if action in self._actions:
+                self._actions.remove(action)
+
+    @contextmanager
+    def wakes(self, event: threading.Event) -> Iterator[None]:
+        """In this block, setting it sets an event too: for one who waits for that."""
+        forget = self.then(event.set)
+        try:
+            yield
+        finally:
+            forget()
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the time of the call is over, and nobody has withdrawn it."""
+        return not self._is_set and time.monotonic() > self._deadline
+
+    def __bool__(self) -> bool:
+        return self._is_set or time.monotonic() > self._deadline
+
+
+@dataclass
+class Call:
+    """What a handler knows of the call it serves."""
+
+    caller: Caller
+    services: Services
+    settings: Settings
+    cancelled: Cancellation = field(default_factory=Cancellation)
+    report: Callable[[float, float | None, str], None] = lambda done, total, message: None
+    direct: bool = False
+    """A direct method, not a tool: its answer has no budget."""
+    opened: Mount[Any] | None = field(default=None, repr=False)
+    """What the mount point opened for it."""
+
+    @property
+    def mount(self) -> Mount[Any]:
+        """What it is about: the workspace, unless a mount point opened another."""
+        if self.opened is None:
+            self.opened = Files(self)
+        return self.opened
+
+    def target(self, given: str | None, use: Use) -> Target[Any]:
+        """What a path argument names, for a verb that wants to `use` it so."""
+        return Target(self.mount, self.mount.resolve(given, use))
+
+    @property
+    def output_chars(self) -> int:
+        """The budget of its answer; 0 = none."""
+        return 0 if self.direct else self.settings.max_output_chars
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as a client sees it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    loaded: bool
+    """Whether clients are told to load it at once and to take long answers of it whole."""
+
+
+class Toolbox:
+    """The tools of one server: listing and calling, the same on every transport."""
+
+    def __init__(
+        self,
+        specs: tuple[ToolSpec, ...],
+        services: Services,
+        settings: Settings,
+        instructions: str,
+        mounts: Mounts | None = None,
+    ) -> None:
+        """Without `mounts`, over files alone."""
+        self.instructions = instructions
+        self._services = services
+        self._settings = settings
+        self._generous = _generous(settings)
+        self._specs = {name: spec for spec in specs for name in spec.names}
+        self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
+        self._running = Running()
+
+    def listed(self, caller: Caller | None = None) -> list[Listed]:
+        """The tools of the naming mode in force, in the order they are declared.
+
+        Those that a caller has not the role for are left out of what it is shown.
+        """
+        compat = self._settings.compat_names
+        return [
+            _listed(name, spec, compat)
+            for name, spec in self._specs.items()
+            if spec.in_mode(compat) and (caller is None or _has_role(caller, spec))
+        ]
+
+    def beside(
+        self,
+        specs: tuple[ToolSpec, ...],
+        settings: Settings,
+        instructions: str,
+        mounts: Mounts | None = None,
+    ) -> Toolbox:
+        """Another choice of tools of the same server, with the same threads and shares."""
+        other = Toolbox(specs, self._services, settings, instructions, mounts)
+        other._running = self._running
+        return other
+
+    def direct_names(self) -> tuple[str, ...]:
+        """The tools that are JSON-RPC methods on the sockets too, aliases among them."""
+        return tuple(name for name, spec in self._specs.items() if spec.is_direct)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        caller: Caller,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """Run one tool; a failure is an answer with a code, never an exception."""
+        call = Call(caller, self._services, self._settings)
+        if progress is not None:
+            call.report = _from_thread(progress)
+        try:
+            answer = await self._run(name, arguments, call)
+        except FlashgrepError as error:
+            spec = self._specs.get(name)
+            return json_refusal(error) if spec and spec.answers_json else refusal(error)
+        return _structured(answer) if self._settings.structured else answer
+
+    async def direct(
+        self, name: str, params: Mapping[str, Any] | None, caller: Caller
+    ) -> Mapping[str, Any]:
+        """Run one direct method: the object that is its result; a failure is raised."""
+        call = Call(caller, self._services, self._settings, direct=True)
+        answer = await self._run(name, params, call)
+        return answer.data if answer.data is not None else {"text": answer.text}
+
+    def here(
+        self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool = False
+    ) -> Answer:
+        """Run one tool in this thread, without a budget: for a process that serves one caller."""
+        asked, point = self._prepare(name, arguments, caller)
+        settings = dataclasses.replace(self._settings, max_output_chars=0)
+        return point.answer(asked, Call(caller, self._services, settings, direct=direct))
+
+    async def answer(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        direct: bool,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """The answer for a caller of another process, which finishes it; a failure is raised.
+
+        About notes only: what is a file there is another one, or none, here.
+        """
+        _, point = self._prepare(name, arguments, caller)
+        if not point.is_shared:
+            raise InvalidParams(f"{name}: only calls about notes are answered for other servers")
+        call = Call(caller, self._services, self._settings, direct=direct)
+        if progress is not None:
+            call.report = _from_thread(progress)
+        return await self._run(name, arguments, call)
+
+    async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
+        asked, point = self._prepare(name, arguments, call.caller)
+        spec = asked.spec
+        if spec.loaded and call.caller.takes_long_answers:
+            call.settings = self._generous
+        try:
+            async with self._running.place(call.caller.key):
+                ON_BEHALF.set(call.caller.key)
+                call.cancelled.begin(self._settings.call_seconds)
+                work = partial(point.answer, asked, call)
+                return await _in_thread(spec, work, call, self._running.threads)
+        except Cancelled as ended:
+            if call.cancelled.has_expired:
+                raise out_of_time(name, call.cancelled.seconds) from ended
+            raise
+        except FlashgrepError:
+            raise
+        except OSError as error:
+            raise from_os_error(error, _named(error)) from error
+        except Exception as defect:
+            # The last boundary: a defect of ours is told as a failed call, its details to the log.
+            log.exception("%s failed", name)
+            raise IOFailure(f"{name} failed inside the server; see its log.") from defect
+
+    def _prepare(
+        self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
+    ) -> tuple[Asked, MountPoint]:
+        """What is asked, and the mount that it is about; refused where the caller may not."""
+        spec = self._specs.get(name)
+        if spec is None:
+            listed = [tool.name for tool in self.listed(caller)]
+            refused = _unknown_tool(name, listed, list(self._specs), self._settings.read_only)
+            raise InvalidParams(refused)
+        if not (caller.may_write or spec.read_only):
+            raise AccessDenied(
+                f"{name} changes files and this connection is not authorised. "
+                'Send {"jsonrpc":"2.0","id":1,"method":"auth","params":{"token":"…"}} first.'
+            )
+        if not _has_role(caller, spec):
+            raise AccessDenied(
+                f"{name} needs the role {spec.role.shown if spec.role else ''}, and "
+                f"{caller.author} has it on no notes: a person decides, or gives you a token that "
+                "may"
+            )
+        values = read_arguments(spec, arguments)
+        point = self._mounts.led_to(spec, values)
+        point.admit(caller)
+        return Asked(spec=spec, name=name, arguments=arguments or {}, values=values), point
+
+
+def _generous(settings: Settings) -> Settings:
+    """The settings for a client that takes long answers whole; a budget that was given holds."""
+    if "max_output_chars" in settings.explicit:
+        return settings
+    return dataclasses.replace(settings, max_output_chars=limits.HINTED_OUTPUT_CHARS)
+
+
+def _has_role(caller: Caller, spec: ToolSpec) -> bool:
+    return spec.role is None or caller.principal.is_anywhere(spec.role)
+
+
+def out_of_time(name: str, seconds: int) -> Cancelled:
+    """What is told where nothing can be said of a call that took too long."""
+    return Cancelled(
+        f"{name} was stopped after {seconds} seconds (--call-seconds) and gives no answer: it was "
+        "not done. Narrow it with path, glob (include) or type, use a more selective pattern, or "
+        "start the server with a higher limit"
+    )
+
+
+async def _in_thread(
+    spec: ToolSpec, work: Callable[[], Answer], call: Call, threads: anyio.CapacityLimiter
+) -> Answer:
+    run = partial(
+        anyio.to_thread.run_sync,
+        work,
+        abandon_on_cancel=spec.read_only,
+        limiter=threads,
+    )
+    if not spec.read_only:
+        return await _flagged(run, call.cancelled)
+    seconds = call.cancelled.seconds + _GRACE_SECONDS if call.cancelled.seconds else math.inf
+    try:
+        with anyio.move_on_after(seconds):
+            return await run()
+        # It has not looked at the clock: nothing it could still say is waited for.
+        call.cancelled.set()
+        raise out_of_time(spec.name, call.cancelled.seconds)
+    except anyio.get_cancelled_exc_class():
+        call.cancelled.set()
+        raise
+
+
+async def _flagged(run: Callable[[], Awaitable[Answer]], cancelled: Cancellation) -> Answer:
+    """Wait for work that must not be left half done, but tell it at once that it is cancelled."""
+
+    async def watch() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    answers: list[Answer] = []
+    failures: list[Exception] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            answers.append(await run())
+        except Exception as error:  # raised outside of the group, as what it is
+            failures.append(error)
+        tasks.cancel_scope.cancel()
+    if failures:
+        raise failures[0]
+    return answers[0]
+
+
+def _structured(answer: Answer) -> Answer:
+    """An answer with an object for `structuredContent`: clients then show a model only that."""
+    if answer.structured is not None or answer.image is not None:
+        return answer
+    if answer.data is not None:
+        return dataclasses.replace(answer, structured=answer.data)
+    return dataclasses.replace(answer, structured={"text": answer.text})
+
+
+def _from_thread(progress: Progress) -> Callable[[float, float | None, str], None]:
+    def report(done: float, total: float | None, message: str) -> None:
+        anyio.from_thread.run(progress, done, total, message)
+
+    return report
+
+
+def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
+    description = spec.description
+    if name != spec.name:
+        description = f"Another name of {spec.name}: {spec.title.lower()}."
+    return Listed(
+        name=name,
+        title=spec.title,
+        description=description,
+        input_schema=input_schema(spec, compat),
+        read_only=spec.read_only,
+        destructive=spec.destructive,
+        idempotent=spec.idempotent,
+        loaded=spec.loaded,
+    )
+
+
+def _unknown_tool(name: str, listed: list[str], known: list[str], read_only: bool) -> str:
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    hint += " This server is read-only: it has no tool that writes." if read_only else ""
+    return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(listed)}"
+
+
+def _named(error: OSError) -> str:
+    name = error.filename
+    if isinstance(name, bytes):
+        name = name.decode("utf-8", "backslashreplace")
+    return str(name) if name is not None else "the operating system gave no name"

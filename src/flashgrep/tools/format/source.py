@@ -1,0 +1,132 @@
+"""An open file on its way into an answer: read in pieces, hashed as they pass.
+
+What a caller has read is remembered by content. A view of ten lines must not read ten megabytes
+for that, so there are two kinds of memory: the hash of all bytes, when the file is small or was
+read to its end, and else the file's identity (inode, size, times). The identity can only err
+towards "changed": a large file that was touched and not altered asks for another read, and so
+does one changed so shortly before the view that it could change again without new times.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from types import TracebackType
+
+from flashgrep import limits
+from flashgrep.errors import TooLarge
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.sizes import size_text
+from flashgrep.workspace import names
+from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.text import byte_order_mark
+
+UNSETTLED = "stat:unsettled"
+"""Stands for a file that was read in part and may have changed since without a trace."""
+
+
+class Source:
+    """A regular file opened for showing; close it by leaving the block."""
+
+    def __init__(self, scope: Scope, place: Place, ceiling: int, caller: Caller) -> None:
+        self.place = place
+        self.shown = place.shown
+        self.name = names.shown(place.path)
+        self._caller = caller
+        self.ceiling = ceiling
+        self._fd, self.status = scope.open_regular(place)
+        self.size = self.status.st_size
+        self._hash = hashlib.blake2b(digest_size=16)  # as caller.content_hash
+        self._read = 0
+        self._ended = False
+        try:
+            self.head = os.pread(self._fd, limits.SNIFF_BYTES, 0)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        os.close(self._fd)
+
+    def require_size(self, what: str) -> None:
+        """Refuse a file over the size limit."""
+        if max(self.size, self._read) > self.ceiling:
+            raise too_large(what, max(self.size, self._read), self.ceiling)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes in pieces, to the end of the file or the size limit, whatever its size said."""
+        is_small = self.size <= limits.HASHED_VIEW_BYTES
+        piece_size = limits.HASHED_VIEW_BYTES if is_small else limits.CHUNK_BYTES
+        while not self._ended and (piece := os.pread(self._fd, piece_size, self._read)):
+            self._hash.update(piece)
+            self._read += len(piece)
+            self.require_size(self.place.shown)
+            self._ended = is_small and len(piece) < piece_size
+            yield piece
+        self._ended = True
+
+    def whole(self) -> bytes:
+        """All bytes, or what is left of them."""
+        return b"".join(self.chunks())
+
+    def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
+        """The text in pieces as answers may hold it: no BOM, U+FFFD for what is no text.
+
+        With `keep_odd`, bytes that are no UTF-8 come as surrogates (see `oddbytes`) instead.
+        """
+        mark, encoding = byte_order_mark(self.head)
+        errors = "surrogateescape" if keep_odd and encoding == "utf-8" else "replace"
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
+        skip = len(mark)
+        for piece in self.chunks():
+            text = decoder.decode(piece[skip:])
+            skip = 0
+            if text:
+                yield text
+        rest = decoder.decode(b"", final=True)
+        if rest:
+            yield rest
+
+    def trailer(self, first: int, room: int) -> str:
+        """Nothing is said after a file's lines."""
+        return ""
+
+    def was_shown(self) -> None:
+        """Any part of a file that was shown counts as a read of it."""
+        self._caller.remember(self.place.path, self.memory())
+
+    def memory(self) -> str:
+        """What to remember of this file: its hash if all of it was read, else its identity."""
+        if self.size <= min(self.ceiling, limits.HASHED_VIEW_BYTES):
+            self.whole()
+        if self._ended:
+            return self._hash.hexdigest()
+        changed = max(self.status.st_ctime, self.status.st_mtime)
+        is_settled = time.time() - changed > limits.RACY_SECONDS
+        return identity(self.status) if is_settled else UNSETTLED
+
+
+def identity(status: os.stat_result) -> str:
+    """A file's inode, size and times, in the form that stands for its content."""
+    times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+    return f"stat:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
+
+
+def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
+    """The refusal of something over --max-file-size."""
+    remedy = remedy or "Use grep to find the part you need"
+    return TooLarge(
+        f"{what} has {size_text(size)}, which exceeds the size limit of {size_text(ceiling)}. "
+        f"{remedy}, or start the server with a larger --max-file-size."
+    )

@@ -1,0 +1,53 @@
+"""edit: replace a string in a document the caller has read."""
+
+from __future__ import annotations
+
+from flashgrep.mount import StringEdit
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.toolbox import Call
+
+
+def edit(call: Call, arguments: Arguments) -> Answer:
+    """Replace `old_string` by `new_string`."""
+    asked = StringEdit(
+        old=arguments.text("old_string"),
+        new=arguments.text("new_string"),
+        replace_all=arguments.get("replace_all"),
+        word="old_string",
+        new_word="new_string",
+        fold_quotes=True,
+        needs_read=call.settings.require_view_before_edit != "false",
+    )
+    target = call.target(arguments.text("path"), "document")
+    return Answer(target.mount.edit(target.path, asked))
+
+
+SPEC = ToolSpec(
+    name="edit",
+    title="Edit file",
+    description=(
+        "Replace old_string by new_string in a file you have read. old_string must match the file "
+        "exactly, whitespace included (line ends and the style of quotes aside), and stand there "
+        "once, unless replace_all is true. An empty new_string deletes it. Only the bytes of the "
+        "match change: encoding, line ends and mode stay."
+    ),
+    parameters=(
+        Parameter(
+            "path",
+            "string",
+            "File to edit",
+            compat="file_path",
+            required=True,
+        ),
+        Parameter("old_string", "string", "Text to replace", aliases=("old_str",), required=True),
+        Parameter("new_string", "string", "Text to put there", aliases=("new_str",), required=True),
+        Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
+    ),
+    handler=edit,
+    normal=False,
+    read_only=False,
+    destructive=True,
+    idempotent=False,
+)

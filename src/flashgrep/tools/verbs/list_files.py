@@ -1,0 +1,71 @@
+"""list_files: every file a search of the workspace looks at, in walk order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.search.scan.request import walk_key
+from flashgrep.tools.dispatch.answer import Answer, fitting, json_answer, json_room
+from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.format.grep import printable
+from flashgrep.workspace.find import Finder, Wanted
+from flashgrep.workspace.globs import name_filter
+
+
+def list_files(call: Call, arguments: Arguments) -> Answer:
+    """List, filter, page."""
+    pattern = arguments.get("pattern")
+    keeps = None if pattern is None else name_filter(pattern)
+    files, skipped = _files(call)
+    if keeps is not None:
+        files = [name for name in files if keeps.keeps(name)]
+    offset: int = arguments.get("offset")
+    limit: int | None = arguments.get("limit")
+    asked = files[offset : None if limit is None else offset + limit]
+    page = fitting(map(printable, asked), json_room(call.output_chars))
+    following = offset + len(page)
+    answer: dict[str, Any] = {
+        "files": page,
+        "total": len(files),
+        "next_offset": following if following < len(files) and page else None,
+    }
+    if skipped:
+        answer["skipped"] = skipped
+    return json_answer(answer)
+
+
+def _files(call: Call) -> tuple[list[str], list[list[str]]]:
+    """The names of all files, and what of the tree could not be looked into."""
+    scope = call.services.scope
+    root = scope.place(".")
+    known = call.services.index.files(lambda: bool(call.cancelled))
+    if known is not None:
+        return known, []
+    # Links are followed as grep follows them: a directory outside once, at the first link to it.
+    finder = Finder(scope, root.path, Wanted(follow_symlinks=True), lambda: bool(call.cancelled))
+    finding = finder.run()
+    names = [entry.shown for entry in finding.entries]
+    names.sort(key=lambda name: walk_key("", name))
+    few = sorted(finding.skipped)[: limits.LISTED_LINES]
+    return names, [[printable(name), reason] for name, reason in few]
+
+
+SPEC = ToolSpec(
+    name="list_files",
+    title="List files",
+    description=(
+        "Every file of the workspace that a search looks at (.gitignore is respected; .git and "
+        "node_modules are left out), as JSON: files, total, next_offset. pattern keeps the files "
+        "that match a glob; limit and offset page. To find files by name and age, use glob."
+    ),
+    parameters=(
+        Parameter("pattern", "string", 'Only files matching this glob, e.g. "src/**/*.py"'),
+        Parameter("limit", "integer", "At most this many files", minimum=1),
+        Parameter("offset", "integer", "Skip this many files first", default=0, minimum=0),
+    ),
+    handler=list_files,
+    toolset="index",
+)

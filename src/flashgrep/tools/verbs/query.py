@@ -1,0 +1,186 @@
+"""query: the places of the workspace that answer a few words best."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled, InvalidParams
+from flashgrep.ranking.path_weights import path_weight
+from flashgrep.ranking.question import RankedQuestion
+from flashgrep.ranking.scoring import RankedFile
+from flashgrep.search.pattern import PatternSpec, check
+from flashgrep.search.result import SearchQuestion
+from flashgrep.search.scan.textsearch import TextSearch
+from flashgrep.tools.dispatch.answer import Answer, json_answer, json_text
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.format.grep import printable
+from flashgrep.tools.format.passages import (
+    Finder,
+    best_passage,
+    pattern_finder,
+    read_text,
+    word_finder,
+)
+from flashgrep.tools.verbs.scan_ranking import rank_by_scanning
+from flashgrep.workspace.globs import NameFilter
+
+if TYPE_CHECKING:
+    from flashgrep.tools.dispatch.arguments import Arguments
+    from flashgrep.tools.dispatch.toolbox import Call
+
+DESCRIPTION: Final = """\
+Find where something is done, by a few words, when you know no exact text: "retry failed \
+uploads", "parse command line". Words match in any form, in identifiers too (camelCase and \
+snake_case parts), in file names and in names of definitions. Best first, implementations before \
+tests, one place a file, as JSON: results (file_path, start_line, end_line, score, symbol, \
+preview), total, truncated, next_offset. Read on with get_slice.
+- mode: "smart" (default), "literal" (exactly this text) or "regex" (RE2), ranked by how much a \
+file holds of it. For all matches use grep.
+- include and exclude are globs; context adds lines around the preview."""
+
+
+def run(call: Call, arguments: Arguments) -> Answer:
+    """Rank files, then show the best lines of those on the page."""
+    return _Query(call, arguments).answer()
+
+
+class _Query:
+    """One call's parameters, read."""
+
+    def __init__(self, call: Call, arguments: Arguments) -> None:
+        get = arguments.get
+        self.call = call
+        self.text = _checked_text(arguments.text("text"), get("mode"))
+        self.mode: str = get("mode")
+        self.limit: int = get("limit")
+        self.offset: int = get("offset")
+        self.context: int = min(get("context"), limits.QUERY_CONTEXT)
+        self.place = call.services.scope.place(".")
+        patterns = (tuple(get("include") or ()), tuple(f"!{p}" for p in get("exclude") or ()))
+        self.filters = tuple(group for group in patterns if group)
+        self._filters = [NameFilter(group) for group in self.filters]
+        self.skipped: list[tuple[str, str]] = []
+
+    def keeps(self, path: str) -> bool:
+        return all(one.keeps(path) for one in self._filters)
+
+    def answer(self) -> Answer:
+        files, find = self._by_words() if self.mode == "smart" else self._by_pattern()
+        results, following = self._page(files, find)
+        answer: dict[str, Any] = {
+            "results": results,
+            "total": len(files),
+            "truncated": following is not None,
+            "next_offset": following,
+        }
+        if self.skipped:
+            few = self.skipped[: limits.LISTED_LINES]
+            answer["skipped"] = [[printable(name), reason] for name, reason in few]
+        return json_answer(answer)
+
+    # ── ranking ─────────────────────────────────────────────────────────────────────────────────
+
+    def _by_words(self) -> tuple[list[RankedFile], Finder]:
+        question = RankedQuestion(self.text)
+        if not question.words:
+            raise InvalidParams(
+                f"text {self.text[:80]!r} holds no word; to find signs, use mode literal, or grep"
+            )
+        files = self.call.services.index.ranked(
+            self.text, self.keeps, lambda: bool(self.call.cancelled)
+        )
+        if files is None:
+            files, self.skipped = rank_by_scanning(self.call, question, self.place, self.filters)
+        return files, word_finder(question)
+
+    def _by_pattern(self) -> tuple[list[RankedFile], Finder]:
+        source = re.escape(self.text) if self.mode == "literal" else self.text
+        pattern = PatternSpec(source, multiline="\n" in self.text)
+        check(pattern)
+        call = self.call
+        asked = SearchQuestion(pattern, "matches" if pattern.multiline else "lines", self.filters)
+        result = call.services.search.search(self.place, asked, call.cancelled, call.report)
+        self.skipped = sorted(result.skipped)
+        files = [
+            RankedFile(file.path, math.log2(1 + file.count) * path_weight(file.path))
+            for file in result.files()
+        ]
+        files.sort(key=lambda file: -file.score)  # stable: walk order among equals
+        search = TextSearch(pattern, call.services.search.pool, call.cancelled)
+        return files[: limits.QUERY_FILES], pattern_finder(search)
+
+    # ── showing ─────────────────────────────────────────────────────────────────────────────────
+
+    def _page(self, files: list[RankedFile], find: Finder) -> tuple[list[Any], int | None]:
+        chars = self.call.output_chars
+        left = max(chars - limits.FOOTER_CHARS, chars // 2) if chars else None
+        results: list[Any] = []
+        end = min(self.offset + self.limit, len(files))
+        for at in range(self.offset, end):
+            if self.call.cancelled:
+                raise Cancelled("The query was cancelled")
+            result = self._result(files[at], find)
+            if result is None:
+                continue
+            if left is not None:
+                left -= len(json_text(result)) + 1
+                if left < 0 and results:
+                    return results, at
+            results.append(result)
+        return results, end if end < len(files) else None
+
+    def _result(self, file: RankedFile, find: Finder) -> dict[str, Any] | None:
+        """A file's best place; None where it is gone, or no text, since it was ranked."""
+        root = self.place.path.rstrip(b"/")
+        text = read_text(self.call.services.scope, root + b"/" + os.fsencode(file.path))
+        passage = None if text is None else best_passage(text, find, self.context)
+        if passage is None:
+            return None
+        return {
+            "file_path": printable(file.path),
+            "start_line": passage.start_line,
+            "end_line": passage.end_line,
+            "score": round(file.score, 3),
+            "symbol": passage.symbol,
+            "preview": passage.preview,
+        }
+
+
+def _checked_text(text: str, mode: str) -> str:
+    if not text.strip() and not (text and mode != "smart"):
+        raise InvalidParams("text must not be empty; give a few words of what you look for")
+    if len(text) > limits.QUERY_CHARS:
+        raise InvalidParams(
+            f"text has {len(text):,} characters; at most {limits.QUERY_CHARS:,}: a few words do"
+        )
+    return text
+
+
+SPEC = ToolSpec(
+    name="query",
+    title="Find code by words",
+    description=DESCRIPTION,
+    handler=run,
+    toolset="index",
+    parameters=(
+        Parameter("text", "string", "What to look for: a few words", required=True),
+        Parameter("limit", "integer", "At most this many results", default=10, minimum=1),
+        Parameter("offset", "integer", "Skip this many results first", default=0, minimum=0),
+        Parameter(
+            "mode",
+            "string",
+            "How text is understood",
+            choices=("smart", "literal", "regex"),
+            default="smart",
+        ),
+        Parameter("include", "strings", 'Only files matching one of these globs, e.g. "*.py"'),
+        Parameter("exclude", "strings", "Globs of files to leave out"),
+        Parameter(
+            "context", "integer", "Lines around each line of the preview", default=0, minimum=0
+        ),
+    ),
+)

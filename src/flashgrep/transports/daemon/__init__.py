@@ -1,0 +1,1 @@
+"""`flashgrep serve`, its proxy, and the owner of the notes."""

@@ -1,0 +1,319 @@
+"""`flashgrep serve`: binds every listener before anything runs, says where, and serves them all."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import secrets
+import shlex
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from flashgrep import __version__
+from flashgrep.errors import SettingsError
+from flashgrep.settings import Settings
+from flashgrep.system.state import StateDirectory, workspace_id
+from flashgrep.tools.dispatch.caller import Caller, Callers
+from flashgrep.tools.dispatch.toolbox import Toolbox
+from flashgrep.transports.daemon.addresses import (
+    Host,
+    bind_port,
+    check_exposure,
+    resolve_host,
+    shown,
+)
+from flashgrep.transports.http.admission import SERVER, Entrance
+from flashgrep.transports.lines.access import PeerUsers
+from flashgrep.transports.lines.direct import direct_methods
+from flashgrep.transports.lines.gate import Gate
+from flashgrep.transports.lines.offers import Offers
+from flashgrep.transports.lines.plain_calls import plain_calls
+from flashgrep.transports.lines.session import Joined
+from flashgrep.transports.lines.sockets import LineListener, tcp_manners, unix_manners
+from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
+from flashgrep.transports.protocol import build_server
+from flashgrep.transports.signals import serve_until_signal
+from flashgrep.workspace import names
+
+if TYPE_CHECKING:
+    from flashgrep.transports.http.http import Mounted
+
+log = logging.getLogger(__name__)
+
+STOP_HINT = "Ctrl-C stops."
+"""The last line of what is told: everything listens by then."""
+
+_STRANGER = (
+    ": this connection is not known to come from the user who runs the server "
+    "(the token is kept for that user, and printed when the server starts)"
+)
+
+
+_VARIABLE = "$FLASHGREP_TOKEN"
+_SEND = "Send the server's token in the header Authorization, as Bearer TOKEN"
+_SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TOKEN"
+"""Not as `Authorization: Bearer …`: clients that hide secrets in their logs hide all after it."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """The token in force, and what the user is told of it."""
+
+    token: str | None
+    told: str
+    in_shell: str = ""
+    """How a shell command line spells it."""
+    remedy: str = ""
+    """What to do for somebody who came without it: where it is, never what it is."""
+
+
+def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
+    """The given token, the generated one, or none."""
+    if settings.no_auth:
+        if settings.token:
+            raise SettingsError("--token and --no-auth exclude each other; give one of them")
+        remedy = "This server asks for none (--no-auth): leave the header Authorization out"
+        return Secret(None, "no token is asked for (--no-auth)", remedy=remedy)
+    if settings.token:
+        told = "the one given with --token"
+        remedy = f"{_SEND}; it is the one that flashgrep serve was given with --token"
+        return Secret(token=settings.token, told=told, in_shell=_VARIABLE, remedy=remedy)
+    if state is None:
+        token = secrets.token_urlsafe(32)
+        told = f"{token} (until this server ends: there is no place to keep it)"
+        return Secret(
+            token=token,
+            told=told,
+            in_shell=token,
+            remedy=f"{_SEND}; flashgrep serve printed it when it started",
+        )
+    token, path = state.token(), state.token_path
+    shown_path = names.shown(os.fsencode(path))
+    remedy = f"{_SEND}; it is kept in {shown_path}, and flashgrep serve prints it when it starts"
+    return Secret(
+        token=token, told=f"{token} (kept in {path})", in_shell=f"$(cat '{path}')", remedy=remedy
+    )
+
+
+Listener = TypeVar("Listener", socket.socket, UnixSocket)
+
+
+def _kept(bound: ExitStack, listener: Listener | None) -> Listener | None:
+    if listener is not None:
+        bound.callback(listener.close)
+    return listener
+
+
+@dataclass
+class Serving:
+    """Bound listeners over one toolbox."""
+
+    toolbox: Toolbox
+    callers: Callers
+    settings: Settings
+    secret: Secret
+    host: Host
+    http: socket.socket | None
+    tcp: socket.socket | None
+    unix: UnixSocket | None
+    mounted: Mounted | None = None
+    """Further routes on HTTP."""
+    toolbox_for: Callable[[Settings], Toolbox] | None = None
+    """Makes the tools of a connection with settings of its own; None: there are none such."""
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    def prepare(
+        cls,
+        toolbox: Toolbox,
+        callers: Callers,
+        settings: Settings,
+        workdir: str,
+        state: StateDirectory | None,
+    ) -> Serving:
+        """Bind everything, or raise `SettingsError`."""
+        host = resolve_host(settings.host)
+        check_exposure(settings, host)
+        secret = choose_secret(settings, state)
+        with ExitStack() as bound:
+            http = _kept(bound, bind_port("http_port", settings, host))
+            tcp = _kept(bound, bind_port("tcp_port", settings, host))
+            unix = _kept(bound, bind_unix(settings, workdir))
+            if http is None and tcp is None and unix is None:
+                raise SettingsError("no listener is left; choose a port with --http-port")
+            bound.pop_all()
+        return cls(toolbox, callers, settings, secret, host, http, tcp, unix)
+
+    @property
+    def told(self) -> list[str]:
+        """What the user is told at the start: addresses, token, a line to paste."""
+        lines = [f"flashgrep {__version__}"]
+        if self.http is not None:
+            lines.append(f"  http   {self._url(self.http)}")
+        if self.tcp is not None:
+            lines.append(f"  tcp    {shown(self.tcp)}")
+            lines.append(f"         {self._told_of_tcp}")
+        if self.unix is not None:
+            lines.append(f"  unix   {self.unix.path}")
+        if not self.settings.no_workspace:
+            workdir = os.path.realpath(os.fsencode(self.settings.workdir))
+            lines.append(f"  files  {names.shown(workdir)}")
+        lines += self._told_of_notes() if self.mounted else [f"  token  {self.secret.told}"]
+        if self.http is not None and (pasted := self._pasted(self._url(self.http))):
+            lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
+            if _VARIABLE in pasted:  # a token that was given is never printed
+                lines.append(f"         set {_VARIABLE[1:]} to that token where you paste this")
+        return [*lines, STOP_HINT]
+
+    def _told_of_notes(self) -> Iterator[str]:
+        """What is mounted, and which token is whose: one decides, the other suggests."""
+        mounted = self.mounted
+        assert mounted is not None  # noqa: S101 - asked for only then
+        yield f"  notes  {mounted.told}"
+        if self.secret.token is None:
+            yield f"  token  {self.secret.told}: whoever gets here decides on suggestions"
+            return
+        yield f"  token  {self.secret.told}: yours; admin on the notes, decides on suggestions"
+        if mounted.agent is not None:
+            files = "" if self.settings.no_workspace else "; opens the files as yours does"
+            kept = f"{mounted.agent.name} (kept in {mounted.agent.path})"
+            yield f"  agent  {kept}: suggest on the notes, decides nothing{files}"
+        elif self.http is not None or self.tcp is not None:
+            yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
+
+    @property
+    def _remedy(self) -> str:
+        """For somebody who came without a token: with notes, the one that decides nothing."""
+        if self.mounted is None or self.mounted.agent is None:
+            return self.secret.remedy
+        path = names.shown(os.fsencode(self.mounted.agent.path))
+        return (
+            f"{_SEND_AGENTS}; it is kept in {path} (where it was revoked, the next start of "
+            "flashgrep serve makes another)"
+        )
+
+    def agents_of(self, workdir: str) -> str | None:
+        """What a token for agents is made for; None where they need none, or cannot come."""
+        if (self.http is None and self.tcp is None) or self.secret.token is None:
+            return None
+        return "notes" if self.settings.no_workspace else workspace_id(os.fsencode(workdir))
+
+    @property
+    def _told_of_tcp(self) -> str:
+        if self.secret.token is None:
+            return "everything is open to every user of this machine (--no-auth)"
+        if self.settings.token:
+            return "nothing but auth is answered until the token was shown"
+        return "your own programs may read; writing, and other users, need auth with the token"
+
+    def _url(self, listener: socket.socket) -> str:
+        """Where clients reach us: a wildcard address is no name the guard would accept."""
+        address = shown(listener)
+        if self.host.wildcard:
+            port = address.rpartition(":")[2]
+            name = next(iter(self.settings.allowed_host), "localhost")
+            address = name if name.endswith(f":{port}") else f"{name}:{port}"
+        return f"http://{address}/mcp"
+
+    def _pasted(self, url: str) -> str:
+        """The address and the token to paste; with notes never the one that decides on them."""
+        if self.secret.token is None:
+            return url
+        shell = self.secret.in_shell
+        if self.mounted is not None:
+            if self.mounted.agent is None:
+                return ""
+            shell = f"$(cat {shlex.quote(str(self.mounted.agent.path))})"
+        return f'{url} --header "Authorization: Bearer {shell}"'
+
+    async def run(self) -> None:
+        """Serve until a signal; sockets and their files are gone afterwards."""
+        try:
+            await serve_until_signal(self._serve)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket file."""
+        for listener in (self.http, self.tcp, self.unix):
+            if listener is not None:
+                listener.close()
+
+    async def _serve(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for listener in self._line_listeners():
+                tasks.start_soon(listener.run)
+            if self.http is not None:
+                tasks.start_soon(self._serve_http, self.http)
+
+    def _line_listeners(self) -> Iterator[LineListener]:
+        server = build_server(self.toolbox, structured=self.settings.structured)
+        direct = direct_methods(self.toolbox)
+        plain = plain_calls(self.toolbox, structured=self.settings.structured)
+        if self.tcp is not None:
+            # With --token nobody is let in by who they are.
+            recognise = None if self.settings.token else PeerUsers.of(self.tcp).is_us
+            manners = tcp_manners(direct, plain)
+            yield LineListener(self.tcp, server, self._tcp_gate, manners, recognise)
+        if self.unix is not None:
+            manners = unix_manners(direct, plain, self._join())
+            yield LineListener(self.unix.listener, server, self._unix_gate, manners)
+
+    def _join(self) -> Callable[[Mapping[str, Any] | None], Joined] | None:
+        return Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
+
+    async def _serve_http(self, listener: socket.socket) -> None:
+        from flashgrep.transports.http.guard import Names
+        from flashgrep.transports.http.http import build_app
+        from flashgrep.transports.http.places import Places
+        from flashgrep.transports.http.server import serve_http
+
+        accepted = Names.of(
+            self._bound_names(),
+            listener.getsockname()[1],
+            self.settings.allowed_host,
+            self.settings.allowed_origin,
+        )
+        app = build_app(
+            self.toolbox,
+            self.callers,
+            accepted,
+            self.secret.token,
+            self.settings.structured,
+            self.mounted,
+            Places(self.settings.live_connections, self.settings.live_share),
+            self._remedy,
+        )
+        await serve_http(app, listener)
+
+    def _bound_names(self) -> list[str]:
+        if self.host.wildcard:
+            return []
+        six = self.host.family == socket.AF_INET6
+        return [self.settings.host, f"[{self.host.address}]" if six else self.host.address]
+
+    def _tcp_gate(self, connection: socket.socket) -> Gate:
+        open_to_all = self.secret.token is None
+        token = "" if open_to_all else SERVER
+        caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all, token=token)
+        reason = "" if self.settings.token else _STRANGER
+        return Gate(caller, self._entrance, locked=not open_to_all, reason=reason)
+
+    def _unix_gate(self, connection: socket.socket) -> Gate | None:
+        if not peer_is_us(connection):
+            return None
+        return Gate(Caller(f"unix:{next(self._numbers)}"), self._entrance)
+
+    @cached_property
+    def _entrance(self) -> Entrance:
+        """Knows the tokens that `auth` takes: those that HTTP takes."""
+        mounted = self.mounted
+        agent = mounted.agent.secret if mounted and mounted.agent else None
+        return Entrance(self.secret.token, mounted.tokens if mounted else None, agent=agent)

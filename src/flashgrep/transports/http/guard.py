@@ -1,0 +1,292 @@
+"""What stands before every HTTP route: Host, Origin, token, body size and time.
+
+In this order, on every route and whatever address is bound, because a name that resolves to
+127.0.0.1 is enough for a web page to reach us (DNS rebinding):
+
+    Host     loopback names, the bound host, --allowed-host       else 421
+    Origin   absent, our own, --allowed-origin                    else 403
+    token    Authorization: Bearer, compared in constant time     else 401   (not for /health)
+    body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
+    place    for a stream that stays open, see `places`           else 503
+
+On the routes of the notes the sign-in cookie does in place of the header, for a websocket also
+`?token=`. A browser sends a cookie whoever asks it to: what may change something must come from
+our own Origin. A websocket is accepted and closed with 4401 or 4403 then, before any frame: one
+that is refused with an HTTP status is tried again by y-websocket for ever.
+
+The SDK's own protection is not relied on: it turns itself on for three host names only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qs
+
+import anyio
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flashgrep import limits
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.http.failures import failed
+from flashgrep.transports.http.places import NoPlace
+from flashgrep.transports.lines import envelope
+from flashgrep.transports.lines.messages import INVALID_REQUEST, BadMessage, decode, too_long
+
+ENDING: Final = "flashgrep.ending"
+"""Where an ASGI scope has what ends a stream, see `http`."""
+HEALTH: Final = "/health"
+MCP: Final = "/mcp"
+REGISTER: Final = "/register"
+"""Where a client that knows no token asks for one, as OAuth has it, when `/mcp` wants one."""
+NOTES: Final = "/kb/"
+EVENTS: Final = "/kb/events"
+_STREAMS: Final = (MCP, EVENTS)
+"""What a GET of stays open."""
+COOKIE: Final = "flashgrep_token"
+UNAUTHENTICATED: Final = 4401
+FORBIDDEN: Final = 4403
+LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
+
+
+class Refusal(Exception):
+    """A request that goes no further: HTTP status, text, our code, further headers."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        name: str = "access_denied",
+        code: int = envelope.ACCESS_DENIED,
+        **headers: str,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self._name = name
+        self._code = code
+        self.headers = {"connection": "close"} | {
+            key.replace("_", "-"): value for key, value in headers.items()
+        }
+
+    def response(self, path: str) -> Response:
+        """As the route would have told it: `/mcp` speaks JSON-RPC."""
+        if path == REGISTER:
+            # There is no sign-in here. A client shows its user the description, and for our own
+            # form of a failure only that it could not read it.
+            told = {"error": self._name, "error_description": str(self)}
+            return JSONResponse(told, self.status, self.headers)
+        if path != MCP:
+            return failed(self.status, self._name, str(self), self.headers)
+        body = envelope.error(None, self._code, str(self), {"code": self._name})
+        return JSONResponse(body, self.status, self.headers)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Which Host and Origin headers are ours."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+    @classmethod
+    def of(
+        cls,
+        bound: Iterable[str],
+        port: int,
+        allowed_hosts: Iterable[str] = (),
+        allowed_origins: Iterable[str] = (),
+    ) -> Names:
+        """`bound` are the names of the address listened on, none for a wildcard."""
+        hosts = {host.lower() for host in (*LOOPBACK_NAMES, *bound, *allowed_hosts)}
+        own = {f"http://{host}" if _has_port(host) else f"http://{host}:{port}" for host in hosts}
+        given = {origin.lower().rstrip("/") for origin in allowed_origins}
+        return cls(frozenset(hosts), frozenset(own | given))
+
+    def allows_host(self, values: list[str]) -> bool:
+        """Exactly one Host header, with a name of ours: under any port, or under the given one."""
+        if len(values) != 1:
+            return False
+        host = values[0].lower()
+        match = _HOST.fullmatch(host)
+        return match is not None and (match[1] in self.hosts or host in self.hosts)
+
+    def allows_origin(self, values: list[str]) -> bool:
+        """No Origin header (no browser), or exactly one of ours."""
+        return not values or (len(values) == 1 and values[0].lower() in self.origins)
+
+
+def _has_port(host: str) -> bool:
+    return re.search(r":[0-9]+$", host) is not None and not host.endswith("]")
+
+
+class Guard:
+    """An ASGI application that lets through what may pass."""
+
+    def __init__(self, app: ASGIApp, names: Names, entrance: Entrance, remedy: str = "") -> None:
+        """`remedy` is for whoever comes without a token: where it is, never what it is."""
+        self._app = app
+        self._names = names
+        self._entrance = entrance
+        self._remedy = remedy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._admit_socket(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check(scope)
+            body = await _read_body(scope, receive)
+            with self._place(scope):
+                await self._app(scope, _replayed(body, receive), send)
+        except Refusal as refusal:
+            await refusal.response(scope["path"])(scope, receive, send)
+
+    async def _admit_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._check(scope)
+        except Refusal as refusal:
+            code = UNAUTHENTICATED if refusal.status == 401 else FORBIDDEN
+            await receive()
+            await send({"type": "websocket.accept"})
+            reason = str(refusal).partition(". ")[0]  # a frame has room for some 120 bytes
+            await send({"type": "websocket.close", "code": code, "reason": reason})
+            return
+        await self._app(scope, receive, send)
+
+    @contextmanager
+    def _place(self, scope: Scope) -> Iterator[None]:
+        """A place for what stays open, which ends with it; others need none."""
+        if scope["method"] != "GET" or scope["path"] not in _STREAMS:
+            yield
+            return
+        admission: Admission = scope[ADMISSION]
+        taken = self._entrance.places.taken(admission.key, admission.may_write_notes)
+        with ExitStack() as ends:
+            try:
+                place = ends.enter_context(taken)
+            except NoPlace as full:
+                raise Refusal(
+                    503, full.message, full.code, envelope.SERVER_ERROR, retry_after="5"
+                ) from None
+            place.when_lost(scope[ENDING].cancel)
+            yield
+
+    def _check(self, scope: Scope) -> None:
+        if not self._names.allows_host(_header(scope, b"host")):
+            raise Refusal(421, "unknown Host; allow it with --allowed-host")
+        if not self._names.allows_origin(_header(scope, b"origin")):
+            raise Refusal(403, "unknown Origin; allow it with --allowed-origin")
+        if scope["path"] != HEALTH:
+            scope[ADMISSION] = self._admitted(scope)
+
+    def _admitted(self, scope: Scope) -> Admission:
+        secret = secret_of(scope)
+        admission = self._entrance.admit(secret)
+        if admission is None:
+            what = "the token is wrong, expired or taken back" if secret else "a token is needed"
+            told = f"{what}. {self._remedy}" if self._remedy else what
+            raise Refusal(401, told, www_authenticate='Bearer realm="flashgrep"')
+        return admission
+
+
+def secret_of(scope: Scope) -> str:
+    """The token that a request shows, "" for none: the first of header, query and cookie."""
+    values = _header(scope, b"authorization")
+    if values or not scope["path"].startswith(NOTES):
+        return _bearer(values)
+    if scope["type"] == "websocket":
+        query: str = scope["query_string"].decode("latin-1")
+        if given := parse_qs(query, errors="replace").get("token"):
+            return given[0]
+    is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+    return _cookie(scope) if is_safe or _is_own_origin(scope) else ""
+
+
+def _bearer(values: list[str]) -> str:
+    scheme, _, given = (values[0] if len(values) == 1 else "").partition(" ")
+    # Header bytes come as Latin-1; the token's own bytes are UTF-8.
+    text = given.strip().encode("latin-1").decode("utf-8", "replace")
+    return text if scheme.lower() == "bearer" else ""
+
+
+def _cookie(scope: Scope) -> str:
+    try:
+        cookies = SimpleCookie("; ".join(_header(scope, b"cookie")))
+    except CookieError:
+        return ""
+    return str(cookies[COOKIE].value) if COOKIE in cookies else ""
+
+
+def _is_own_origin(scope: Scope) -> bool:
+    """Whether a page of ours asks: one under the very name it reaches us by."""
+    hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
+    own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in hosts}
+    return len(origins) == 1 and origins[0].lower() in own
+
+
+def _header(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+async def _read_body(scope: Scope, receive: Receive) -> bytes:
+    """The whole body; one that is too long is discarded as it comes, and refused at its end."""
+    body = bytearray()
+    size = 0
+    try:
+        with anyio.fail_after(limits.BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "the body ended early", "invalid_params", INVALID_REQUEST)
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > limits.MESSAGE_BYTES:
+                    body = bytearray()
+                else:
+                    body += piece
+                if not message.get("more_body", False):
+                    break
+    except TimeoutError:
+        raise Refusal(408, "the body did not end in time", "too_large") from None
+    if size > limits.MESSAGE_BYTES:
+        raise _refusal(413, too_long())
+    _check_json(scope, bytes(body))
+    return bytes(body)
+
+
+def _check_json(scope: Scope, body: bytes) -> None:
+    """Hold a message on HTTP to the same strictness as on a line."""
+    if scope["method"] != "POST" or not body:
+        return
+    try:
+        decode(body)
+    except BadMessage as bad:
+        raise _refusal(400, bad) from None
+
+
+def _refusal(status: int, bad: BadMessage) -> Refusal:
+    return Refusal(status, bad.message, bad.name, bad.code)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once more in one piece, then what the connection itself tells (its end)."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

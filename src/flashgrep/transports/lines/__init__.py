@@ -1,0 +1,1 @@
+"""JSON-RPC over lines: pipes, TCP and Unix sockets."""

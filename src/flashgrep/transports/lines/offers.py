@@ -1,0 +1,86 @@
+"""What a connection is offered: the server's own tools, or those that its settings leave.
+
+`flashgrep/join` is the first message of a connection of `flashgrep mcp` (or of a terminal command)
+on the workspace's unix socket:
+
+    → {"version", "settings_hash", "settings"}     from `mcp`; a terminal command sends {}
+    ← {"version", "settings_hash", "restricted"}   the server's; how it narrows what was asked for
+
+Where the hashes differ, the error's data has the server's `settings` by flag, in words for a
+person: the other side says which of them are not its own.
+
+With `settings` (see `connection_settings`) the connection speaks MCP from then on, as `flashgrep
+mcp` alone would: with its own tools, and without direct methods. They are enforced here, by the
+server, whatever the process at the other end does later. Without, nothing changes for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from flashgrep import __version__, limits
+from flashgrep.errors import Conflict, InvalidParams, SettingsError
+from flashgrep.settings import Settings, settings_hash, shared_settings
+from flashgrep.tools.dispatch.toolbox import Toolbox
+from flashgrep.transports.lines import connection_settings
+from flashgrep.transports.lines.plain_calls import plain_calls
+from flashgrep.transports.lines.session import Joined, Offer
+from flashgrep.transports.protocol import build_server
+
+JOINING: Final = frozenset({"version", "settings_hash", "settings"})
+"""What `flashgrep/join` takes."""
+
+
+class Offers:
+    """The offers of one server, by settings; on its event loop alone."""
+
+    def __init__(self, settings: Settings, toolbox: Callable[[Settings], Toolbox]) -> None:
+        """`toolbox` makes one for other settings."""
+        self._settings = settings
+        self._hash = settings_hash(settings, __version__)
+        self._toolbox = toolbox
+        self._made: OrderedDict[Settings, Offer] = OrderedDict()
+
+    def join(self, params: Mapping[str, Any] | None) -> Joined:
+        """Answer `flashgrep/join`."""
+        given = params or {}
+        if unknown := sorted(given.keys() - JOINING):
+            raise InvalidParams(f"{connection_settings.JOIN} does not take {', '.join(unknown)}")
+        answer: dict[str, Any] = {"version": __version__, "settings_hash": self._hash}
+        if "settings" not in given:
+            return Joined(answer)
+        self._require_same(given)
+        asked = connection_settings.read(given["settings"])
+        kept = connection_settings.narrowed(self._settings, asked)
+        answer["restricted"] = connection_settings.restrictions(asked, kept)
+        return Joined(answer, self._offer(kept))
+
+    def _require_same(self, given: Mapping[str, Any]) -> None:
+        if given.get("version") != __version__:
+            told = str(given.get("version"))[: limits.QUOTED_CHARS]
+            raise Conflict(f"this server is flashgrep {__version__}, and {told} asks")
+        if given.get("settings_hash") != self._hash:
+            raise Conflict(
+                "this server has other settings: scope, index, size limits, skill or knowledge "
+                "base",
+                {"settings": shared_settings(self._settings)},
+            )
+
+    def _offer(self, settings: Settings) -> Offer:
+        if settings not in self._made:
+            self._made[settings] = self._make(settings)
+        self._made.move_to_end(settings)
+        while len(self._made) > limits.CONNECTION_OFFERS:
+            self._made.popitem(last=False)
+        return self._made[settings]
+
+    def _make(self, settings: Settings) -> Offer:
+        try:
+            toolbox = self._toolbox(settings)
+        except SettingsError as error:
+            raise InvalidParams(str(error)) from None
+        structured = settings.structured
+        server = build_server(toolbox, structured=structured)
+        return Offer(server, plain_calls(toolbox, structured=structured))

@@ -1,0 +1,454 @@
+"""One connection of newline-delimited JSON-RPC, as stdio, TCP and the unix socket speak it.
+
+    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain calls: here
+                                                   └→ the SDK's loop, both protocol eras
+
+Every open request stands in the `Ledger` under a number of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel.server import Server
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.transports.lines import envelope
+from flashgrep.transports.lines.connection_settings import JOIN
+from flashgrep.transports.lines.envelope import Notification, Request
+from flashgrep.transports.lines.gate import AUTH, Gate, TokenEnded
+from flashgrep.transports.lines.messages import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    BadMessage,
+    LineSplitter,
+    decode,
+    too_long,
+)
+from flashgrep.transports.lines.open_requests import Batch, Ledger, OpenRequest
+from flashgrep.transports.lines.plain_calls import METHOD as TOOL_CALL
+from flashgrep.transports.lines.plain_calls import PlainCall, is_plain
+from flashgrep.transports.lines.streams import Wire
+from flashgrep.transports.lines.telling import TELL
+from flashgrep.transports.protocol import OnePeer, Peers
+
+log = logging.getLogger(__name__)
+
+DirectMethod = Callable[[Caller, Mapping[str, Any] | None], Awaitable[Any]]
+"""A method of our own, answered without the SDK: raises `FlashgrepError`, or returns the result."""
+
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a connection is served once it has joined."""
+
+    server: Server[Peers]
+    plain: PlainCall | None
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The answer to `flashgrep/join`, and what the connection is offered from now on, if other."""
+
+    answer: Mapping[str, Any]
+    offer: Offer | None = None
+
+
+@dataclass(frozen=True)
+class Manners:
+    """What differs between the transports that speak lines."""
+
+    drain_seconds: float = limits.DRAIN_SECONDS
+    line_seconds: float | None = None
+    """A line, once begun, must end in this time."""
+    strict_first_line: bool = False
+    """Close when the first line is no JSON object or array: it may be a browser's POST."""
+    routes_own_methods: bool = False
+    """Whether `auth` and the direct methods are answered here."""
+    direct: Mapping[str, DirectMethod] = field(default_factory=dict)
+    plain: PlainCall | None = None
+    """Answers the tool calls that need nothing of the SDK, once it has accepted the handshake."""
+    message_bytes: int = limits.MESSAGE_BYTES
+    """The longest line."""
+    join: Callable[[Mapping[str, Any] | None], Joined] | None = None
+    """Answers `flashgrep/join`, where connections may have settings of their own."""
+
+
+class _Closed(Exception):
+    """The connection must end now, everything sent that was to be sent."""
+
+
+class _Refused(_Closed):
+    """As above; the peer may still be sending, and must read why."""
+
+
+class _SdkStreams:
+    """What goes to the SDK's loop and what comes back."""
+
+    def __init__(self) -> None:
+        self.to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
+        self.to_sdk, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        self.outgoing, self.answers = anyio.create_memory_object_stream[SessionMessage]()
+
+    def close(self) -> None:
+        for stream in (self.to_sdk, self.incoming, self.outgoing, self.answers):
+            stream.close()
+
+
+class LineSession:
+    """One connection: one caller, its open requests, its place in the queue."""
+
+    def __init__(self, server: Server[Peers], wire: Wire, gate: Gate, manners: Manners) -> None:
+        self.established = False
+        """Whether a message was accepted: such a connection is never closed to make room."""
+        self._server = server
+        self._wire = wire
+        self._gate = gate
+        self._manners = manners
+        self._splitter = LineSplitter(manners.message_bytes)
+        self._deadline: float | None = None
+        self._first = True
+        self._has_asked = False
+        self._ledger = Ledger(self._send)
+        self._handshakes: dict[int, tuple[str, str]] = {}
+        """What the client calls itself in an `initialize` that the SDK has not answered yet."""
+        self._shaken = False
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._tasks: anyio.abc.TaskGroup
+        self._sdk: _SdkStreams | None = None
+        self._unwatch: Callable[[], None] = lambda: None
+
+    async def run(self) -> None:
+        """Serve the connection until its end; running calls are answered where that is possible."""
+        is_refused = False
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                try:
+                    await self._read()
+                    await self._drain()
+                except (_Closed, OSError, anyio.BrokenResourceError) as reason:
+                    log.debug("connection ends: %r", reason)
+                    is_refused = isinstance(reason, _Refused)
+                    self._tasks.cancel_scope.cancel()
+                if self._sdk is not None:
+                    await self._sdk.to_sdk.aclose()
+            if is_refused:
+                await self._linger()
+        finally:
+            self._unwatch()
+            if self._sdk is not None:
+                self._sdk.close()
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
+    async def _read(self) -> None:
+        while chunk := await self._receive():
+            ended = self._splitter.feed(chunk)
+            for line in ended:
+                await self._take_line(line)
+            self._set_deadline(bool(ended))
+        for line in self._splitter.finish():
+            await self._take_line(line)
+
+    async def _receive(self) -> bytes:
+        if self._deadline is None:
+            return await self._wire.receive()
+        with anyio.CancelScope(deadline=self._deadline) as scope:
+            return await self._wire.receive()
+        assert scope.cancelled_caught  # noqa: S101 - the scope swallowed its own cancellation
+        raise _Closed("a line was begun and not ended in time")
+
+    def _set_deadline(self, any_ended: bool) -> None:
+        if self._manners.line_seconds is None or not self._splitter.begun:
+            self._deadline = None
+        elif any_ended or self._deadline is None:
+            self._deadline = anyio.current_time() + self._manners.line_seconds
+
+    async def _take_line(self, line: bytes | None) -> None:
+        first, self._first = self._first, False
+        strict = first and self._manners.strict_first_line
+        if line is not None and not line.strip() and not strict:
+            return
+        try:
+            if line is None:
+                raise too_long(self._splitter.dropped_id)
+            value = decode(line)
+            if strict and not isinstance(value, dict | list):
+                raise BadMessage(PARSE_ERROR, "Parse error: the first line is no JSON-RPC message")
+        except BadMessage as bad:
+            await self._send(envelope.refused(bad))
+            if strict and bad.code == PARSE_ERROR:
+                raise _Refused("the first line is no JSON-RPC message") from None
+            return
+        await self._take_value(value)
+
+    async def _take_value(self, value: Any) -> None:
+        if not isinstance(value, list):
+            await self._take_message(value, None)
+        elif not value:
+            await self._send(envelope.error(None, INVALID_REQUEST, "Invalid Request: empty batch"))
+        elif len(value) > limits.BATCH_MESSAGES:
+            text = f"a batch holds at most {limits.BATCH_MESSAGES} messages, not {len(value)}"
+            data = {"code": "too_large"}
+            await self._send(envelope.error(None, INVALID_REQUEST, text, data))
+        else:
+            await self._take_batch(value)
+
+    async def _take_batch(self, values: list[Any]) -> None:
+        batch = Batch()
+        try:
+            for value in values:
+                await self._take_message(value, batch)
+        finally:
+            await self._ledger.one_less(batch)
+
+    async def _take_message(self, value: Any, batch: Batch | None) -> None:
+        try:
+            message = envelope.read_envelope(value)
+        except BadMessage as bad:
+            await self._ledger.answer(envelope.refused(bad), batch)
+            return
+        if message is None:
+            return
+        try:
+            self._gate.check(message.method)
+        except AccessDenied as denied:
+            is_over = isinstance(denied, TokenEnded)
+            if is_over:
+                await self._drain()
+            if isinstance(message, Request):
+                await self._ledger.answer(envelope.failed(message.id, denied), batch)
+            if is_over:
+                raise _Refused("the token has ended") from None
+            return
+        await self._route(message, batch)
+        self.established = self.established or not self._gate.locked
+
+    # ── routing ─────────────────────────────────────────────────────────────────────────────────
+    async def _route(self, message: Request | Notification, batch: Batch | None) -> None:
+        own = self._manners.routes_own_methods
+        comes_first, self._has_asked = not self._has_asked and batch is None, True
+        if own and message.method == AUTH:
+            await self._authenticate(message, batch)
+        elif own and message.method == JOIN and self._manners.join is not None:
+            await self._join(message, batch, comes_first)
+        elif own and message.method in self._manners.direct:
+            await self._start_direct(message, batch)
+        elif isinstance(message, Notification):
+            await self._notify_sdk(message)
+        elif self._shaken and message.method == TOOL_CALL and is_plain(message.params):
+            await self._start_plain(message, batch)
+        else:
+            await self._ask_sdk(message, batch)
+
+    async def _authenticate(self, message: Request | Notification, batch: Batch | None) -> None:
+        asked = message.id if isinstance(message, Request) else None
+        try:
+            granted = self._gate.present(message.params)
+            self._end_with_token()
+            if asked is not None:
+                await self._ledger.answer(envelope.result(asked, granted), batch)
+        except FlashgrepError as failure:
+            is_over = isinstance(failure, AccessDenied)
+            if is_over:
+                await self._drain()  # what was asked before is answered before
+            if asked is not None:
+                await self._ledger.answer(envelope.failed(asked, failure), batch)
+            if is_over:
+                raise _Refused("wrong token") from None
+
+    def _end_with_token(self) -> None:
+        """Close the connection, idle or not, when the token it came with is taken back."""
+        self._unwatch()
+        self._unwatch = lambda: None
+        if not self._gate.may_end:
+            return
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if self._gate.is_over():
+                log.debug("connection ends: its token has ended")
+                self._tasks.cancel_scope.cancel()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(look)
+
+        self._unwatch = self._gate.watch(tell)
+
+    async def _join(
+        self, message: Request | Notification, batch: Batch | None, comes_first: bool
+    ) -> None:
+        assert self._manners.join is not None  # noqa: S101 - it is not routed here otherwise
+        if isinstance(message, Notification):
+            return
+        try:
+            if not comes_first:
+                raise InvalidParams(f"{JOIN} must be the first message of a connection")
+            joined = self._manners.join(message.params)
+        except FlashgrepError as failure:
+            await self._ledger.answer(envelope.failed(message.id, failure), batch)
+            return
+        if joined.offer is not None:
+            self._server = joined.offer.server
+            self._manners = replace(
+                self._manners, plain=joined.offer.plain, direct={}, routes_own_methods=False
+            )
+        await self._ledger.answer(envelope.result(message.id, dict(joined.answer)), batch)
+
+    async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
+        number = await self._ledger.begin(OpenRequest(request.id, batch))
+        if request.method == "initialize" and self._manners.plain is not None:
+            self._handshakes[number] = _client_of(request.params)
+        message = types.JSONRPCRequest(
+            jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
+        )
+        unanswered = ServerMessageMetadata(
+            on_request_unanswered=partial(self._ledger.settle, number)
+        )
+        await self._to_sdk(SessionMessage(message, unanswered))
+
+    async def _notify_sdk(self, notification: Notification) -> None:
+        params = notification.params
+        if notification.method == "notifications/cancelled":
+            number = self._ledger.cancel((params or {}).get("requestId"))
+            if number is None:
+                return
+            params = {**(params or {}), "requestId": number}
+        message = types.JSONRPCNotification(
+            jsonrpc="2.0", method=notification.method, params=_as_dict(params)
+        )
+        await self._to_sdk(SessionMessage(message))
+
+    async def _start_direct(self, message: Request | Notification, batch: Batch | None) -> None:
+        method = self._manners.direct[message.method]
+        await self._start(message, batch, partial(method, self._gate.caller, message.params))
+
+    async def _start_plain(self, message: Request, batch: Batch | None) -> None:
+        assert self._manners.plain is not None  # noqa: S101 - there is no handshake to wait for
+        await self._start(
+            message, batch, partial(self._manners.plain, self._gate.caller, message.params or {})
+        )
+
+    async def _start(
+        self,
+        message: Request | Notification,
+        batch: Batch | None,
+        call: Callable[[], Awaitable[Any]],
+    ) -> None:
+        scope = anyio.CancelScope()
+        asked = message.id if isinstance(message, Request) else None
+        number = await self._ledger.begin(OpenRequest(asked, batch, scope))
+        self._tasks.start_soon(self._run, number, call, scope)
+
+    async def _run(
+        self, number: int, call: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
+    ) -> None:
+        answer: dict[str, Any] | None = None
+        TELL.set(self._tell)  # of this task alone
+        with scope:
+            try:
+                answer = envelope.result(number, await call())
+            except FlashgrepError as failure:
+                answer = envelope.failed(number, failure)
+        try:
+            await self._ledger.settle(number, answer)
+        except OSError as reason:
+            self._hang_up(reason)
+
+    # ── answering ───────────────────────────────────────────────────────────────────────────────
+    async def _send(self, value: Any) -> None:
+        data = envelope.encode(value)
+        async with self._sending:
+            await self._wire.send(data)
+
+    async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
+        with suppress(OSError, anyio.BrokenResourceError):  # whoever is gone is seen by reading
+            await self._send(envelope.notification(method, params))
+
+    # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
+    async def _to_sdk(self, message: SessionMessage) -> None:
+        """Hand a message over; the SDK starts with the first, when it is known what is offered."""
+        if self._sdk is None:
+            self._sdk = _SdkStreams()
+            self._tasks.start_soon(self._serve_sdk, self._sdk)
+            self._tasks.start_soon(self._forward, self._sdk.answers)
+        await self._sdk.to_sdk.send(message)
+
+    async def _serve_sdk(self, streams: _SdkStreams) -> None:
+        peer = OnePeer(self._gate.caller)
+        incoming, outgoing = streams.incoming, streams.outgoing
+        await serve_dual_era_loop(self._server, incoming, outgoing, lifespan_state=peer)
+
+    async def _forward(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        try:
+            async for item in answers:
+                await self._forward_one(item.message)
+        except OSError as reason:
+            self._hang_up(reason)
+
+    def _hang_up(self, reason: OSError) -> None:
+        log.debug("the peer is gone: %r", reason)
+        self._tasks.cancel_scope.cancel()
+
+    async def _forward_one(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
+            self._shake(message.id)
+            await self._ledger.settle(message.id, envelope.result(message.id, message.result))
+        elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
+            told = message.error
+            self._handshakes.pop(message.id, None)
+            await self._ledger.settle(
+                message.id, envelope.error(message.id, told.code, told.message, told.data)
+            )
+        else:
+            await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+
+    def _shake(self, number: int) -> None:
+        """The SDK has accepted a request: if it was a handshake, plain calls are answered here."""
+        client = self._handshakes.pop(number, None)
+        if client is not None:
+            self._gate.caller.call_itself(*client)
+            self._shaken = True
+
+    # ── the end ─────────────────────────────────────────────────────────────────────────────────
+    async def _drain(self) -> None:
+        """Let running calls answer a peer that has stopped sending, if it still reads."""
+        with anyio.move_on_after(self._manners.drain_seconds):
+            while self._ledger and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
+                await anyio.sleep(_POLL_SECONDS)
+        self._ledger.cancel_own()
+
+    async def _linger(self) -> None:
+        """Say that this was all, and read what still comes, to no effect."""
+        with suppress(OSError), anyio.move_on_after(limits.LINGER_SECONDS):
+            self._wire.finish()
+            while await self._wire.receive():
+                pass
+
+
+def _client_of(params: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The name and version of a client in its handshake."""
+    client = (params or {}).get("clientInfo")
+    told = [client.get(key) if isinstance(client, dict) else None for key in ("name", "version")]
+    name, version = (word if isinstance(word, str) else "" for word in told)
+    return name, version
+
+
+def _as_dict(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if params is None else dict(params)

@@ -1,0 +1,259 @@
+"""Lists one directory the way a search sees it: sorted, ignore rules applied, denied left out.
+
+A walk is a loop over this, with its own stack: five thousand levels are ordinary. Names are text
+with `surrogateescape`, as `os.scandir` gives them for a descriptor; order is by bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.workspace.ignore_rules import IgnoreChain, Rules, parse_rules
+from flashgrep.workspace.safe_open import DIRECTORY, O_PATH, REGULAR, STEP, open_in
+from flashgrep.workspace.scope import OWN_DIRECTORY, Scope
+
+NOISE: Final = frozenset({".git", "node_modules"})
+OWN: Final = os.fsdecode(OWN_DIRECTORY)
+RULE_FILE: Final = ".gitignore"
+TEMPORARY_PREFIX: Final = ".flashgrep-"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The entries of one directory that a walk goes on with, each kind sorted by bytes."""
+
+    files: list[str]
+    directories: list[str]
+    links: list[str]
+    chain: IgnoreChain
+    """The ignore rules in force for this directory's entries."""
+    has_rules: bool
+    """Whether some of them stand in this very directory."""
+
+
+def list_directory(
+    directory: int, path: bytes, chain: IgnoreChain | None, scope: Scope, noise: bool = False
+) -> Listing:
+    """List an open directory whose real path is `path`.
+
+    `chain` holds the rules of its parents, or None where ignore rules do not count. `noise` keeps
+    `.git` and `node_modules`.
+    """
+    found = _scan(directory, noise)
+    own = read_rules(directory) if chain is not None and RULE_FILE in found[0] else None
+    return _listing(found, path, chain, own, scope)
+
+
+def list_entries(
+    directory: int, path: bytes, chain: IgnoreChain, scope: Scope, names: Sequence[str]
+) -> Listing:
+    """List an open directory as if it held `names` alone; those that are not there are left out.
+
+    `chain` holds the rules of its parents.
+    """
+    return _listing(_sorted_out(directory, names), path, chain, read_rules(directory), scope)
+
+
+def _listing(
+    found: tuple[list[str], list[str], list[str]],
+    path: bytes,
+    chain: IgnoreChain | None,
+    own: Rules | None,
+    scope: Scope,
+) -> Listing:
+    """What a walk goes on with of the files, directories and links that were found."""
+    files, directories, links = found
+    if chain is not None:
+        chain = chain.with_rules(own)
+        files = _kept(chain, files, False)
+        directories = _kept(chain, directories, True)
+        links = _kept(chain, links, False)
+    if scope.denies_below(path):
+        files = _permitted(scope, path, files)
+        directories = _permitted(scope, path, directories)
+        links = _permitted(scope, path, links)
+    return Listing(
+        files=_without_temporaries(by_bytes(files)),
+        directories=by_bytes(directories),
+        links=_without_temporaries(by_bytes(links)),
+        chain=chain or IgnoreChain.empty(),
+        has_rules=bool(own),
+    )
+
+
+def _scan(directory: int, noise: bool) -> tuple[list[str], list[str], list[str]]:
+    files: list[str] = []
+    directories: list[str] = []
+    links: list[str] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name != OWN and (noise or entry.name not in NOISE):
+                    directories.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.name)
+    return files, directories, links
+
+
+def _sorted_out(directory: int, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    files: list[str] = []
+    directories: list[str] = []
+    links: list[str] = []
+    for name in names:
+        try:
+            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        except OSError:
+            continue
+        if stat.S_ISREG(mode):
+            files.append(name)
+        elif stat.S_ISDIR(mode):
+            if name != OWN and name not in NOISE:
+                directories.append(name)
+        elif stat.S_ISLNK(mode):
+            links.append(name)
+    return files, directories, links
+
+
+def _kept(chain: IgnoreChain, names: list[str], are_directories: bool) -> list[str]:
+    if not names or not chain.levels:
+        return names
+    kept = chain.split(names, lambda _: are_directories)
+    return names if all(kept) else [name for name, stays in zip(names, kept, strict=True) if stays]
+
+
+def _permitted(scope: Scope, path: bytes, names: list[str]) -> list[str]:
+    prefix = path.rstrip(b"/") + b"/"
+    return [name for name in names if not scope.denies(prefix + os.fsencode(name))]
+
+
+def _without_temporaries(files: list[str]) -> list[str]:
+    """Leave out what a write in progress has lying beside its target for a millisecond."""
+    start = bisect_left(files, TEMPORARY_PREFIX)
+    end = start
+    while end < len(files) and files[end].startswith(TEMPORARY_PREFIX):
+        end += 1
+    return files[:start] + files[end:] if end > start else files
+
+
+def by_bytes(names: list[str]) -> list[str]:
+    """Names in the order of their bytes (which is the order of their characters, if all valid)."""
+    if "".join(names).isascii():
+        names.sort()
+    else:
+        names.sort(key=os.fsencode)
+    return names
+
+
+def read_rules(directory: int) -> Rules | None:
+    """The rules of an open directory's `.gitignore`; None where it has none to read."""
+    text = _rule_text(directory)
+    return parse_rules(text) if text else None
+
+
+def _rule_text(directory: int) -> bytes:
+    try:
+        fd = open_in(RULE_FILE, REGULAR, dir_fd=directory)
+    except OSError:
+        return b""
+    try:
+        data = os.read(fd, limits.IGNORE_FILE_BYTES + 1)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return data if len(data) <= limits.IGNORE_FILE_BYTES else b""
+
+
+def parent_rules(scope: Scope, root: bytes) -> list[tuple[bytes, bytes]]:
+    """The rule files above `root` that count for it, top first: directory and text of each.
+
+    They reach up to the repository's top, or the file system's root where there is none. A parent
+    outside the allowed directories is not read.
+    """
+    found = []
+    for parent in _parents(scope, root):
+        try:  # by STEP: a parent that can be entered need not be listable
+            directory = scope.open_real(parent, STEP)
+        except OSError:
+            continue
+        try:
+            text = _rule_text(directory)
+        finally:
+            os.close(directory)
+        if text:
+            found.append((parent, text))
+    found.reverse()
+    return found
+
+
+def chain_above(rules: Sequence[tuple[bytes, bytes]], root: bytes) -> IgnoreChain:
+    """The chain of `parent_rules` down to `root`.
+
+    A search may start in an ignored directory: the rules that ignore the root itself, or a parent
+    of it, are dropped; all others go on to count below it.
+    """
+    chain = IgnoreChain.empty()
+    if not rules:
+        return chain
+    texts = dict(rules)
+    at = rules[0][0].rstrip(b"/")
+    for name in root[len(at) + 1 :].split(b"/"):
+        text = texts.get(at or b"/")
+        chain = chain.with_rules(parse_rules(text) if text else None)
+        chain = chain.admitting(name, True).child(name, None)
+        at = at + b"/" + name
+    return chain
+
+
+def _parents(scope: Scope, root: bytes) -> Iterator[bytes]:
+    at = root
+    while at != b"/" and not _is_repository(scope, at):
+        at = os.path.dirname(at)
+        if not scope.permits(at):
+            return
+        yield at
+
+
+def _is_repository(scope: Scope, path: bytes) -> bool:
+    # The entry itself is looked at: as a link it may lead out of the scope, and still says so.
+    git = path.rstrip(b"/") + b"/.git"
+    if not scope.permits(git):
+        return False
+    try:
+        os.close(scope.open_real(git, O_PATH | os.O_NOFOLLOW))
+        return True
+    except OSError:
+        return False
+
+
+def statuses_below(scope: Scope, directory: bytes) -> Iterator[os.stat_result]:
+    """The status of every file below a directory, ignored or not, as far as it can be read."""
+    waiting = [directory]
+    while waiting:
+        path = waiting.pop()
+        with suppress(OSError):
+            yield from _statuses(scope, path, waiting)
+
+
+def _statuses(scope: Scope, path: bytes, waiting: list[bytes]) -> Iterator[os.stat_result]:
+    opened = scope.open_real(path, DIRECTORY)
+    try:
+        with os.scandir(opened) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(os.path.join(path, os.fsencode(entry.name)))
+                    continue
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield status
+    finally:
+        os.close(opened)

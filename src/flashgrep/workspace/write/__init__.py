@@ -1,0 +1,1 @@
+"""Writes to the user's files: whole or not at all."""

@@ -1,0 +1,140 @@
+"""Notes of what a write is about to do, so that the next start can clean up after a kill.
+
+One file a write, in the state directory, gone when the write is over:
+
+    <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones,
+                      for a batch of files what `batch` says
+    <16 hex>.new      an intent still being written; it promises nothing yet
+    <16 hex>.kept     the old bytes of a file that someone else changed after a kill
+
+The writer holds a lock on its intent for as long as it lives, so another server's intents are
+told apart from a dead one's without a clock. A note about a temporary file is not synced: after a
+kill it is there, after a power cut the worst is a stray file. The note of a write in place is,
+because the target's only good copy is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from flashgrep.system import atomic
+from flashgrep.system.atomic import make_private, write_all
+from flashgrep.system.lock import lock, try_lock
+
+SUFFIX: Final = b".intent"
+UNFINISHED: Final = b".new"
+KEPT: Final = b".kept"
+_HEADER_BYTES: Final = 1024 * 1024  # the longest path argument, each character escaped, fits
+
+
+@dataclass(frozen=True)
+class Note:
+    """What an intent says: the directory and the names in it, undecodable bytes as surrogates."""
+
+    directory: str
+    name: str
+    temporary: str = ""
+    target_inode: int = 0
+    old_size: int = 0
+    new_size: int = 0
+    table_size: int = 0
+    """Set for a batch of files: the bytes of its table."""
+
+
+class Intent:
+    """A note on disk, locked by its writer; leaving the block takes it away."""
+
+    def __init__(self, recovery_dir: bytes, note: Note) -> None:
+        make_private(os.fsdecode(recovery_dir))
+        self._directory = recovery_dir
+        self.fd, self._stem = _made_and_locked(recovery_dir)
+        self._path = self._stem + UNFINISHED
+        try:
+            write_all(self.fd, json.dumps(asdict(note)).encode() + b"\n")
+        except BaseException:
+            self.remove()
+            raise
+
+    def publish(self, durable: bool) -> None:
+        """Make the note count; a durable one survives a power cut from here on."""
+        if durable:
+            os.fsync(self.fd)
+        os.rename(self._path, self._stem + SUFFIX)
+        self._path = self._stem + SUFFIX
+        if durable:
+            sync_directory(self._directory)
+
+    def remove(self) -> None:
+        """Take the note away and its lock with it."""
+        try:
+            os.unlink(self._path)
+        finally:
+            os.close(self.fd)
+
+
+def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
+    """A new file of our own; one that a starting server cleared away before our lock is no use."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        stem = os.path.join(recovery_dir, secrets.token_hex(8).encode())
+        fd = os.open(stem + UNFINISHED, flags, 0o600)
+        lock(fd)
+        if os.fstat(fd).st_nlink:
+            return fd, stem
+        os.close(fd)
+
+
+def abandoned(recovery_dir: bytes) -> Iterator[tuple[bytes, int, Note | None]]:
+    """Each intent whose writer is dead: its path, a descriptor past the header, the note."""
+    for name in sorted(_listed(recovery_dir)):
+        if not name.endswith((SUFFIX, UNFINISHED)):
+            continue
+        path = os.path.join(recovery_dir, name)
+        fd = _locked(path)
+        if fd is None:
+            continue
+        try:
+            yield path, fd, _read_note(fd) if name.endswith(SUFFIX) else None
+        finally:
+            os.close(fd)
+
+
+def _listed(recovery_dir: bytes) -> list[bytes]:
+    try:
+        return os.listdir(recovery_dir)
+    except FileNotFoundError:
+        return []
+
+
+def _locked(path: bytes) -> int | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    if try_lock(fd) and os.fstat(fd).st_nlink:  # or else its writer is alive
+        return fd
+    os.close(fd)
+    return None
+
+
+def _read_note(fd: int) -> Note | None:
+    head = os.pread(fd, _HEADER_BYTES, 0)
+    line, end, _ = head.partition(b"\n")
+    try:
+        note = Note(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    os.lseek(fd, len(line) + len(end), os.SEEK_SET)
+    return note
+
+
+def sync_directory(path: bytes | int) -> None:
+    """Make a directory's entries durable, where the file system can."""
+    with suppress(OSError):  # some cannot sync a directory; the rename is still atomic
+        atomic.sync_directory(path)

@@ -1,0 +1,195 @@
+"""Cleans up after a server that was killed while it wrote: no stray file, no torn one.
+
+A file overwritten in place may hold a mixture. It is put back to its old bytes only when it is
+just that: each byte is the old or the new one of its offset. If it is wholly old or wholly new
+nothing is to do; if it is anything else, someone has changed it since, their bytes stand, and
+the old ones are kept in the state directory.
+
+A batch of files that was not finished is undone: a file that holds the batch's new bytes gets its
+old ones back. That comes last, when each single file is whole again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from dataclasses import dataclass
+from typing import Literal
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError
+from flashgrep.workspace import names
+from flashgrep.workspace.safe_open import MOVED, STEP, open_beneath
+from flashgrep.workspace.write.batch import Entry, entries_of, put_old, state_of
+from flashgrep.workspace.write.intents import KEPT, SUFFIX, Note, abandoned
+from flashgrep.workspace.write.replace import Target, locked, put_back
+
+log = logging.getLogger(__name__)
+
+State = Literal["old", "new", "torn", "foreign"]
+
+
+@dataclass
+class Recovery:
+    """What a start found and did."""
+
+    temporaries: int = 0
+    restored: int = 0
+    kept: int = 0
+    undone: int = 0
+
+
+def recover(recovery_dir: bytes) -> Recovery:
+    """Finish what dead writers left behind; live ones, here or elsewhere, are left alone."""
+    done = Recovery()
+    for batches in (False, True):
+        for path, fd, note in abandoned(recovery_dir):
+            if (note is not None and note.table_size > 0) is not batches:
+                continue
+            try:
+                _recover_one(path, fd, note, done)
+            except (OSError, FlashgrepError) as error:
+                # One bad note is one bad note; it stays for the next start.
+                log.warning("recovery of %s failed: %s", names.shown(path), error)
+    return done
+
+
+def _recover_one(path: bytes, fd: int, note: Note | None, done: Recovery) -> None:
+    if note is not None and note.temporary:
+        done.temporaries += _remove_temporary(note)
+    elif note is not None and _put_right(path, fd, note, done) == "foreign":
+        os.rename(path, path.removesuffix(SUFFIX) + KEPT)
+        done.kept += 1
+        return
+    os.unlink(path)
+
+
+def _put_right(path: bytes, fd: int, note: Note, done: Recovery) -> State:
+    if note.table_size:
+        states = [
+            _undo(entry, fd, at, os.path.dirname(path), done) for entry, at in entries_of(fd, note)
+        ]
+        return "foreign" if "foreign" in states else "old"
+    state = _restore(fd, note, done)
+    if state == "foreign":
+        log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
+    return state
+
+
+def _undo(entry: Entry, record: int, at: int, recovery_dir: bytes, done: Recovery) -> State:
+    """Give one file of an unfinished batch its old bytes back, if it holds the new ones."""
+    note = Note(entry.directory, entry.name)
+    directory = _open_directory(note)
+    if directory is None:
+        return "foreign"
+    try:
+        path = os.path.join(_bytes(entry.directory), _bytes(entry.name))
+        target = Target(directory, _bytes(entry.name), path, recovery_dir)
+        state = state_of(target, entry)
+        if state == "new":
+            put_old(target, entry, os.pread(record, entry.old_size, at))
+            done.undone += 1
+            log.warning("%s was part of an unfinished batch; undone", names.shown(path))
+        elif state == "foreign":
+            log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
+        return state
+    finally:
+        os.close(directory)
+
+
+def _remove_temporary(note: Note) -> bool:
+    """Unlink by the random name: no other file is called so."""
+    directory = _open_directory(note)
+    if directory is None:
+        return False
+    try:
+        os.unlink(_bytes(note.temporary), dir_fd=directory)
+        return True
+    except FileNotFoundError:
+        return False
+    finally:
+        os.close(directory)
+
+
+def _open_directory(note: Note) -> int | None:
+    """The directory of a note through no link and of any depth; None where it is gone or moved."""
+    slash = os.open("/", STEP)
+    try:
+        return open_beneath(slash, _bytes(note.directory).lstrip(b"/"), STEP)
+    except OSError as error:
+        if error.errno in MOVED:
+            return None
+        raise
+    finally:
+        os.close(slash)
+
+
+def _restore(fd: int, note: Note, done: Recovery) -> State:
+    target = _open_target(note)
+    if target is None:
+        return "foreign"
+    try:
+        with locked(target):
+            start = os.lseek(fd, 0, os.SEEK_CUR)
+            state = _state(target, fd, start, note)
+            if state == "torn":
+                put_back(target, fd, start, note.old_size)
+                done.restored += 1
+                log.warning("%s was half-written when the server died; restored", _shown(note))
+            return state
+    finally:
+        os.close(target)
+
+
+def _open_target(note: Note) -> int | None:
+    """The file the note is about: by path, and the same inode, since it was written in place."""
+    directory = _open_directory(note)
+    if directory is None:
+        return None
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        fd = os.open(_bytes(note.name), flags, dir_fd=directory)
+    except OSError as error:
+        if error.errno in MOVED:
+            return None
+        raise
+    finally:
+        os.close(directory)
+    status = os.fstat(fd)
+    if stat.S_ISREG(status.st_mode) and status.st_ino == note.target_inode:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _state(target: int, record: int, start: int, note: Note) -> State:
+    size = os.fstat(target).st_size
+    if not min(note.old_size, note.new_size) <= size <= max(note.old_size, note.new_size):
+        return "foreign"
+    is_old, is_new = size == note.old_size, size == note.new_size
+    for at in range(0, size, limits.CHUNK_BYTES):
+        now = os.pread(target, limits.CHUNK_BYTES, at)
+        old = _part(record, start, note.old_size, at, len(now)).ljust(len(now), b"\0")
+        new = _part(record, start + note.old_size, note.new_size, at, len(now))
+        new += old[len(new) :]
+        is_old, is_new = is_old and now == old, is_new and now == new
+        if now not in (old, new) and not _is_mixture(now, old, new):
+            return "foreign"
+    return "old" if is_old else "new" if is_new else "torn"
+
+
+def _part(record: int, start: int, size: int, at: int, count: int) -> bytes:
+    return os.pread(record, max(0, min(count, size - at)), start + at)
+
+
+def _is_mixture(now: bytes, old: bytes, new: bytes) -> bool:
+    return all(n in (a, b) for n, a, b in zip(now, old, new, strict=True))
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _shown(note: Note) -> str:
+    return names.shown(os.path.join(_bytes(note.directory), _bytes(note.name)))

@@ -1,0 +1,70 @@
+"""Of a literal the rarest grams are looked up, and of anything else all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flashgrep.index.format.segment import Segment
+from flashgrep.index.plan.gram_tree import GramTree, apart_first
+from flashgrep.index.plan.planner import plan
+from flashgrep.search.pattern import PatternSpec
+from tests.index.segments import block_bytes, made
+
+
+def grams(tree: GramTree) -> list[str]:
+    return [int(low).to_bytes(4, "big").decode("ascii") for low in tree.lows]
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Segment:
+    """`abcd` stands in twenty blocks, `efgh` in ten, `cdef` in one: all of `abcdefgh` in none."""
+    others = ["."] * 400  # so that postings are lists, which tell their lengths
+    texts = ["abcd"] * 20 + ["efgh"] * 10 + ["cdef"] + others
+    with block_bytes(1):
+        return made(tmp_path, {f"f{at:03}": f"{text}\n".encode() for at, text in enumerate(texts)})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("abcd", "abcd"),
+        ("abcdefg", "abcd bcde cdef defg"),
+        # five grams: bcde and defg stand nowhere, then cdef, then efgh, which stands apart from
+        # the first; abcd is the commonest
+        ("abcdefgh", "bcde cdef defg efgh"),
+        ("0123456789", "0123 1234 2345 4567"),  # none anywhere: the first, one apart, the next
+        ("abcdefgh|efghabcd", "bcde cdef defg efgh fgha ghab habc efgh"),
+    ],
+)
+def test_the_rarest_grams_of_a_literal_are_looked_up(
+    pilot: Segment, pattern: str, expected: str
+) -> None:
+    found = grams(GramTree(plan(PatternSpec(pattern)), pilot))
+    assert sorted(found) == sorted(expected.split())
+
+
+def test_without_a_segment_to_ask_all_are() -> None:
+    assert grams(GramTree(plan(PatternSpec("abcdefgh")))) == [
+        "abcd",
+        "bcde",
+        "cdef",
+        "defg",
+        "efgh",
+    ]
+
+
+def test_around_a_class_all_are(pilot: Segment) -> None:
+    spec = PatternSpec(r"abcdefg[0-9]hijklmn")
+    assert len(GramTree(plan(spec), pilot).firsts) == len(GramTree(plan(spec)).firsts)
+
+
+def test_places_are_those_in_the_literal(pilot: Segment) -> None:
+    tree = GramTree(plan(PatternSpec("abcdefgh")), pilot)
+    assert tree.root is not None
+    assert [leaf.place for leaf in tree.root.leaves] == [1, 2, 3, 4]
+
+
+def test_what_stands_near_comes_behind_what_stands_apart() -> None:
+    assert apart_first([5, 6, 1, 9, 0], lambda a, b: abs(a - b) < 4) == [5, 1, 9, 6, 0]

@@ -1,0 +1,253 @@
+"""An export that is imported again: every suggestion is whose it was, from when it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.errors import TooLarge
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.folders.incoming import Imported, import_folder
+from flashgrep.notes.folders.manifest import NAME
+from flashgrep.notes.review.review import Query
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import Markup, propose
+from tests.notes.folders.test_incoming import Base
+from tests.notes.vault import plant
+
+ADMIN = everywhere("admin", Role.ADMIN)
+LONG = "x" * (limits.MARK_CHARS + 10)
+TEXT = "alpha beta\n\n```\ncode here\n```\n\nlast fine line\n"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Base]:
+    made = Base(tmp_path)
+    made.notes.ask(lambda library: library.create("Deep/N.md", TEXT, "maker"))
+    for old, new, author in (
+        ("beta", "gamma", "robot/agent"),
+        ("code", "KODE", "robot/agent"),
+        ("last", LONG, "other"),
+        ("line", "", "third"),
+    ):
+        propose(made.notes, "Deep/N.md", Edit(old, new), author)
+    yield made
+    made.notes.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Base]:
+    (tmp_path / "other").mkdir()
+    made = Base(tmp_path / "other")
+    yield made
+    made.notes.close()
+
+
+def suggestions(base: Base) -> list[tuple[Any, ...]]:
+    page = base.notes.review.suggestions(Query(), ADMIN)
+    return [(one.id, one.path, one.author, one.time, one.old, one.new) for one in page.suggestions]
+
+
+def bring(base: Base, folder: Path, *, force: bool = False) -> Imported:
+    return import_folder(base.desk, folder, "importer", force)
+
+
+def test_a_new_knowledge_base_has_every_suggestion_as_it_was(base: Base, other: Base) -> None:
+    propose(base.notes, "Deep/N.md", Edit("gamma", "delta"), "robot/agent")  # changed since
+    base.export()
+    done = bring(other, base.out)
+    assert (done.failed, done.restored, done.lost, done.hidden) == ({}, 4, {}, [])
+    assert suggestions(other) == suggestions(base)
+    assert len(suggestions(base)) == 4
+    before, after = (
+        one.notes.ask(lambda library: library.records(library.find("Deep/N.md").id))
+        for one in (base, other)
+    )
+    keys = ("kind", "author", "time", "changed")
+    assert {name: [one.value.get(key) for key in keys] for name, one in after.items()} == {
+        name: [one.value.get(key) for key in keys] for name, one in before.items()
+    }
+    base.out = other.folder / "again"
+    base.desk = other.desk
+    assert base.export().failed == {}
+    assert (base.out / "Deep/N.md").read_text() == other.text("Deep/N.md")
+
+
+def test_suggestions_of_crlf_files_with_a_byte_order_mark_come_back(
+    base: Base, other: Base
+) -> None:
+    base.write("W.md", "\ufeffone é😀\r\ntwo\r\nthree\r\n")
+    base.bring()
+    propose(base.notes, "W.md", Edit("two\nthree", "2\n日本"), "robot")
+    base.export()
+    bring(other, base.out)
+    assert suggestions(other) == suggestions(base)
+    assert (base.out / "W.md").read_bytes().startswith("\ufeffone é😀\r\n{--two\r\n".encode())
+
+
+def test_an_agent_finds_its_own_suggestion_and_a_retry_does_nothing(
+    base: Base, other: Base
+) -> None:
+    base.export()
+    bring(other, base.out)
+    done = propose(other.notes, "Deep/N.md", Edit("beta", "gamma"), "robot/agent")
+    assert done.is_repeated
+
+
+@pytest.mark.parametrize("markup", list(Markup))
+def test_of_a_file_edited_by_hand_what_still_fits_comes_back_and_the_rest_is_told(
+    base: Base, other: Base, markup: Markup
+) -> None:
+    propose(base.notes, "Deep/N.md", Edit("fine", "good"), "fourth", markup=markup)
+    base.export()
+    file = base.out / "Deep/N.md"
+    text = file.read_text()
+    file.write_text("new first line\n" + text.replace("KODE", "CODE"))
+    done = bring(other, base.out)
+    (lost,) = done.lost["Deep/N.md"]
+    assert lost.endswith(" by robot/agent")
+    assert done.restored == 4
+    kept = [one for one in suggestions(base) if one[5] != "KODE"]
+    assert suggestions(other) == kept
+
+
+def test_a_mark_changed_by_hand_outside_code_is_the_importers(base: Base, other: Base) -> None:
+    base.export()
+    file = base.out / "Deep/N.md"
+    file.write_text(file.read_text().replace("gamma", "GAMMA"))
+    bring(other, base.out)
+    found = {(author, old, new) for _, _, author, _, old, new in suggestions(other)}
+    assert ("importer", "beta", "GAMMA") in found
+    assert ("robot/agent", "code", "KODE") in found
+
+
+def test_a_file_changed_in_the_folder_brings_its_suggestions_back_with_it(base: Base) -> None:
+    """Into the knowledge base that it came from: what a changed line held keeps its id."""
+    base.export()
+    before = suggestions(base)
+    file = base.out / "Deep/N.md"
+    file.write_text(file.read_text().replace("alpha ", "ALPHA "))
+    done = bring(base, base.out)
+    assert (done.fates, done.lost) == ({"changed": 1}, {})
+    assert base.text("Deep/N.md").startswith("ALPHA {--beta--}{++gamma++}")
+    assert suggestions(base) == before
+
+
+def test_a_renamed_file_of_an_export_keeps_authors_and_times(base: Base, other: Base) -> None:
+    base.export()
+    (base.out / "Deep/N.md").rename(base.out / "Renamed.md")
+    assert bring(other, base.out).restored == 4
+    expected = [("Renamed.md", *one[2:]) for one in suggestions(base)]
+    assert [one[1:] for one in suggestions(other)] == expected
+
+
+def test_an_id_that_is_here_already_is_not_given_twice(base: Base, other: Base) -> None:
+    base.export()
+    bring(other, base.out)
+    for one in (base, other):
+        one.notes.ask(lambda library: library.move(library.find("Deep/N.md").id, "Moved.md"))
+        assert bring(one, base.out, force=True).restored == 4
+        found = suggestions(one)
+        assert len(found) == len({name for name, *_ in found}) == 8
+
+
+def test_an_export_that_was_made_again_tells_of_suggestions_made_since(
+    base: Base, other: Base
+) -> None:
+    base.export()
+    propose(base.notes, "Deep/N.md", Edit("alpha", "ALPHA"), "late")
+    assert base.export().written == 1
+    lines = (base.out / NAME).read_text().splitlines()
+    again = base.export()
+    assert (again.written, again.same) == (0, 1)
+    assert (base.out / NAME).read_text().splitlines() == lines
+    assert len(lines) == 2
+    bring(other, base.out)
+    assert suggestions(other) == suggestions(base)
+
+
+def test_an_export_of_an_older_version_is_imported(base: Base, other: Base) -> None:
+    base.export()
+    listed = base.out / NAME
+    lines = [json.loads(line) for line in listed.read_text().splitlines()]
+    for line in lines:
+        line.pop("suggestions", None)
+    listed.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = bring(other, base.out)
+    assert (done.failed, done.restored, done.lost) == ({}, 0, {})
+    assert [one[2] for one in suggestions(other)] == ["importer"] * 3
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"suggestions": "x"},
+        {"suggestions": {"a": 1}},
+        {"suggestions": [1, None, {}]},
+        {"suggestions": [{"id": "s_1", "author": "x", "time": 1, "marks": [[0, 9, "0" * 16]]}]},
+        {"note": {"a": 1}, "suggestions": [[[[[]]]]]},
+    ],
+)
+def test_nonsense_in_the_list_of_an_export_holds_up_nothing(
+    base: Base, other: Base, told: dict[str, Any]
+) -> None:
+    base.export()
+    listed = base.out / NAME
+    head, line = listed.read_text().splitlines()
+    lines = [head, json.dumps({**json.loads(line), **told}), "[" * 100_000, "null", '{"path": 1}']
+    listed.write_text("\n".join(lines))
+    done = bring(other, base.out)
+    assert (done.failed, done.restored) == ({}, 0)
+    entries = told["suggestions"] if isinstance(told["suggestions"], list) else []
+    assert len(done.lost) == bool(entries)
+    assert {one[2] for one in suggestions(other)} == {"importer"}
+
+
+def test_a_list_that_is_too_large_is_refused(
+    base: Base, other: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.export()
+    monkeypatch.setattr(limits, "EXPORT_LIST_BYTES", 100)
+    with pytest.raises(TooLarge, match=r"\.flashgrep-export has \d+ bytes"):
+        bring(other, base.out)
+
+
+def test_a_note_with_more_suggestions_than_an_export_carries_is_told(
+    base: Base, other: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CARRIED_BYTES", 100)
+    told = base.export().failed["Deep/N.md"]
+    assert told.startswith("it is written, but its 4 suggestions are too many")
+    assert (base.out / "Deep/N.md").read_text() == base.text("Deep/N.md")
+    monkeypatch.undo()
+    base.export()
+    monkeypatch.setattr(limits, "CARRIED_BYTES", 100)
+    assert bring(other, base.out).lost == {"Deep/N.md": ["4 that are too many for an import"]}
+
+
+# ── names ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_files_with_misleading_names_are_told_and_old_notes_of_such_names_go_on(
+    other: Base,
+) -> None:
+    plant(other.folder, {"a\u202egpj.md": b"x", "b\u202e.txt": b"x", "Fine.md": b"x"})
+    done = other.bring()
+    assert set(done.failed) == {"a\u202egpj.md", "b\u202e.txt"}
+    assert all("U+202E" in reason for reason in done.failed.values())
+    assert other.paths() == ["Fine.md"]
+    note = other.notes.ask(lambda library: library.find("Fine.md").id)
+    statement = "UPDATE notes SET path = ? WHERE id = ?"
+    other.notes.ask(
+        lambda library: library._catalogue._database.execute(statement, "a\u202egpj.md", note)
+    )
+    other.notes.ask(lambda library: library._catalogue.load())
+    assert other.text("a\u202egpj.md") == "x"
+    (other.folder / "a\u202egpj.md").write_bytes(b"y")
+    assert bring(other, other.folder, force=True).fates["changed"] == 1
+    assert other.text("a\u202egpj.md") == "y"

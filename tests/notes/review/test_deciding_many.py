@@ -1,0 +1,333 @@
+"""Many decisions at once are what they are one after the other, and are undone alike."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashgrep import limits
+from flashgrep.errors import Conflict
+from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.document.anchors import Anchors
+from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.splices import Push, Splice, spliced
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.markup import critic
+from flashgrep.notes.review import decide, deciding_many
+from flashgrep.notes.review.decide import Action, Cut
+from flashgrep.notes.review.deciding_many import Deciding
+from flashgrep.notes.review.review import Status
+from flashgrep.notes.review.step import Step
+from flashgrep.notes.suggestions.suggestion import Recorded, pending
+from tests.notes.marked import Note, notes
+
+ADMIN = everywhere("ann", Role.ADMIN)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision as the slow way makes it."""
+
+    cuts: tuple[Cut, ...]
+    beside: tuple[tuple[int | None, int | None], ...]
+    marks: Any
+    change: tuple[str, str]
+
+
+def one_by_one(
+    note: Note, names: Sequence[str], action: Action
+) -> tuple[str, dict[str, Decided | None]]:
+    """The definition: each decided in the text that the one before has left."""
+    text, records = note.text, {one.id: one for one in note.records}
+    characters = list(range(len(text)))
+    found: dict[str, Decided | None] = {}
+    for name in names:
+        spans = [span for one in records.values() for span in one.spans]
+        try:
+            made = decide.decide(text, records[name].spans, action, spans)
+        except Conflict:
+            found[name] = None
+            continue
+        change = pending(text, list(records.values())).change(records.pop(name))
+        gone = {at for splice in made.splices for at in range(splice.start, splice.end)}
+        characters = [one for at, one in enumerate(characters) if at not in gone]
+        beside = tuple(
+            (
+                characters[cut.at - 1] if cut.at else None,
+                characters[cut.at] if cut.at < len(characters) else None,
+            )
+            for cut in made.cuts
+        )
+        found[name] = Decided(made.cuts, beside, made.marks, change)
+        push = Push(made.splices)
+        records = {key: replace(one, spans=push.spans(one.spans)) for key, one in records.items()}
+        text = made.text
+    return text, found
+
+
+@given(notes(most=8), st.data())
+def test_decisions_at_once_are_those_made_one_after_the_other(
+    note: Note, data: st.DataObject
+) -> None:
+    names = data.draw(st.permutations([one.id for one in note.records]))
+    action = data.draw(st.sampled_from(list(Action)))
+    check(note, names, action)
+
+
+@given(st.data())
+def test_decisions_on_spans_that_overlap_are_left_to_the_definition(data: st.DataObject) -> None:
+    text = data.draw(
+        st.sampled_from(["{--{--a--}{++b++}--}{++c++}", "{++a++}{++b++}{--c--}x{++d++}"])
+    )
+    ends = st.integers(0, len(text))
+    spans = st.tuples(ends, ends).filter(lambda span: span[0] < span[1])
+    records = [
+        Recorded(f"s{at}", "ann", tuple(sorted(set(some))))
+        for at, some in enumerate(
+            data.draw(st.lists(st.lists(spans, min_size=1, max_size=2), max_size=4))
+        )
+    ]
+    names = data.draw(st.permutations([one.id for one in records]))
+    check(Note(text, tuple(records)), names, data.draw(st.sampled_from(list(Action))))
+
+
+def check(note: Note, names: Sequence[str], action: Action) -> None:
+    quick = Deciding(note.text, note.records, action)
+    taken = quick.take(names)
+    text, expected = one_by_one(note, names[:taken], action)
+    assert spliced(note.text, quick.splices) == text
+    found: dict[str, Decided | None] = {
+        name: Decided(made.cuts, made.beside, made.marks, made.change)
+        for name, made in quick.made.items()
+    }
+    found |= dict.fromkeys(quick.missing)
+    assert found == expected
+    spans = sorted((span, one.id) for one in note.records for span in one.spans)
+    is_tangled = {
+        name
+        for (span, one), (other, another) in pairwise(spans)
+        if other[0] < span[1]
+        for name in (one, another)
+    }
+    assert taken == len(names) or is_tangled
+
+
+# ── in a knowledge base ─────────────────────────────────────────────────────────────────────────
+
+
+def tangled_note(chance: Random) -> tuple[str, dict[str, Beside]]:
+    """A text with suggestions side by side and apart, some of them broken or one over another."""
+    pieces, besides, at = [], {}, 0
+    for number in range(14):
+        plain = chance.choice(["", "", "x", "größe 😀 ", "\nline\n"])
+        marks = chance.choice(
+            [
+                "{--a--}{++b++}",
+                "{++ins++}",
+                "{--gone é--}",
+                "{~~old~>new~~}",
+                "{++broken",
+                "{>>c<<}",
+            ]
+        )
+        start = at + len(plain)
+        end = start + len(marks)
+        pieces += [plain, marks]
+        spans = [(start, end)]
+        if marks.startswith("{--a"):
+            spans = [(start, start + 7), (start + 7, end)]
+        if chance.random() < 0.15 and start:
+            spans = [(max(start - 3, 0), end)]
+        value = {"kind": "suggestion", "author": "agent", "asked": "", "time": number}
+        besides[f"s{number:02}"] = Beside(value, tuple(spans))
+        at = end
+    return "".join(pieces), besides
+
+
+def made_home(path: Path, seed: int) -> tuple[Path, list[str]]:
+    Home.create(path)
+    text, besides = tangled_note(Random(seed))
+    kb = KnowledgeBase(path)
+
+    def fill(library: Library) -> None:
+        note = library.create("A.md", text).id
+        library.amend(note, lambda *_: Amendment(records=besides))
+
+    kb.ask(fill)
+    kb.close()
+    return path, list(besides)
+
+
+def history(path: Path, seed: int, names: list[str]) -> list[Any]:
+    """Decide by chance and take back by chance; all that is to be seen of it."""
+    chance = Random(seed)
+    kb = KnowledgeBase(path)
+    told: list[Any] = []
+    left = list(names)
+    chance.shuffle(left)
+    try:
+        for action in Action:
+            some, left = left[: len(left) // 2 + 1], left[len(left) // 2 + 1 :]
+            outcomes = kb.review.decide(some, action, ADMIN)
+            told.append([(one.id, one.status, one.message) for one in outcomes])
+            told.append(kb.ask(lambda library: library.read(library.find("A.md").id).text))
+        rows = kb.review.decisions(ADMIN)
+        told.append(
+            [(row.suggestion, row.old, row.new, row.cuttings, row.marks) for _, row in rows]
+        )
+        for number in chance.sample([row.id for _, row in rows], len(rows)):
+            try:
+                kb.review.undo(number, ADMIN)
+            except Conflict as error:
+                told.append(error.message)
+            told.append(kb.ask(lambda library: library.read(library.find("A.md").id).text))
+    finally:
+        kb.close()
+    return told
+
+
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["at once", "prepared"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_log_and_what_is_undone_are_the_same_too(
+    seed: int, is_prepared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, names = made_home(tmp_path / "first", seed)
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+    with monkeypatch.context() as patched:
+        if is_prepared:
+            patched.setattr(limits, "DECISIONS_A_TURN", 1)
+            patched.setattr(limits, "ANCHORS_A_TURN", 3)
+        quick = history(first, seed, names)
+    monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
+    assert history(second, seed, names) == quick
+    assert any(status is Status.DONE for _, status, _ in quick[0])
+
+
+def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others get their turns in between; in the transaction itself nothing is named."""
+    home, names = made_home(tmp_path / "kb", seed=1)
+    kb = KnowledgeBase(home)
+    named: list[int] = []
+    turn = 0
+    at, work = Anchors.at, kb._do
+
+    def counted_at(anchors: Anchors, index: int) -> Any:
+        named.append(turn)
+        return at(anchors, index)
+
+    def counted_turn(*given: Any) -> None:
+        nonlocal turn
+        turn += 1
+        work(*given)
+
+    monkeypatch.setattr(limits, "DECISIONS_A_TURN", 1)
+    monkeypatch.setattr(limits, "ANCHORS_A_TURN", 3)
+    monkeypatch.setattr(deciding_many, "_tangled", lambda _: {})  # all decided together
+    monkeypatch.setattr(Anchors, "at", counted_at)
+    monkeypatch.setattr(kb, "_do", counted_turn)
+    kb.review.decide(names, Action.ACCEPT, ADMIN)
+    kb.close()
+    assert len(named) > 12
+    assert max(map(named.count, named)) <= 3
+    assert turn not in named
+
+
+def test_a_note_that_changes_while_decisions_are_prepared_is_decided_as_it_is_then(
+    tmp_path: Path,
+) -> None:
+    home, names = made_home(tmp_path / "kb", seed=2)
+    twin = Path(shutil.copytree(home, tmp_path / "twin"))
+    told: list[list[Any]] = []
+    for path, is_prepared in ((home, True), (twin, False)):
+        kb = KnowledgeBase(path)
+        note = kb.ask(lambda library: library.find("A.md").id)
+        step = Step(kb, note, Action.REJECT, ADMIN, "ann", 1)
+        if is_prepared:
+            step.prepare(kb, names)
+        change = Amendment([Splice(0, 0, "typed meanwhile é ")], {names[0]: None})
+        kb.ask(partial(Library.amend, note=note, plan=lambda *_, change=change: change))
+        outcomes = kb.ask(partial(step.run, names=names))
+        told.append([(one.id, one.status, one.message) for one in outcomes.values()])
+        told[-1].append(kb.read(note).text)
+        kb.close()
+    assert told[0] == told[1]
+    assert told[0][-1].startswith("typed meanwhile é ")
+
+
+def test_a_note_is_read_once_however_many_of_its_suggestions_are_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cost in counts: parses of the whole text, and records appended."""
+    Home.create(tmp_path / "kb")
+    kb = KnowledgeBase(tmp_path / "kb")
+    counts = []
+    for size in (10, 100):
+        text = "".join(f"line {n} {{--old{n}--}}{{++new{n}++}}\n" for n in range(size))
+        starts = [at for at in range(len(text)) if text.startswith("{--", at)]
+        besides = {
+            f"s{size}.{n}": Beside(
+                {"kind": "suggestion", "author": "a", "asked": "", "time": n},
+                (
+                    (start, text.index("{++", start)),
+                    (text.index("{++", start), text.index("++}", start) + 3),
+                ),
+            )
+            for n, start in enumerate(starts)
+        }
+
+        def fill(library: Library, text: str = text, besides: Any = besides, n: int = size) -> str:
+            note = library.create(f"N{n}.md", text).id
+            library.amend(note, lambda *_: Amendment(records=besides))
+            return note
+
+        note = kb.ask(fill)
+        before = kb.read(note).sequence
+        parses = 0
+        read = critic.read
+
+        def counted(*arguments: Any, read: Any = read) -> Any:
+            nonlocal parses
+            parses += 1
+            return read(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(critic, "read", counted)
+            outcomes = kb.review.decide(list(besides), Action.ACCEPT, ADMIN)
+        assert {one.status for one in outcomes} == {Status.DONE}
+        assert kb.read(note).sequence == before + 1
+        counts.append(parses)
+    kb.close()
+    assert counts[0] == counts[1]
+
+
+def test_what_is_left_of_a_text_is_counted_right() -> None:
+    chance = Random(3)
+    for _ in range(200):
+        length = chance.randint(1, 30)
+        cuts = sorted(chance.sample(range(length + 1), chance.randint(0, min(length, 8)) // 2 * 2))
+        spans = list(zip(cuts[::2], cuts[1::2], strict=True))
+        chance.shuffle(spans)
+        gone = deciding_many._Gone(length, sorted(start for start, _ in spans))
+        alive = set(range(length))
+        for span in spans:
+            gone.add([span])
+            alive -= set(range(*span))
+            for place in (*span, 0, length):
+                assert gone.before(place) == max((c for c in alive if c < place), default=None)
+                assert gone.behind(place) == min((c for c in alive if c >= place), default=None)
+                if place in alive or place == length:
+                    assert gone.place(place) == sum(c < place for c in alive)

@@ -1,0 +1,85 @@
+"""What a query asks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from flashgrep import limits
+from flashgrep.ranking.path_weights import path_weight
+from flashgrep.ranking.question import RankedQuestion, any_form, forms, prefixes
+
+TEXTS = [
+    # text, words
+    ("loading an ELF executable", ["loading", "elf", "executable"]),
+    ("where is the kmem_cache_alloc", ["kmem", "cache", "alloc"]),
+    ("parseHTTPHeader parse", ["parse", "http", "header"]),
+    ("what is it", ["what", "is", "it"]),
+    ("-> ; !!", []),
+]
+FORMS = [
+    # a word, and others that it must be found as
+    ("loading", "load loads loaded loader"),
+    ("allocator", "alloc allocate allocation allocators"),
+    ("mapping", "map maps"),
+    ("entries", "entry"),
+    ("suspend", "suspended suspends suspending"),
+    ("state", "states stating"),
+]
+WEIGHTS = [
+    ("src/server.py", 1.0),
+    ("tests/test_server.py", 0.6),
+    ("src/server_test.go", 0.6),
+    ("src/ServerTest.java", 0.6),
+    ("src/server.spec.ts", 0.6),
+    ("Documentation/server.rst", 0.6),
+    ("include/server.h", 0.75),
+    ("src/contest.c", 1.0),
+    ("src/latest.py", 1.0),
+    ("src/attestation/verify.c", 1.0),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), TEXTS)
+def test_a_text_asks_for_these_words(text: str, words: list[str]) -> None:
+    assert list(RankedQuestion(text).words) == words
+
+
+@pytest.mark.parametrize(("word", "others"), FORMS)
+def test_a_word_is_looked_for_in_its_other_forms(word: str, others: str) -> None:
+    assert forms(word)[0] == word
+    assert set(others.split()) <= set(forms(word))
+    pattern = re.compile(any_form(word))
+    assert all(pattern.search(f"x_{other}(") for other in (word, *others.split()))
+
+
+@pytest.mark.parametrize("word", ["elf", "x86", "a", "größe", "crc32"])
+def test_short_words_and_names_have_no_other_forms(word: str) -> None:
+    assert forms(word) == (word,)
+
+
+def test_a_short_word_is_not_found_inside_another() -> None:
+    assert not re.search(any_form("mq"), "smq2")
+    assert re.search(any_form("mq"), "blk_mq_run")
+
+
+def test_initials_of_neighbouring_words_are_names_too() -> None:
+    assert {"rcu", "rc", "cu"} <= set(RankedQuestion("read copy update").initials)
+    assert "oom" in RankedQuestion("out of memory").initials
+
+
+def test_beginnings_of_words_are_names_too() -> None:
+    assert prefixes("sched") == ("sch", "sche")
+    assert prefixes("no") == ()
+
+
+def test_a_long_text_is_bounded() -> None:
+    question = RankedQuestion(" ".join(f"word_{n}x" for n in range(1000)))
+    assert len(question.words) == limits.QUERY_WORDS
+    assert len(question.compounds) == limits.QUERY_WORDS
+
+
+@pytest.mark.parametrize(("path", "weight"), WEIGHTS)
+def test_implementations_weigh_more_than_tests(path: str, weight: float) -> None:
+    assert path_weight(path) == weight

@@ -1,0 +1,383 @@
+"""One knowledge base, several processes: one owner, no lost call, no double answer."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import anyio
+import pytest
+
+from flashgrep import limits
+from flashgrep.app import Application, build
+from flashgrep.errors import RemoteFailure
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.home import Home
+from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.ownership import NoOwner
+from flashgrep.settings import Settings
+from flashgrep.tools.dispatch.answer import Answer
+from flashgrep.transports.daemon.notes_client import OwnerClient
+from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
+from tests.warm import Warm
+
+NO_PORTS = ("--tcp-port", "none", "--socket", "none")
+
+
+class Mcp:
+    """A `flashgrep mcp` process, spoken to line by line."""
+
+    def __init__(self, workdir: Path, name: str, flags: tuple[str, ...]) -> None:
+        home = workdir.parent / "home"
+        home.mkdir(exist_ok=True)
+        self.process = Warm[bytes](
+            [*FLASHGREP, "mcp", "--workdir", str(workdir), *flags],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(home),
+        )
+        client = {"name": name, "version": "2.1.197"}
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, **params: Any) -> Any:
+        assert self.process.stdout
+        self._send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        return json.loads(self.process.stdout.readline())["result"]
+
+    def call(self, name: str, **arguments: Any) -> str:
+        told = self.ask("tools/call", name=name, arguments=arguments)
+        text: str = told["content"][0]["text"]
+        return text
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+        self.process.wait(PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+class Place:
+    """A knowledge base with one note, a workspace, and servers over both."""
+
+    def __init__(self, path: Path, ending: ExitStack) -> None:
+        self.kb = path / "kb"
+        self.workdir = path / "work"
+        self.workdir.mkdir()
+        (self.workdir / "file.txt").write_text("a file\n")
+        self._ending = ending
+        Home.create(self.kb)
+        with closing(KnowledgeBase(self.kb)) as notes:
+            notes.ask(lambda library: library.create("Note.md", "alpha beta\n", "ann"))
+
+    def mcp(self, name: str = "tests", *flags: str) -> Mcp:
+        made = Mcp(self.workdir, name, ("--kb", str(self.kb), "--no-index", *flags))
+        self._ending.callback(made.close)
+        return made
+
+    def text(self) -> str:
+        """The note as whoever owns it has it."""
+        with closing(OwnerClient(self.kb)) as client:
+            version = client.call("kb/list", {})["notes"][0]["version"]
+            text: str = client.call("kb/text", {"note": "Note.md", "version": version})["text"]
+            return text
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with ExitStack() as ending:
+        yield Place(tmp_path, ending)
+
+
+def test_the_owner_keeps_to_the_budget_of_the_one_who_asked(place: Place) -> None:
+    text = f"{'x' * 90}\n" * 1_000
+    with closing(KnowledgeBase(place.kb)) as notes:
+        notes.ask(lambda library: library.create("Long.md", text, "ann"))
+    place.mcp("owner", "--max-output-chars", "1000")
+
+    def shown(name: str, *flags: str) -> int:
+        return len(place.mcp(name, *flags).call("read", file_path="kb://Long.md"))
+
+    assert 97_000 < shown("claude-code") <= 100_000
+    assert 1_500 < shown("claude-code", "--max-output-chars", "2000") <= 2_000
+
+
+def test_the_owner_keeps_to_the_time_of_the_one_who_asked(place: Place) -> None:
+    text = "".join(Random(1).choices("abcd ", k=3_000_000)) + "\n"
+    with closing(KnowledgeBase(place.kb)) as notes:
+        notes.ask(lambda library: library.create("Long.md", text, "ann"))
+    place.mcp("owner").call("read", file_path="kb://Note.md")
+    caller = {"key": "k", "author": "a", "token": "", "may_write": True, "notes_only": False}
+    asked: dict[str, Any] = {
+        "tool": "grep",
+        "arguments": {"pattern": ".*a.{880}[zq]", "path": "kb://"},
+        "caller": {**caller, "principal": "a", "grants": [[Role.SUGGEST, ""]], "seen": []},
+        "settings": {"call_seconds": 1},
+    }
+    with (
+        closing(OwnerClient(place.kb)) as client,
+        pytest.raises(RemoteFailure, match="stopped after 1 seconds"),
+    ):
+        client.call("kb/call", asked)
+    other = place.mcp("other", "--call-seconds", "1")
+    assert "stopped after 1 seconds" in other.call("grep", **asked["arguments"])
+
+
+def test_a_server_that_serves_others_is_read_only_to_its_own(place: Place) -> None:
+    reader, other = place.mcp("reader", "--read-only"), place.mcp("other")
+    other.call("read", file_path="kb://Note.md")
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+    assert "This server is read-only" in reader.call("edit", **edit)
+    other.call("edit", **edit)
+    assert place.text() == "{--alpha--}{++gamma++} beta\n"
+
+
+def test_a_second_server_has_the_owner_answer_and_takes_over_when_it_ends(place: Place) -> None:
+    first, second = place.mcp("one"), place.mcp("two")
+    assert "alpha beta" in second.call("read", file_path="kb://Note.md")
+    assert "a file" in second.call("view", path="file.txt")
+    assert "kb://Note.md" in second.call("grep", pattern="alpha", path="kb://")
+    assert second.call("glob", pattern="kb://*.md") == "kb://Note.md"
+    second.call("edit", file_path="kb://Note.md", old_string="alpha", new_string="gamma")
+    assert place.text() == "{--alpha--}{++gamma++} beta\n"
+    # Each client has read, or not, for itself, and is named by its own name.
+    assert "not been read" in first.call(
+        "edit", file_path="kb://Note.md", old_string="beta", new_string="x"
+    )
+    assert "two" in first.call("read", file_path="kb://Note.md")
+    first.end(signal.SIGKILL)
+    # What it had read, it has read.
+    second.call("edit", file_path="kb://Note.md", old_string="beta", new_string="delta")
+    assert place.text() == "{--alpha--}{++gamma++} {--beta--}{++delta++}\n"
+    third = place.mcp("three", "--no-workspace")
+    assert "gamma delta" in third.call("read", file_path="Note.md")
+    assert third.call("glob", pattern="**/*.md") == "Note.md"
+    assert third.call("glob", pattern="kb://*.md") == "Note.md"
+
+
+def test_an_owner_that_ends_in_good_order_leaves_no_socket(place: Place) -> None:
+    first, second = place.mcp(), place.mcp()
+    second.call("read", file_path="kb://Note.md")
+    first.end()
+    assert not (place.kb / "kb.sock").exists()
+    with pytest.raises(NoOwner):
+        OwnerClient(place.kb)
+    assert "alpha" in second.call("read", file_path="kb://Note.md")
+    assert place.text() == "alpha beta\n"
+
+
+def test_serve_takes_the_notes_over_from_mcp_and_not_from_another_serve(place: Place) -> None:
+    first = place.mcp()
+    assert "alpha" in first.call("read", file_path="kb://Note.md")
+    flags = ("--kb", str(place.kb), "--no-index", "--http-port", "auto", *NO_PORTS)
+    with serving(place.workdir, flags, ports=False) as server:
+        assert "alpha" in first.call("read", file_path="kb://Note.md")
+        owner = (place.kb / "lock").read_text().strip()
+        assert owner == str(server.process.pid)
+        with (
+            pytest.raises(RuntimeError, match="another flashgrep serve"),
+            serving(place.workdir, flags, home=place.workdir.parent / "h2", ports=False),
+        ):
+            pass
+        server.stop()
+    assert "alpha" in first.call("read", file_path="kb://Note.md")
+    assert (place.kb / "lock").read_text().strip() == str(first.process.pid)
+
+
+# ── an owner that ends in the middle of a call ──────────────────────────────────────────────────
+
+
+@contextmanager
+def dying_owner(kb: Path, deaths: int = 1) -> Iterator[list[dict[str, Any]]]:
+    """Holds the lock, takes calls, and ends without an answer to the last of them."""
+    home = Home(kb)
+    home.own()
+    asked: list[dict[str, Any]] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+
+        def serve() -> None:
+            for turn in range(deaths):
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rb") as lines:
+                    asked.append(json.loads(lines.readline()))
+                    if turn == deaths - 1:
+                        listener.close()
+                        home.socket.unlink()
+                        home.disown()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield asked
+        thread.join()
+
+
+def answered(application: Application, name: str, **arguments: str) -> Answer:
+    async def call() -> Answer:
+        return await application.toolbox.call(name, arguments, application.callers.get("test"))
+
+    return anyio.run(call)
+
+
+@pytest.fixture
+def application(place: Place) -> Iterator[Callable[[], Application]]:
+    with ExitStack() as ending:
+
+        def make() -> Application:
+            home = place.workdir.parent / "home"
+            made = build(
+                Settings(workdir=str(place.workdir), kb=place.kb, no_index=True),
+                environment(home),
+            )
+            ending.callback(made.close)
+            return made
+
+        yield make
+
+
+def test_a_reading_call_is_made_again_when_the_owner_ends(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    with dying_owner(place.kb, deaths=2) as asked:
+        made = application()
+        answer = answered(made, "read", file_path="kb://Note.md")
+    assert "alpha beta" in answer.text
+    assert [one["params"]["tool"] for one in asked] == ["read", "read"]
+
+
+def test_a_changing_call_is_told_as_unknown_when_the_owner_ends(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "x"}
+    with dying_owner(place.kb):
+        made = application()
+        answer = answered(made, "edit", **edit)
+    assert answer.code == "unavailable"
+    assert "may be done or not" in answer.text
+    assert "not been read" in answered(made, "edit", **edit).text  # and now it is ours
+
+
+def test_an_owner_that_hung_up_before_the_call_costs_nothing(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    first = place.mcp()
+    made = application()
+    assert "alpha" in answered(made, "read", file_path="kb://Note.md").text
+    first.end(signal.SIGKILL)
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "x"}
+    assert answered(made, "edit", **edit).code is None
+
+
+def test_the_owner_tells_how_far_a_call_is(
+    place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, other = application(), application()
+    assert owner.notes is not None
+    owner.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
+    monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
+    monkeypatch.setattr(limits, "NOTES_A_SLICE", 1)
+    told: dict[str, list[tuple[float, float | None, str]]] = {"owner": [], "other": []}
+
+    def asked(made: Application, name: str) -> Answer:
+        async def progress(done: float, total: float | None, message: str) -> None:
+            told[name].append((done, total, message))
+
+        async def call() -> Answer:
+            who, arguments = made.callers.get(name), {"pattern": "alpha", "path": "kb://"}
+            return await made.toolbox.call("grep", arguments, who, progress)
+
+        return anyio.run(call)
+
+    assert asked(owner, "owner").text == asked(other, "other").text == "kb://Note.md\nkb://Other.md"
+    assert other.notes is None
+    assert (
+        told["other"]
+        == told["owner"]
+        == [
+            (0, 2, "searched 0 notes"),
+            (1, 2, "searched 1 notes"),
+        ]
+    )
+    assert "alpha" in answered(other, "read", file_path="kb://Note.md").text
+
+
+def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:
+    place.mcp()
+    caller = {
+        "key": "x",
+        "author": "x",
+        "token": "",
+        "may_write": True,
+        "notes_only": False,
+        "principal": "x",
+        "grants": [[2, ""]],
+        "seen": [],
+    }
+    settings = {
+        "no_workspace": False,
+        "anthropic_compat": False,
+        "toolsets": ["files", "kb"],
+        "disable_tools": [],
+        "max_output_chars": 0,
+        "kb_markup": "plain",
+    }
+    asked = {"tool": "view", "caller": caller, "settings": settings}
+    with closing(OwnerClient(place.kb)) as client:
+        with pytest.raises(RemoteFailure, match="only calls about notes"):
+            client.call("kb/call", {**asked, "arguments": {"path": "file.txt"}})
+        told = client.call("kb/call", {**asked, "arguments": {"path": "kb://Note.md"}})
+        assert "alpha beta" in told["text"]
+        for broken in ({}, {**asked, "arguments": {}, "caller": {}}, {**asked, "settings": 3}):
+            with pytest.raises(RemoteFailure, match="kb/call"):
+                client.call("kb/call", broken)
+
+
+# ── cancelled calls ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_cancelled_edit_does_not_wait_for_an_owner_that_is_busy(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    owner, other = application(), application()
+    notes = owner.notes
+    assert notes is not None
+    assert other.notes is None
+    assert answered(other, "read", file_path="kb://Note.md").code is None
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(_: Library) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    busy = notes.submit(long)
+    begun.wait(30)
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(other.toolbox.call, "edit", edit, other.callers.get("test"))
+            await anyio.sleep(0.2)  # a moment to reach the owner; cancelled sooner, it holds too
+            tasks.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    assert not busy.done()
+    go_on.set()
+    busy.result(30)
