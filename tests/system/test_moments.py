@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flashgrep.errors import InvalidParams
-from flashgrep.system.moments import moment, written
+from flashgrep.system.clock import moment, written
 
 NOW = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 

@@ -14,8 +14,7 @@ from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Outcome, Query, Review
 from flashgrep.notes.suggestions.pending import Found
-from flashgrep.system.clock import milliseconds
-from flashgrep.system.moments import moment
+from flashgrep.system.clock import milliseconds, moment
 
 _OWNER: Final = "owner"
 """Who decides where nobody said who."""
@@ -29,7 +28,7 @@ def suggestions(
     newer_than: str | None = None,
     cursor: str | None = None,
 ) -> dict[str, Any]:
-    """A page of what is pending, the oldest first; times as `moments` reads them."""
+    """A page of what is pending, the oldest first; times as `clock` reads them."""
     now = milliseconds()
     query = Query(
         note=note.removeprefix("kb://") if note else None,

@@ -22,8 +22,7 @@ from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import ALL_DECISIONS, Outcome, Query, Status
 from flashgrep.notes.suggestions.pending import Found
-from flashgrep.system.clock import milliseconds
-from flashgrep.system.moments import moment
+from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.http.admission import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
 

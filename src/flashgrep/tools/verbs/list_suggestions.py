@@ -35,7 +35,7 @@ def list_suggestions(call: Call, arguments: Arguments) -> Answer:
 
 def _query(call: Call, arguments: Arguments) -> Query:
     from flashgrep.notes.review.review import Query
-    from flashgrep.system.moments import moment
+    from flashgrep.system.clock import moment
 
     now = milliseconds()
     note: str | None = arguments.get("note")
@@ -50,7 +50,7 @@ def _query(call: Call, arguments: Arguments) -> Query:
 
 
 def _described(call: Call, found: Found) -> dict[str, Any]:
-    from flashgrep.system.moments import written
+    from flashgrep.system.clock import written
 
     return {
         "id": found.id,
