@@ -20,7 +20,7 @@ from pathlib import Path
 from bench import ripgrep
 from bench.report import Table, code
 from flashgrep import limits
-from flashgrep.workspace.sniffing import content_type, is_text
+from flashgrep.workspace.text import content_type, is_text
 
 UNEXPLAINED = "unexplained"
 

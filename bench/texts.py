@@ -8,7 +8,7 @@ from contextlib import suppress
 from bench import ripgrep
 from bench.corpus import Corpus
 from flashgrep import limits
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 
 def text_files(corpus: Corpus) -> dict[str, int]:

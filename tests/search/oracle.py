@@ -14,7 +14,7 @@ from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec, characters_alone, matching_lines
 from flashgrep.workspace.ignore_rules import Rules, decide_line_by_line, parse_rules
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.workspace.oddbytes import ODD, OddLines, as_legacy, described
+from flashgrep.workspace.text import ODD, OddLines, as_legacy, described
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.workspace.sniffing import content_type, image_type, is_text
+from flashgrep.workspace.text import content_type, image_type, is_text
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PLAIN = "text/plain; charset=utf-8"

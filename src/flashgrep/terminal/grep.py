@@ -19,7 +19,7 @@ from flashgrep.terminal.command import (
 from flashgrep.terminal.grep_flags import Flags
 from flashgrep.terminal.grep_run import Grepping
 from flashgrep.terminal.session import opened
-from flashgrep.workspace.filetypes import TYPES
+from flashgrep.workspace.globs import TYPES
 
 _SCAN = "the file tools always leave out what .gitignore names; give an ignored PATH to search it"
 

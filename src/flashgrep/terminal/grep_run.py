@@ -30,7 +30,7 @@ from flashgrep.terminal.printing import PATH, LinePrinter, Printer, Style, paint
 from flashgrep.terminal.rgjson import JsonPrinter
 from flashgrep.terminal.session import Session
 from flashgrep.workspace import names
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 _EVERYTHING = 2**31
 _STDIN = b"<stdin>"

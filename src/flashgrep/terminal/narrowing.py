@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashgrep.errors import InvalidParams
-from flashgrep.workspace.filetypes import globs_of
-from flashgrep.workspace.globs import NameFilter, name_filter
+from flashgrep.workspace.globs import NameFilter, globs_of, name_filter
 
 _HIDDEN = ("!.*", "!**/.*/**")
 

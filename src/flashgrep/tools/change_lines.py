@@ -18,8 +18,7 @@ from flashgrep.tools.change_text import Current
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Parameter
 from flashgrep.workspace.scope import Place
-from flashgrep.workspace.sniffing import is_text
-from flashgrep.workspace.text import Edit, TextFile, decode, display, normalised
+from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
 
 _FINAL_END = re.compile(r"\r?\n\Z")
 

@@ -18,12 +18,11 @@ from flashgrep.tools.format import reads
 from flashgrep.tools.format.reads import Seen
 from flashgrep.tools.format.snippet import snippet
 from flashgrep.tools.mounts.missing import missing
-from flashgrep.workspace import oddbytes
+from flashgrep.workspace import text as file_text
 from flashgrep.workspace.occurrences import Found, find, in_file_quotes, line_of, near
 from flashgrep.workspace.scope import Place
-from flashgrep.workspace.sniffing import is_text
 from flashgrep.workspace.text import Edit as Span
-from flashgrep.workspace.text import TextFile, decode, normalised
+from flashgrep.workspace.text import TextFile, decode, is_text, normalised
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.toolbox import Call
@@ -143,19 +142,19 @@ def _not_found(file: TextFile, place: Place, edit: StringEdit, changed: bool) ->
 
 def _odd(text: str, old: str) -> str:
     """What bytes that are no valid UTF-8 may have to do with a string that is not found."""
-    found = oddbytes.ODD.search(text)
+    found = file_text.ODD.search(text)
     if found is None or old.isascii():
         return ""
     # As an editor that knows the encoding shows it, and as an answer of ours did.
-    for shown in (oddbytes.as_legacy(text), oddbytes.ODD.sub("\ufffd", text)):
+    for shown in (file_text.as_legacy(text), file_text.ODD.sub("\ufffd", text)):
         place = shown.find(old)
         if place >= 0:
-            found = oddbytes.ODD.search(text, place, place + len(old)) or found
+            found = file_text.ODD.search(text, place, place + len(old)) or found
             break
     line = line_of(text, found.start())
     return (
-        f"The file is not valid UTF-8 (byte {oddbytes.described(found[0])} at line {line}). Such "
-        f"bytes are shown as U+FFFD, and {oddbytes.REMEDY}."
+        f"The file is not valid UTF-8 (byte {file_text.described(found[0])} at line {line}). Such "
+        f"bytes are shown as U+FFFD, and {file_text.REMEDY}."
     )
 
 

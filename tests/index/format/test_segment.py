@@ -17,7 +17,7 @@ from flashgrep.index.watch.listing import identity
 from flashgrep.search.characters import searchable_text
 from flashgrep.search.decode import lines_of, text_of
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 from tests.index.disguises import texts
 from tests.index.segments import block_bytes, made, piece_text
 

@@ -18,7 +18,7 @@ from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.multiline import TextMatcher
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, owner, piece_text
 

@@ -15,7 +15,7 @@ from flashgrep.index.watch.listing import joined
 from flashgrep.index.watch.tracker import Tracker, is_below
 from flashgrep.search.scan.request import Item
 from flashgrep.search.scan.scanner import Scanner
-from flashgrep.workspace.rulechain import Ruled
+from flashgrep.workspace.walk import Ruled
 
 
 class Overlay:

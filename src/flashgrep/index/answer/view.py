@@ -14,7 +14,7 @@ import numpy as np
 from flashgrep.index.format.snapshot import EMPTY, Place, Snapshot
 from flashgrep.index.watch.listing import Identity
 from flashgrep.index.watch.tracker import is_below
-from flashgrep.workspace.rulechain import Ruled
+from flashgrep.workspace.walk import Ruled
 
 
 @dataclass(frozen=True)

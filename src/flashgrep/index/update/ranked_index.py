@@ -32,7 +32,7 @@ from flashgrep.search.decode import lines_of
 from flashgrep.system.idle import Rest, trim
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from flashgrep.index.answer.view import View, led_to, topmost
 from flashgrep.index.watch.listing import Identity, Rules, Tree, identity, joined
 from flashgrep.index.watch.tracker import Changes, Tracker, is_below
-from flashgrep.workspace.rulechain import RuleChains, Ruled
+from flashgrep.workspace.walk import RuleChains, Ruled
 
 
 @dataclass

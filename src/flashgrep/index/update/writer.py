@@ -27,7 +27,7 @@ from flashgrep.search.decode import text_of
 from flashgrep.system.atomic import open_own, open_private, put_in_place
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 _FOLDS: Final = ("\u017f".encode(), "\u212a".encode())  # long s and Kelvin sign: s and k
 _ALIGN: Final = 64

@@ -21,10 +21,16 @@ from flashgrep.search.scan.request import Reach
 from flashgrep.system.child import Child, ChildDied, readable
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import is_made_up
-from flashgrep.workspace.rulechain import RuleChains, Ruled
 from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope
-from flashgrep.workspace.walk import RULE_FILE, Listing, chain_above, list_directory
+from flashgrep.workspace.walk import (
+    RULE_FILE,
+    Listing,
+    RuleChains,
+    Ruled,
+    chain_above,
+    list_directory,
+)
 
 Identity = tuple[int, int, int, int]
 Rules = tuple[tuple[bytes, bytes], ...]

@@ -34,13 +34,14 @@ from flashgrep.index.watch.listing import (
     start_workers,
 )
 from flashgrep.system.child import Child
-from flashgrep.workspace.rulechain import RuleChains, Ruled
 from flashgrep.workspace.safe_open import DIRECTORY, O_PATH
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import (
     RULE_FILE,
     TEMPORARY_PREFIX,
     Listing,
+    RuleChains,
+    Ruled,
     chain_above,
     list_entries,
     parent_rules,

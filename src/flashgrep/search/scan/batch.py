@@ -18,7 +18,7 @@ from flashgrep.search.cost import bytes_in, seconds_a_byte
 from flashgrep.search.decode import MARK_BYTES, decoded, wide_encoding
 from flashgrep.search.match_count import Counter
 from flashgrep.search.result import FoundFile
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 _NEWLINE = 0x0A
 

@@ -26,11 +26,10 @@ from flashgrep.search.scan.request import ROOT, Item, Outcome, ScanRequest
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
-from flashgrep.workspace.rulechain import RuleChains
 from flashgrep.workspace.safe_open import DIRECTORY, REGULAR, open_in
 from flashgrep.workspace.scope import Place, Scope, is_within
-from flashgrep.workspace.sniffing import is_text
-from flashgrep.workspace.walk import NOISE, Listing, chain_above, list_directory
+from flashgrep.workspace.text import is_text
+from flashgrep.workspace.walk import NOISE, Listing, RuleChains, chain_above, list_directory
 
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32

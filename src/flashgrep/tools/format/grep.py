@@ -15,8 +15,7 @@ from flashgrep.search.pattern import PatternSpec, has_line_anchors
 from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
 from flashgrep.tools.dispatch.budget import Budget
 from flashgrep.workspace import names
-from flashgrep.workspace.filetypes import globs_of
-from flashgrep.workspace.globs import name_filter
+from flashgrep.workspace.globs import globs_of, name_filter
 
 if TYPE_CHECKING:
     from flashgrep.mount import SearchedTree

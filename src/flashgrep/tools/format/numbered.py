@@ -19,9 +19,8 @@ from flashgrep.mount import Document
 from flashgrep.tools.dispatch.answer import Answer, Image
 from flashgrep.tools.dispatch.budget import Budget
 from flashgrep.tools.sizes import size_text
-from flashgrep.workspace import sniffing
-from flashgrep.workspace.oddbytes import OddLines
-from flashgrep.workspace.text import display
+from flashgrep.workspace import text
+from flashgrep.workspace.text import OddLines, display
 
 EMPTY = "Warning: the file exists but its contents are empty."
 
@@ -234,8 +233,8 @@ def image_of(document: Document, wants_lines: bool) -> Answer | None:
 
     An SVG is an image by its name and text by its bytes: whoever asks for lines gets lines.
     """
-    kind = sniffing.image_type(document.head, document.name)
-    if kind is None or (wants_lines and sniffing.is_text(document.head)):
+    kind = text.image_type(document.head, document.name)
+    if kind is None or (wants_lines and text.is_text(document.head)):
         return None
     document.require_size(f"The image {document.shown}")
     return Answer("", Image(document.whole(), kind))
@@ -243,7 +242,7 @@ def image_of(document: Document, wants_lines: bool) -> Answer | None:
 
 def binary_of(document: Document) -> Answer | None:
     """The message that stands for binary content, if it is that."""
-    if not document.head or sniffing.is_text(document.head):
+    if not document.head or text.is_text(document.head):
         return None
     return Answer(f"Binary file ({size_text(document.size)})")
 

@@ -19,7 +19,7 @@ from flashgrep.ranking.definitions import landmarks
 from flashgrep.ranking.question import RankedQuestion, any_form
 from flashgrep.search.decode import lines_of
 from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
     from flashgrep.search.scan.textsearch import TextSearch

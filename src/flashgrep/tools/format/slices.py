@@ -18,7 +18,7 @@ from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source
 from flashgrep.tools.mounts.files import Files
 from flashgrep.tools.sizes import size_text
-from flashgrep.workspace import sniffing
+from flashgrep.workspace import text
 from flashgrep.workspace.scope import Place
 
 
@@ -136,7 +136,7 @@ def read_slice(call: Call, place: Place, window: Window, room: Room) -> Slice:
 
 
 def _require_text(source: Source) -> None:
-    if not sniffing.is_text(source.head):
+    if not text.is_text(source.head):
         raise InvalidParams(
             f"{source.place.shown} is a binary file ({size_text(source.size)}) and has no lines"
         )

@@ -83,7 +83,7 @@ class Source:
     def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
         """The text in pieces as answers may hold it: no BOM, U+FFFD for what is no text.
 
-        With `keep_odd`, bytes that are no UTF-8 come as surrogates (see `oddbytes`) instead.
+        With `keep_odd`, bytes that are no UTF-8 come as surrogates (see `text`) instead.
         """
         mark, encoding = byte_order_mark(self.head)
         errors = "surrogateescape" if keep_odd and encoding == "utf-8" else "replace"

@@ -22,7 +22,7 @@ from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.workspace import names
 from flashgrep.workspace.find import Finder, Wanted
 from flashgrep.workspace.scope import Place
-from flashgrep.workspace.sniffing import is_text
+from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.answer import Answer
