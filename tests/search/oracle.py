@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep.search.decode import decoded, text_of
-from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.match_count import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec, characters_alone, matching_lines
 from flashgrep.workspace.ignore_rules import Rules, decide_line_by_line, parse_rules
 from flashgrep.workspace.text import is_text

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.search import characters
-from flashgrep.search.characters import hide, needs_care, searchable, searchable_text
+from flashgrep.search import decode
+from flashgrep.search.decode import hide, needs_care, searchable, searchable_text
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, characters_alone, compiled
 from tests.tools.workshop import Workshop, workshop
 
@@ -61,8 +61,8 @@ def test_it_is_shown_as_it_was(text: bytes) -> None:
 def test_steps_of_any_size_give_the_same(text: bytes, step: int) -> None:
     expected = searchable_text(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(characters, "_STEP", step)
-        patched.setattr(characters, "_FEW", step % 3)
+        patched.setattr(decode, "_STEP", step)
+        patched.setattr(decode, "_FEW", step % 3)
         buffer = bytearray(text)
         hide(buffer, 0, len(buffer))
         assert bytes(buffer) == expected

@@ -11,8 +11,8 @@ from flashgrep.errors import InvalidPattern
 from flashgrep.search import cost
 from flashgrep.search.cost import TooLong, is_tame, never_empty, stays_in_line
 from flashgrep.search.decode import lines_of
+from flashgrep.search.match_count import TextMatcher
 from flashgrep.search.match_lines import _OWN_ENDS, line_matcher
-from flashgrep.search.multiline import TextMatcher
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, check, compiled
 from tests.search.strategies import patterns, texts
 

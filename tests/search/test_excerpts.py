@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.search.decode import decoded, text_of
-from flashgrep.search.excerpts import FileExcerpts, intervals
-from flashgrep.search.longline import context_line, match_line
-from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search.excerpts import FileExcerpts, context_line, intervals, match_line
+from flashgrep.search.match_count import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
 from flashgrep.search.result import Line, Page
 from flashgrep.search.scan.request import Reach, ScanRequest

@@ -9,10 +9,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidPattern
-from flashgrep.search.characters import searchable_text
-from flashgrep.search.decode import lines_of
-from flashgrep.search.line_start import LineStart, line_start
+from flashgrep.search.decode import lines_of, searchable_text
 from flashgrep.search.match_lines import LineMatcher
+from flashgrep.search.match_literal import LineStart, line_start
 from flashgrep.search.pattern import (
     NOTHING,
     UNANCHORED,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.search.characters import searchable_text
-from flashgrep.search.decode import lines_of
+from flashgrep.search.decode import lines_of, searchable_text
 from flashgrep.search.literals import literal_alternatives, needs_newline, required_literals
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_lines import LineMatcher

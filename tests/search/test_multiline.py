@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.search import multiline
-from flashgrep.search.multiline import TextMatcher, line_starts, spanned_lines
+from flashgrep.search import match_count
+from flashgrep.search.match_count import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec
 from tests.search.strategies import patterns, texts
 
@@ -33,7 +33,7 @@ def test_the_lines_reached_are_those_of_all_matches(
     matcher, starts = TextMatcher(spec), line_starts(text)
     expected = spanned_lines(matcher.spans(text, len(text)), starts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(multiline, "_LOOK_AFTER", look_after)
+        patch.setattr(match_count, "_LOOK_AFTER", look_after)
         found = matcher.reached(text, starts, most)
     assert list(found) == list(expected)[: most or None]
     for line, span in found.items():

@@ -22,7 +22,7 @@ from flashgrep.search.result import (
     SearchResult,
 )
 from flashgrep.search.scan.fair_queue import Flag
-from flashgrep.search.scan.textsearch import TextSearch
+from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.dispatch.answer import Answer
 from flashgrep.tools.dispatch.caller import Caller, content_hash

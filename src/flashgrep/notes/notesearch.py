@@ -16,7 +16,7 @@ from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.textsearch import Named, TextSearch
+from flashgrep.search.scan.texts import Named, TextSearch
 from flashgrep.workspace.globs import NameFilter
 
 if TYPE_CHECKING:

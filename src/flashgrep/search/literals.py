@@ -1,4 +1,4 @@
-r"""Finds literals that every match of a pattern must hold, so that most text is never matched.
+r"""Literals that every match of a pattern must hold, and patterns that are one.
 
 A literal is found at 5 GB/s, a pattern without a literal prefix at 0.5 GB/s. The answer is a set:
 each match holds at least one of it. `None` means "no such set is known", which is always right.
@@ -7,9 +7,13 @@ A character whose case does not count is no part of a literal.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
+from flashgrep import limits
+from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.syntax import Alt, Cat, Char, Choice, Edge, Node, NotUnderstood, Repeat, parse
 
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
@@ -135,3 +139,35 @@ def _add(run: _Run, part: Node) -> None:
 
 def _text(node: Node) -> str:
     return node.text if isinstance(node, Char) else ""
+
+
+# ── literals between word boundaries ─────────────────────────────────────────────────────────────
+# Patterns that are a literal with a word's border on either side or none: `if`, `e\b`.
+#
+# Told by their text and without numpy, so that a process that searches need not load it to know.
+
+
+_PLAIN: Final = re.compile(r"(\\b)?([\w ,;:=<>!@#%&~'\"/-]+)(\\b)?", re.ASCII)
+"""Characters that stand for themselves; more would have to be told from operators."""
+
+
+class BorderedLiteral(NamedTuple):
+    """The literal, and on which sides a word has to end."""
+
+    text: bytes
+    before: bool
+    after: bool
+
+    def is_dense(self, count: int, size: int) -> bool:
+        """Whether so many matching lines in so many bytes are better counted in one go."""
+        worth = limits.DENSE_BYTES if len(self.text) > 1 else limits.DENSE_BYTE_BYTES
+        return size < worth * count
+
+
+@lru_cache(64)
+def bordered_literal(spec: PatternSpec) -> BorderedLiteral | None:
+    """The literal of a pattern that is one; None for any other."""
+    found = None if spec.multiline or spec.case_insensitive else _PLAIN.fullmatch(spec.source)
+    if found is None:
+        return None
+    return BorderedLiteral(found[2].encode("ascii"), found[1] is not None, found[3] is not None)

@@ -1,22 +1,202 @@
-"""How much of a file matches: whether at all, how many lines, or how many matches."""
+r"""How much of a file matches: lines, or matches over the whole text."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
-from flashgrep.search.bordered import bordered_literal
-from flashgrep.search.characters import needs_care, searchable
-from flashgrep.search.decode import text_of, windows
+from flashgrep.errors import InvalidPattern
+from flashgrep.search.cost import Watch, bounded, never_empty, stays_in_line
+from flashgrep.search.decode import needs_care, searchable, text_of, windows
+from flashgrep.search.literals import bordered_literal
 from flashgrep.search.match_lines import line_matcher
-from flashgrep.search.multiline import TextMatcher, line_starts
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
 from flashgrep.search.result import Counting
 
 if TYPE_CHECKING:
     from flashgrep.search.match_dense import Dense
+
+
+# ── matches over lines ───────────────────────────────────────────────────────────────────────────
+# Matches over a whole text, mapped back to the lines they span.
+#
+# A pattern may match at every byte, and a loop over five million matches takes many seconds. Which
+# lines are reached is found with far fewer:
+#
+# - A match that cannot hold a newline reaches one line, so the search goes on behind that line.
+# - Matches that stand one right behind the other, none of them empty, are one match of `(?:…)+`: of
+#   several ways to match RE2 takes the first, and that begins with the way the single match takes.
+
+
+Span = tuple[int, int]
+
+_LOOK_AFTER = 64
+"""Matches after which it is decided how the next are looked for."""
+_DENSE_BYTES = 32
+"""So few from one to the next are matched faster in rows."""
+
+
+class TextMatcher:
+    """Finds every match of a pattern in a whole text."""
+
+    def __init__(self, spec: PatternSpec, may_take_long: bool = False) -> None:
+        """What may not take long raises `TooLong` (see `cost`)."""
+        self._spec = spec
+        self._may_take_long = may_take_long
+        self._needs_care = needs_care(spec)
+        self._reached: tuple[Any, Any] = (None, None)
+        """The text whose lines were asked for last, as it came and as it is searched."""
+        regex = compiled(spec.flagged)
+        self._match = (regex if may_take_long else bounded(regex, spec)).Match
+
+    def spans(self, text: Any, length: int) -> Iterator[Span]:
+        """The matches, left to right, without overlap.
+
+        An empty match right behind another match is none, as in Go; neither is one behind the
+        last newline, for it stands on no line.
+        """
+        return self._spans(self._searchable(text, length), length)
+
+    def _searchable(self, text: Any, length: int) -> Any:
+        return searchable(text, 0, length) if self._needs_care else text
+
+    def _spans(self, text: Any, length: int, at: int = 0) -> Iterator[Span]:
+        previous, watch = -1, Watch(self._may_take_long)
+        while at <= length:
+            watch.look()
+            first, last = self._match(UNANCHORED, text, at, length)[0]
+            if first < 0:
+                return
+            if last > first or (first != previous and _stands_on_a_line(text, first, length)):
+                yield first, last
+            previous = last
+            at = last if last > first else _next_character(text, last, length)
+
+    def matches(self, text: Any, length: int) -> bool:
+        """Whether there is any match."""
+        return next(self.spans(text, length), None) is not None
+
+    def reached(self, text: Any, starts: list[int], most: int = 0) -> dict[int, Span]:
+        """The 0-based lines that matches reach, in order; of all, or of the first `most`.
+
+        Each with a match that reaches it, or a row of them: `first_reaching` knows the first.
+        """
+        length = len(text)
+        self._reached = text, self._searchable(text, length)
+        text = self._reached[1]
+        if stays_in_line(self._spec):
+            return self._line_by_line(text, length, starts, most)
+        rows = self._rows
+        if rows is None:
+            return spanned_lines(self._spans(text, length), starts, most)
+        return spanned_lines(self._in_rows(rows, text, length), starts, most)
+
+    def first_reaching(self, text: Any, row: Span, start: int) -> Span:
+        """Of a row of matches, the first one that reaches a line, by where that begins."""
+        came, hidden = self._reached  # hidden once, not for every line
+        text = hidden if text is came else self._searchable(text, len(text))
+        for span in self._spans(text, len(text), row[0]):
+            if span[1] > start or span[0] >= start:
+                return span
+        return row
+
+    @cached_property
+    def _rows(self) -> Any:
+        """Finds rows of matches; None where that is not the same."""
+        if not never_empty(self._spec) or "\\Q" in self._spec.source:
+            return None
+        flags = self._spec.flagged.removesuffix(self._spec.source)
+        try:
+            regex = compiled(f"{flags}(?:{self._spec.source})+")
+        except InvalidPattern:
+            return None
+        return (regex if self._may_take_long else bounded(regex, self._spec)).Match
+
+    def _in_rows(self, rows: Any, text: Any, length: int) -> Iterator[Span]:
+        """Matches, left to right, as rows of them where they are dense.
+
+        RE2 looks for what a pattern begins with by memchr, but not for what a row begins with.
+        """
+        match, watch, at, begun = self._match, Watch(self._may_take_long), 0, 0
+        for count in itertools.count(1):
+            watch.look()
+            first, last = match(UNANCHORED, text, at, length)[0]
+            if first < 0:
+                return
+            yield first, last
+            at = last
+            if count % _LOOK_AFTER == 0:
+                match = rows if at - begun < _LOOK_AFTER * _DENSE_BYTES else self._match
+                begun = at
+            if at >= length:
+                return
+
+    def _line_by_line(
+        self, text: Any, length: int, starts: list[int], most: int
+    ) -> dict[int, Span]:
+        lines: dict[int, Span] = {}
+        at, watch = 0, Watch(self._may_take_long)
+        while at < length:
+            watch.look()
+            first, last = self._match(UNANCHORED, text, at, length)[0]
+            if first < 0 or not _stands_on_a_line(text, first, length):
+                break
+            line = bisect_right(starts, first) - 1
+            lines[line] = first, last
+            if len(lines) == most or line + 1 == len(starts):
+                break
+            at = starts[line + 1]
+        return lines
+
+
+def _stands_on_a_line(text: Any, at: int, length: int) -> bool:
+    return at < length or (length > 0 and text[length - 1] != 0x0A)
+
+
+def _next_character(text: Any, at: int, length: int) -> int:
+    """Where the next character begins; a byte that continues none is one by itself."""
+    is_long = at < length and text[at] >= 0xC0
+    at += 1
+    while is_long and at < length and 0x80 <= text[at] < 0xC0:
+        at += 1
+    return at
+
+
+def line_starts(text: bytes) -> list[int]:
+    """Where each line of a text begins."""
+    starts, at = [0], 0
+    while (at := text.find(b"\n", at) + 1) > 0:
+        starts.append(at)
+    if starts[-1] == len(text):
+        starts.pop()
+    return starts
+
+
+def spanned_lines(spans: Iterator[Span], starts: list[int], most: int = 0) -> dict[int, Span]:
+    """The 0-based lines that matches span, each with the first match that reaches it."""
+    lines: dict[int, Span] = {}
+    past = 0
+    """Where the lines that are known to be reached end."""
+    for first, last in spans:
+        if last <= past and first < past:
+            continue
+        top = bisect_right(starts, first) - 1
+        bottom = bisect_right(starts, max(first, last - 1)) - 1
+        for line in range(top, bottom + 1):
+            lines.setdefault(line, (first, last))
+            if len(lines) == most:
+                return lines
+        past = starts[bottom + 1] if bottom + 1 < len(starts) else past
+    return lines
+
+
+# ── match count ──────────────────────────────────────────────────────────────────────────────────
 
 
 class TooLargeForMultiline(Exception):

@@ -1,7 +1,7 @@
 """Finds the matching lines of a buffer without visiting every line.
 
 A buffer here is a run of whole lines, each ended by `\\n` alone (see `decode`), in which what is
-no character is hidden (see `characters`).
+no character is hidden (see `decode`).
 Four ways give the same answer, and tests hold each against `pattern.matching_lines`:
 
 - whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the
@@ -23,14 +23,13 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.search.cost import Watch, bounded
-from flashgrep.search.line_start import LineStart, line_start
 from flashgrep.search.literals import (
     is_literal,
     literal_alternatives,
     literal_prefix,
     required_literals,
 )
-from flashgrep.search.match_literal import LiteralFirst, count_alone, quoted
+from flashgrep.search.match_literal import LineStart, LiteralFirst, count_alone, line_start, quoted
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, Span, compiled
 
 # Text that might be \A, \z or a group that switches m off; a false alarm only costs speed.

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from flashgrep import limits
-from flashgrep.search.characters import searchable
-from flashgrep.search.decode import windows
+from flashgrep.search.decode import searchable, windows
 from flashgrep.search.excerpts import intervals, newlines
-from flashgrep.search.match_count import whole_text
+from flashgrep.search.match_count import TextMatcher, line_starts, whole_text
 from flashgrep.search.match_lines import LineMatcher
-from flashgrep.search.multiline import TextMatcher, line_starts
 from flashgrep.search.pattern import PatternSpec
 
 Span = tuple[int, int]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from flashgrep.index.answer.match import Runs, Texts, match_each, match_lines, matched
 from flashgrep.index.format.segment import BINARY, Damaged, Segment
 from flashgrep.search.decode import decoded, text_of
-from flashgrep.search.match_count import Counter
-from flashgrep.search.multiline import TextMatcher
+from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.pattern import PatternSpec, Span, matching_lines
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, piece_text

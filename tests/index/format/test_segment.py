@@ -14,8 +14,7 @@ from flashgrep.index.format.segment import BINARY, Damaged, Segment
 from flashgrep.index.plan.candidates import Candidates
 from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.index.watch.listing import identity
-from flashgrep.search.characters import searchable_text
-from flashgrep.search.decode import lines_of, text_of
+from flashgrep.search.decode import lines_of, searchable_text, text_of
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.workspace.text import is_text
 from tests.index.disguises import texts

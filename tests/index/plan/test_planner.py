@@ -16,7 +16,7 @@ from flashgrep.index.plan import lookup
 from flashgrep.index.plan.candidates import Candidates
 from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.search.decode import decoded, text_of
-from flashgrep.search.multiline import TextMatcher
+from flashgrep.search.match_count import TextMatcher
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
 from flashgrep.workspace.text import is_text
 from tests.index.disguises import searches

@@ -40,9 +40,9 @@ from flashgrep.index.format.snapshot import Place
 from flashgrep.index.plan.candidates import Candidates
 from flashgrep.index.watch.listing import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.bordered import bordered_literal
 from flashgrep.search.cost import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpts import Text
+from flashgrep.search.literals import bordered_literal
 from flashgrep.search.result import FoundFile, Line, Order, Page, Report
 from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.pool import Pool

@@ -19,7 +19,7 @@
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
 A pack holds what `search.haystack.lines_of` gives, with what is no character hidden (see
-`search.characters`), so a search in it is a search in the file.
+`search.decode`), so a search in it is a search in the file.
 A file is cut into pieces of at most 16 KB at `\\n` (a longer line is a piece of its own), so a
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.

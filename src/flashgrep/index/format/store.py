@@ -35,7 +35,7 @@ from flashgrep.system.lock import open_lock_file, try_lock
 log = logging.getLogger(__name__)
 
 FORMAT: Final = 2
-"""2: sequences that RE2 would take for characters are hidden in the packs (`search.characters`)."""
+"""2: sequences that RE2 would take for characters are hidden in the packs (`search.decode`)."""
 MANIFEST: Final = "manifest"
 _LARGE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")

@@ -22,8 +22,7 @@ from flashgrep.index.format.grams import block_keys
 from flashgrep.index.format.postings import inverted
 from flashgrep.index.format.segment import BINARY, BLOCK_BYTES, LENGTH, MAGIC, RACY, TYPES, UNENDED
 from flashgrep.index.watch.listing import Identity, identity
-from flashgrep.search.characters import searchable_text
-from flashgrep.search.decode import text_of
+from flashgrep.search.decode import searchable_text, text_of
 from flashgrep.system.atomic import open_own, open_private, put_in_place
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashgrep import limits
-from flashgrep.search.characters import hide
 from flashgrep.search.cost import bytes_in, seconds_a_byte
-from flashgrep.search.decode import MARK_BYTES, decoded, wide_encoding
+from flashgrep.search.decode import MARK_BYTES, decoded, hide, wide_encoding
 from flashgrep.search.match_count import Counter
 from flashgrep.search.result import FoundFile
 from flashgrep.workspace.text import is_text

@@ -1,17 +1,25 @@
-"""Texts in memory, matched together as small files are: UTF-8, lines ended by `\\n` alone."""
+"""Searches texts in memory, here or in processes that can be killed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
 from itertools import islice
 from typing import Final
 
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.search.cost import TooLong, briefly, bytes_in, portion, seconds_of_matches
 from flashgrep.search.decode import Region
-from flashgrep.search.match_count import Counter
+from flashgrep.search.excerpts import Excerpts
+from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.match_lines import line_matcher
-from flashgrep.search.multiline import TextMatcher
 from flashgrep.search.pattern import PatternSpec, Span
+from flashgrep.search.result import Counting, FoundFile, Line, Page
 from flashgrep.search.scan.batch import matched
+from flashgrep.search.scan.fair_queue import HERE, Flag
+from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.worker_tasks import run_all, run_one
 
 _MOST_MARKS: Final = 20_000
 
@@ -70,3 +78,92 @@ def marks(spec: PatternSpec, text: bytes) -> list[int]:
         found.append(start)
         at = text.find(b"\n", start) + 1
     return found
+
+
+# ── searching texts ──────────────────────────────────────────────────────────────────────────────
+# A search over texts in memory: here, or in processes that can be killed if it may take long.
+
+
+Named = tuple[str, bytes]
+"""A text's path, and all of it."""
+
+
+class TextSearch:
+    """One pattern, looked for in texts."""
+
+    def __init__(self, spec: PatternSpec, pool: Pool, cancelled: Flag) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._cancelled = cancelled
+        self._is_away = False
+        """Whether it has turned out that the pattern may take long."""
+
+    def search(
+        self, texts: Iterable[Named], counting: Counting, wanted: int
+    ) -> Iterator[FoundFile]:
+        """The texts that match, in order, with their counts; it may end when they make `wanted`."""
+        counter, total = Counter(self._spec, counting), 0
+        for together in _batches(texts, limits.BATCH_BYTES):
+            if self._cancelled:
+                raise Cancelled("The search was cancelled")
+            for number, value in self._counted(counter, together):
+                yield FoundFile(together[number][0], value)
+                total += value
+                if wanted and total >= wanted:
+                    return
+
+    def _counted(self, counter: Counter, together: Sequence[Named]) -> list[tuple[int, int]]:
+        if not self._is_away:
+            try:
+                with HERE.turn(self._cancelled), briefly(), portion():
+                    return list(counts(counter, [data for _, data in together]))
+            except TooLong:
+                self._is_away = True
+        size = bytes_in(limits.SLICE_SECONDS, seconds_of_matches(self._spec)) or 1
+        parts = [*_batches(together, size)]
+        messages = [
+            ("counts", astuple(self._spec), counter.counting, [data for _, data in part])
+            for part in parts
+        ]
+        answers = dict(run_all(self._pool, messages, self._cancelled))
+        found: list[tuple[int, int]] = []
+        before = 0
+        for number, part in enumerate(parts):
+            found += [(before + at, value) for at, value in answers[number][1]]
+            before += len(part)
+        return found
+
+    def lines(self, page: Page, texts: dict[str, bytes]) -> list[tuple[str, list[Line]]]:
+        """The lines of a page of what was found."""
+        try:
+            with briefly():
+                return Excerpts(self._spec, lambda name: MemoryText(texts[name])).page(page)
+        except TooLong:
+            needed = {name: texts[name] for name, _, _ in page.files}
+            message = ("excerpts", astuple(self._spec), tuple(page), needed)
+            lines: list[tuple[str, list[Line]]]
+            _, lines = run_one(self._pool, message, self._cancelled)
+            return lines
+
+    def marks(self, text: bytes) -> list[int]:
+        """Where the pattern is found in one text."""
+        try:
+            with briefly():
+                return marks(self._spec, text)
+        except TooLong:
+            found: list[int]
+            _, found = run_one(self._pool, ("marks", astuple(self._spec), text), self._cancelled)
+            return found
+
+
+def _batches(texts: Iterable[Named], most: int) -> Iterator[list[Named]]:
+    together: list[Named] = []
+    size = 0
+    for named in texts:
+        together.append(named)
+        size += len(named[1])
+        if size >= most:
+            yield together
+            together, size = [], 0
+    if together:
+        yield together

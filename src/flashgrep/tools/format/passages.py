@@ -22,7 +22,7 @@ from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
-    from flashgrep.search.scan.textsearch import TextSearch
+    from flashgrep.search.scan.texts import TextSearch
     from flashgrep.workspace.scope import Scope
 
 _WINDOW_LINES: Final = 40

@@ -14,7 +14,7 @@ from flashgrep.ranking.question import RankedQuestion
 from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion
-from flashgrep.search.scan.textsearch import TextSearch
+from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.dispatch.answer import Answer, json_answer, json_text
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.grep import printable
