@@ -11,8 +11,8 @@ import pytest
 
 from flashgrep.ranking.changed_files import Changed, Overlay, OverlayRanking
 from flashgrep.ranking.format import text_fields
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion, forms, prefixes
+from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.scoring import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from flashgrep import limits
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion, any_form, forms, prefixes
+from flashgrep.ranking.ranking import path_weight
 
 TEXTS = [
     # text, words

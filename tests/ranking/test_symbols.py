@@ -6,9 +6,9 @@ import pytest
 
 from flashgrep.errors import Cancelled
 from flashgrep.ranking import symbol_parser
+from flashgrep.ranking.definitions import Shapes, definitions_in, word_pattern
 from flashgrep.ranking.languages import language_of
 from flashgrep.ranking.symbol_parser import SymbolParser
-from flashgrep.ranking.symbols import Shapes, definitions_in, word_pattern
 from tests.scarcity import no_more_files
 
 SOURCES = {

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion, forms, prefixes
+from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.scoring import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,

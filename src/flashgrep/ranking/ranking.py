@@ -1,4 +1,4 @@
-"""Ranks the files of a snapshot by relevance: BM25 over the fields of `format`.
+"""Ranks the files of a snapshot: BM25 over the fields of `format`, weighted by path.
 
 Each word of the question counts in the text, among the names defined there, in the file's name and
 in its directories. A form of a word ("load" for "loading") counts a little less than the word and
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.ranking.format import Checked, DamagedRanking, key_number, open_as_one, schema
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion, forms, prefixes
 from flashgrep.ranking.scoring import (
     FORM_WEIGHT,
@@ -32,6 +32,42 @@ if TYPE_CHECKING:
     import tantivy
 
 log = logging.getLogger(__name__)
+
+
+# ── weights of paths ─────────────────────────────────────────────────────────────────────────────
+# How much a path counts: what is implemented stands before what is tested, declared or told.
+#
+# Mild on purpose. A test that answers far better than any implementation still comes first.
+
+
+ASIDE: Final = 0.6
+"""Tests, documentation, samples."""
+DECLARING: Final = 0.75
+"""Headers and stubs: the same words as the implementation, without the code."""
+
+_ASIDE_DIRECTORY: Final = re.compile(
+    r"(?:^|/)(?:tests?|testing|selftests?|testdata|specs?|documentation|docs?|samples?|examples?"
+    r"|fixtures?|mocks?|benchmarks?)/",
+    re.IGNORECASE,
+)
+_ASIDE_NAME: Final = re.compile(
+    r"(?:^|[_.-])(?:self)?tests?[_.-]|[._-]spec\."
+    r"|(?-i:[a-z](?:Tests?|Spec)\.)",
+    re.IGNORECASE,
+)
+_DECLARING_NAME: Final = re.compile(r"\.(?:h|hh|hpp|hxx|pyi|d\.ts|d\.mts)$")
+
+
+def path_weight(path: str) -> float:
+    """What a file's relevance is multiplied by."""
+    name = path.rpartition("/")[2]
+    is_aside = _ASIDE_DIRECTORY.search(path) or _ASIDE_NAME.search(name)
+    weight = ASIDE if is_aside else 1.0
+    return weight * DECLARING if _DECLARING_NAME.search(name) else weight
+
+
+# ── ranking ──────────────────────────────────────────────────────────────────────────────────────
+
 
 _ENOUGH: Final = 10
 _FURTHER: Final = 8

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
+from flashgrep.ranking.definitions import Defined
 from flashgrep.ranking.symbol_worker import Definitions
-from flashgrep.ranking.symbols import Defined
 from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.system.child import Child, ChildDied
 

@@ -6,7 +6,7 @@ its interpreter's lock for a tenth of a second, or keep on after a call was canc
 
 from __future__ import annotations
 
-from flashgrep.ranking.symbols import definitions_in
+from flashgrep.ranking.definitions import definitions_in
 from flashgrep.system.child import serve
 
 Definitions = list[tuple[int, str, str]]

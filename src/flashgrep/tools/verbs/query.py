@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion
+from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.ranking.path_weights import path_weight
 from flashgrep.ranking.question import RankedQuestion, any_form
+from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.scoring import RankedFile, frequency, rarity
 from flashgrep.ranking.words import parts
 from flashgrep.search.pattern import PatternSpec
