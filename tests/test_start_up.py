@@ -16,7 +16,7 @@ NATIVE: Final = ("numpy", "pycrdt", "tantivy", "tree_sitter")
 CHILDREN: Final = {
     "flashgrep.search.scan.worker": frozenset[str](),
     "flashgrep.index.answer.search_worker": frozenset[str](),
-    "flashgrep.index.watch.lister": frozenset[str](),
+    "flashgrep.index.watch.listing": frozenset[str](),
     "flashgrep.index.update.builder": frozenset[str](),
     "flashgrep.ranking.symbol_worker": frozenset[str](),
     "flashgrep.index.answer.match_worker": frozenset({"numpy"}),

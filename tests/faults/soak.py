@@ -21,7 +21,7 @@ _FLIP_TURNS = 150
 _TRANSIENT = (
     "flashgrep.index.update.rank_writer",
     "flashgrep.index.update.builder",
-    "flashgrep.index.watch.lister",
+    "flashgrep.index.watch.listing",
 )
 """Processes that live for one piece of work."""
 _LOOK_SECONDS = 0.1

@@ -14,8 +14,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.index.answer import indexed_search
 from flashgrep.index.plan import segment_set
-from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"

@@ -20,8 +20,7 @@ from flashgrep.app import build
 from flashgrep.index.format.store import Store
 from flashgrep.index.update import updater
 from flashgrep.index.update.builder import Builders
-from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from flashgrep.index.update.ranked_index import key_of
 from flashgrep.ranking.format import DamagedRanking
 from flashgrep.ranking.ranking import Ranking

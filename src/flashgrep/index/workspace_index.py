@@ -15,16 +15,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flashgrep import limits
-from flashgrep.index.answer import inventory
-from flashgrep.index.answer.away import Gone
+from flashgrep.index.answer import view as views
 from flashgrep.index.answer.indexed_search import IndexedScan
-from flashgrep.index.answer.inventory import has_same_rules_above, is_own_repository
-from flashgrep.index.answer.match_pool import Matchers
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.match_pool import Gone, Matchers
+from flashgrep.index.answer.view import View, has_same_rules_above, is_own_repository
 from flashgrep.index.format.segment import Damaged
 from flashgrep.index.index import Status
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.sweeping import sweep
+from flashgrep.index.update.rescan import sweep
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.update.updater import PASSING, Updater
 from flashgrep.index.watch.listing import Rules
@@ -126,7 +124,7 @@ class WorkspaceIndex:
         view = self._current("", None)
         if view is None or view.changed_below(""):
             return None
-        return inventory.names(view)
+        return views.names(view)
 
     def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
         """The files and links below a directory; None where something there is not certain."""
@@ -135,7 +133,7 @@ class WorkspaceIndex:
         view = None if shown is None else self._current(shown, rules)
         if shown is None or view is None or view.changed_below(shown):
             return None
-        return view.snapshot.entries(shown), inventory.links(view, shown)
+        return view.snapshot.entries(shown), views.links(view, shown)
 
     def ranked(
         self, text: str, keeps: Callable[[str], bool], stopped: Asked

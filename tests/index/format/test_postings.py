@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.grams import block_keys
-from flashgrep.index.format.postings import bitmap_bytes, inverted, marked
+from flashgrep.index.format.postings import bitmap_bytes, block_keys, inverted, marked
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 100
 Blocks = list[set[int]]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import BINARY, Damaged, Segment
-from flashgrep.index.plan.candidates import Candidates
+from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.index.watch.listing import identity
 from flashgrep.search.decode import lines_of, searchable_text, text_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.plan import lookup
-from flashgrep.index.plan.candidates import Candidates
+from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import TextMatcher

@@ -13,7 +13,7 @@ from flashgrep import limits
 from flashgrep.index.answer.view import View
 from flashgrep.index.format.segment import RACY, Segment
 from flashgrep.index.format.snapshot import snapshot
-from flashgrep.index.update.doubting import NO_DOUBT, Doubt, doubt, hope, without
+from flashgrep.index.update.compactor import NO_DOUBT, Doubt, doubt, hope, without
 from flashgrep.index.update.writer import write_segment
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import Twins, haste, twins, wait_for

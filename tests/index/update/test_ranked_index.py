@@ -16,8 +16,7 @@ from flashgrep import limits
 from flashgrep.index.answer.view import View
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.snapshot import Snapshot
-from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from flashgrep.ranking.changed_files import Overlay
 from flashgrep.ranking.ranked_tree import RankedTree
 from flashgrep.ranking.ranking import Ranking

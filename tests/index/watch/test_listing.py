@@ -107,7 +107,7 @@ def test_while_a_server_starts_the_processes_list_and_where_there_are_none_it_li
     with tracking(root, is_started=lambda: False) as tracker:
         inherited = (tracker.fd or 0,)
         tracker._listers = [
-            Child("flashgrep.index.watch.lister", inherited) for _ in range(processes)
+            Child("flashgrep.index.watch.listing", inherited) for _ in range(processes)
         ]
         tree = listed(tracker)
     assert told(tree) == listed_here(root, True)

@@ -17,7 +17,6 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.answer.away import Away
 from flashgrep.index.answer.line_finder import LineFinder
 from flashgrep.index.answer.match import (
     Hits,
@@ -30,14 +29,12 @@ from flashgrep.index.answer.match import (
     match_texts,
     matched,
 )
-from flashgrep.index.answer.match_pool import Matchers, matched_here
-from flashgrep.index.answer.overlay import Overlay
-from flashgrep.index.answer.packtext import PackText
-from flashgrep.index.answer.rows import Rows, Table
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.match_pool import Away, Matchers, matched_here
+from flashgrep.index.answer.rows import PackText, Rows, Table
+from flashgrep.index.answer.view import Overlay, View
 from flashgrep.index.format.segment import Damaged, Numbers
 from flashgrep.index.format.snapshot import Place
-from flashgrep.index.plan.candidates import Candidates
+from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.listing import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.cost import TooLong, briefly, is_tame, portion

@@ -13,7 +13,7 @@
     starts, lengths, lines, marks, sums, owners, groups
                 per piece: place in the pack, bytes, number of its first line, 1 if it holds a
                 character that folds to an ASCII letter, crc32 of its bytes, its file, its block
-    keys        distinct 4-grams, sorted (see `grams`)
+    keys        distinct 4-grams, sorted (see `postings`)
     offsets     per key: where its postings begin, and one past the last
     postings    per key: the blocks that hold it (see `postings`)
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
@@ -42,8 +42,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.format.grams import Keys
-from flashgrep.index.format.postings import bitmap_bytes, marked
+from flashgrep.index.format.postings import Keys, bitmap_bytes, marked
 from flashgrep.search.scan.request import walk_key
 from flashgrep.system.atomic import is_ours_alone, open_own
 

@@ -1,16 +1,20 @@
-"""Looks at what changed in the tree and says what it holds now: the tables of a view, made new."""
+"""Finds what changed in the tree: after events, by hard links, or by looking at everything."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from flashgrep.index.answer.view import View, led_to, topmost
+from flashgrep.index.format.segment import RACY
 from flashgrep.index.watch.listing import Identity, Rules, Tree, identity, joined
 from flashgrep.index.watch.tracker import Changes, Tracker, is_below
-from flashgrep.workspace.walk import RuleChains, Ruled
+from flashgrep.workspace.walk import RULE_FILE, RuleChains, Ruled, statuses_below
 
 
 @dataclass
@@ -116,3 +120,96 @@ def _target(tracker: Tracker, link: str) -> str | None:
     except OSError:
         return None
     return led_to(link, os.fsdecode(text))
+
+
+# ── hard links ───────────────────────────────────────────────────────────────────────────────────
+# Names that stand for one file, and what a change of one means for the others.
+#
+# A directory's watch says nothing about a write through another name of the file elsewhere. So
+# files with several names are looked at by every query, and a change that is told under one name
+# counts for all of them.
+
+
+def changed(tracker: Tracker, view: View, root: str) -> Changes:
+    """Files with several names that were changed, perhaps through another one."""
+    changes = Changes()
+    for name, known in view.shared.items():
+        if (is_below(name, root) or name.endswith(RULE_FILE)) and view.is_certain(name):
+            status = tracker.status(name)
+            if status is None or identity(status) != known:
+                changes.entries.add(name)
+    for subtree in view.subtrees:
+        if is_below(root, subtree):
+            continue  # all that is asked for is looked at on disk
+        changes.entries.update(_known_names_of_files_below(tracker, view, subtree))
+    return changes
+
+
+def widen(tracker: Tracker, view: View, changes: Changes) -> None:
+    """Add what changes mean for others: all that rules rule, all names of a file."""
+    for path in list(changes.entries):
+        directory, _, name = path.rpartition("/")
+        if name == RULE_FILE:
+            changes.subtrees.add(directory)
+        status = tracker.status(path)
+        if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            changes.entries.update(_names_of(view, status.st_ino))
+
+
+def _known_names_of_files_below(tracker: Tracker, view: View, subtree: str) -> Iterator[str]:
+    """Files that have got a further name in a directory that is not watched yet."""
+    for status in statuses_below(tracker.scope, tracker.real(subtree)):
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            yield from _names_of(view, status.st_ino)
+
+
+def _names_of(view: View, inode: int) -> Iterator[str]:
+    """The names that the segments have for a file."""
+    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+        for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
+            yield segment.name(file)
+
+
+# ── poll ─────────────────────────────────────────────────────────────────────────────────────────
+# Finds what changed by looking at everything: for changes that no event tells.
+
+
+def sweep(tracker: Tracker, view: View, stopped: Callable[[], bool]) -> Changes:
+    """What is on disk other than the view has it."""
+    found = rescan_all(tracker, stopped)
+    changes = Changes()
+    if found.above != view.above:
+        changes.lost = "the ignore rules above the workspace changed"
+    changes.entries |= _changed_files(view, found.files)
+    changes.entries |= _changed_links(view, found)
+    changes.subtrees |= {
+        directory
+        for directory in found.directories.keys() | view.directories.keys()
+        if found.directories.get(directory) != view.directories.get(directory)
+    }
+    for path in changes.entries:
+        directory, _, name = path.rpartition("/")
+        if name == RULE_FILE:
+            changes.subtrees.add(directory)
+    return changes
+
+
+def _changed_files(view: View, files: dict[str, Identity]) -> set[str]:
+    new = set(files) - view.entries
+    changed: set[str] = set()
+    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+        rows = segment.status.tolist()
+        names, flags = segment.all_names(), segment.flags.tolist()
+        for file in alive.nonzero()[0].tolist():
+            if flags[file] & RACY or files.get(names[file]) != tuple(rows[file]):
+                changed.add(names[file])
+            new.discard(names[file])
+    return changed | new
+
+
+def _changed_links(view: View, found: Rescan) -> set[str]:
+    links = found.links.keys() | view.links.keys()
+    missing = object()
+    return {
+        link for link in links if found.links.get(link, missing) != view.links.get(link, missing)
+    }

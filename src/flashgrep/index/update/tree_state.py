@@ -17,9 +17,9 @@ from flashgrep import limits
 from flashgrep.index.answer.view import View
 from flashgrep.index.format.segment import Damaged
 from flashgrep.index.index import Status
-from flashgrep.index.update import hard_links
+from flashgrep.index.update import rescan
+from flashgrep.index.update.compactor import NO_DOUBT, Doubt, without
 from flashgrep.index.update.debounce import Bell, Pace
-from flashgrep.index.update.doubting import NO_DOUBT, Doubt, without
 from flashgrep.index.watch.tracker import Changes, Tracker
 from flashgrep.search.scan.fair_queue import Flag
 
@@ -86,7 +86,7 @@ class TreeState:
             if self._view is None:
                 return None
             self._take(self.tracker.changes())
-            self._take(hard_links.changed(self.tracker, self._view or View(), root))
+            self._take(rescan.changed(self.tracker, self._view or View(), root))
             return self._view
 
     def take(self, changes: Changes) -> None:
@@ -122,7 +122,7 @@ class TreeState:
         """Make changes part of the view; called with the lock held."""
         if not changes:
             return
-        hard_links.widen(self.tracker, self._view or View(), changes)
+        rescan.widen(self.tracker, self._view or View(), changes)
         self._since.add(changes)
         is_news = not self.is_waiting()
         self._stuck -= changes.entries

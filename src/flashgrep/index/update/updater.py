@@ -12,13 +12,11 @@ from flashgrep.errors import Cancelled
 from flashgrep.index.format.segment import Damaged
 from flashgrep.index.format.store import Store
 from flashgrep.index.update.builder import Builders, BuildFailed
-from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.doubting import NO_DOUBT
+from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.sweeping import sweep
+from flashgrep.index.update.rescan import sweep
 from flashgrep.index.update.tree_state import TreeState
-from flashgrep.index.watch.inotify import WatchLimit
-from flashgrep.index.watch.mounts import remote_mount
+from flashgrep.index.watch.inotify import WatchLimit, remote_mount
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.format.grams import block_keys
-from flashgrep.index.format.postings import inverted
+from flashgrep.index.format.postings import block_keys, inverted
 from flashgrep.index.format.segment import BINARY, BLOCK_BYTES, LENGTH, MAGIC, RACY, TYPES, UNENDED
 from flashgrep.index.watch.listing import Identity, identity
 from flashgrep.search.decode import searchable_text, text_of

@@ -1,4 +1,4 @@
-"""inotify by ctypes: the kernel queues an event before the write that caused it returns.
+"""inotify by ctypes, and the file systems where it does not report every change.
 
 So draining our own descriptor at the start of a query sees every change made before it, for about
 a microsecond when there is none. A library that watches in a thread of its own cannot promise that.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+from flashgrep.workspace.scope import is_within
 
 IN_MODIFY: Final = 0x2
 IN_ATTRIB: Final = 0x4
@@ -92,3 +95,39 @@ class Inotify:
     def close(self) -> None:
         """Give the descriptor back; every watch goes with it."""
         os.close(self.fd)
+
+
+# ── file systems ─────────────────────────────────────────────────────────────────────────────────
+# Which file systems tell us of every change: those whose changes all pass through this kernel.
+
+
+_REMOTE: Final = frozenset(
+    {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse", "gfs2", "glusterfs", "gpfs"}
+    | {"lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
+)
+_TABLE: Final = "/proc/self/mountinfo"
+
+
+def remote_mount(root: bytes) -> str:
+    """The kind of a file system at or below `root` that others can change unseen; or empty."""
+    try:
+        with open(_TABLE, "rb") as table:
+            mounts = list(_mounts(table.read()))
+    except OSError:
+        return ""
+    here = max((m for m in mounts if is_within(root, m[0])), key=lambda m: len(m[0]), default=None)
+    below = [m for m in mounts if is_within(m[0], root)]
+    for _, kind in [*([here] if here else []), *below]:
+        if kind in _REMOTE or kind.startswith("fuse."):
+            return kind
+    return ""
+
+
+def _mounts(table: bytes) -> Iterator[tuple[bytes, str]]:
+    """Mount point and file system of each line; spaces in paths are written in octal."""
+    for line in table.splitlines():
+        place, _, rest = line.partition(b" - ")
+        fields = place.split()
+        if len(fields) > 4 and rest:
+            point = fields[4].decode("unicode_escape", "replace").encode("latin-1", "replace")
+            yield os.path.normpath(point), rest.split()[0].decode("ascii", "replace")

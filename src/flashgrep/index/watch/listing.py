@@ -1,4 +1,4 @@
-"""Lists a tree: every directory watched, then read, every file looked at.
+"""Lists a tree, in this process and in others: `python -m` this module lists for the server.
 
 A small tree is listed right here. What is left after a while goes to processes, one per core,
 because a server that starts, or has lost track, must not be held up by a hundred thousand stats.
@@ -8,6 +8,7 @@ They watch through the server's own inotify descriptor, which they inherit.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.watch.inotify import Inotify, WatchLimit
 from flashgrep.search.scan.request import Reach
-from flashgrep.system.child import Child, ChildDied, readable
+from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, readable, serve
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import is_made_up
 from flashgrep.workspace.safe_open import DIRECTORY
@@ -34,7 +35,7 @@ from flashgrep.workspace.walk import (
 
 Identity = tuple[int, int, int, int]
 Rules = tuple[tuple[bytes, bytes], ...]
-MODULE: Final = "flashgrep.index.watch.lister"
+MODULE: Final = "flashgrep.index.watch.listing"
 _TURN_SECONDS: Final = 0.05
 _SHARE: Final = 64  # directories handed over at once
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
@@ -304,3 +305,23 @@ def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
     except WatchLimit as error:
         return str(error), (), []
     return "", tuple(vars(tree).values()), [tuple(place) for place in rest]
+
+
+# ── the process ──────────────────────────────────────────────────────────────────────────────────
+# A process that lists directories for the server; see `listing`.
+
+
+_NICE: Final = 5
+
+
+def main() -> None:
+    """List for the server until it is gone; a server that starts has the right of way."""
+    leave_ending_to_the_server()
+    os.nice(_NICE)
+    gc.disable()  # it makes a hundred thousand things to hand over, and no circles
+    scopes: dict[Any, Scope] = {}
+    serve(lambda message: answer(message, scopes))
+
+
+if __name__ == "__main__":
+    main()
