@@ -59,10 +59,10 @@ ALLOWED: Final = {
     ("ranking/format", "os.link"): "puts our own ranked indexes together in one directory",
     ("ranking/ranked_tree", "os.walk"): "measures our own index",
     ("index/format/store", "os.walk"): "measures our own index",
-    ("notes/folders/attachments", "os.walk"): "lists our own attachments",
+    ("notes/folders/exporting", "os.walk"): "lists our own attachments",
     ("notes/home", "os.truncate"): "writes its process id into the lock that it holds",
     ("notes/knowledge_base", "shutil.copytree"): "copies our own attachments into a backup",
-    ("notes/links/linking", "os.walk"): "lists our own attachments",
+    ("notes/links/index", "os.walk"): "lists our own attachments",
     ("transports/lines/access", "read_bytes"): "reads the kernel's table of connections",
     ("transports/lines/access", "read_text"): "reads the kernel's table of users",
     (

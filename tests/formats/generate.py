@@ -34,7 +34,7 @@ from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document import note as note_module
 from flashgrep.notes.document.note import CONTENTS, Amendment
 from flashgrep.notes.document.splices import Splice
-from flashgrep.notes.folders.attachments import Attachments
+from flashgrep.notes.folders.exporting import Attachments
 from flashgrep.notes.folders.importing import Arrival, take
 from flashgrep.notes.home import ATTACHMENTS, Home
 from flashgrep.notes.knowledge_base import KnowledgeBase

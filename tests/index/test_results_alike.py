@@ -14,7 +14,7 @@ from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.notesearch import NoteSearcher
+from flashgrep.notes.texts import NoteSearcher
 from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion, SearchResult, on_page

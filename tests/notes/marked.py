@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from flashgrep.notes.suggestions.pending import Recorded
 from flashgrep.notes.suggestions.plan import Plan, after_plan
-from flashgrep.notes.suggestions.suggestion import Recorded
 
 TOKENS = ["{++", "++}", "{--", "--}", "{~~", "~>", "~~}", "{>>", "<<}", "{==", "==}"]
 LETTERS = ["a", "b", "ab", " ", "x y", "\n", "\n\n", "é", "😀", "日本", "\u2028", "\t", "0"]

@@ -22,7 +22,7 @@ from pycrdt import Assoc, StickyIndex, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.panics import panics_told
+from flashgrep.notes.document.text import panics_told
 
 _ASCII: Final = "".join(map(chr, range(128)))
 _WIDE: Final = 4

@@ -15,7 +15,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query, Status
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from tests.notes.desk import Peer
 
 ADMIN = everywhere("reviewer", Role.ADMIN)
@@ -118,7 +118,7 @@ def test_a_block_of_code_typed_above_another_leaves_that_ones_marks_alone(page: 
     page.type("ann", "```\nmine\n```\n", at=0)
     assert page.listed() == []
     found = page.kb.ask(lambda library: library.records(page.note))
-    assert records.recorded(found) == []
+    assert pending.recorded(found) == []
 
 
 def test_a_mark_that_was_found_stays_the_same_suggestion_while_it_is_there(page: Page) -> None:

@@ -38,10 +38,10 @@ from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.pending import Pending, pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose_in
-from flashgrep.notes.suggestions.suggestion import Pending, pending
 from tests.notes.desk import Desk, Peer
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
@@ -106,7 +106,7 @@ class Table:
 
     @property
     def read(self) -> Pending:
-        known = records.recorded(self.library.records(self.note))
+        known = pending_suggestions.recorded(self.library.records(self.note))
         return pending(self.library.read(self.note).text, known)
 
     # ── the server's side ───────────────────────────────────────────────────────────────────────

@@ -18,10 +18,10 @@ from pycrdt import Doc, Text
 from flashgrep.errors import Cancelled, Conflict, IOFailure, NotFound, Unavailable
 from flashgrep.notes import knowledge_base
 from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.panics import Panicked
-from flashgrep.notes.document.shelf import Quarantined
 from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.home import Home, Owned
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library

@@ -8,10 +8,10 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
+from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.panics import Panicked
-from flashgrep.notes.document.shelf import Quarantined
 from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.journal import StorageFull
 from tests.notes.desk import START, Desk, Peer

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import Unavailable
-from flashgrep.notes.home import Home
+from flashgrep.notes.home import OLDEST, STEPS, Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.migrating import OLDEST, STEPS
 from flashgrep.notes.store.database import FORMAT, Database
 from tests.formats.generate import described
 from tests.formats.stored import FORMATS, as_stored, copied, held

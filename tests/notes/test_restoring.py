@@ -8,16 +8,16 @@ from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.pending import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
-from flashgrep.notes.suggestions.suggestion import pending
 from tests.notes.desk import Desk, Peer
 
 
 def held(desk: Desk, note: str) -> dict[str, tuple[str, str, str]]:
     """Each suggestion: its author, what it takes away and what it brings."""
-    known = records.recorded(desk.library.records(note))
+    known = pending_suggestions.recorded(desk.library.records(note))
     read = pending(desk.library.read(note).text, known)
     return {one.id: (one.author, *read.change(one)) for one in known if read.extent(one)}
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.splices import spliced
 from flashgrep.notes.markup import critic
+from flashgrep.notes.suggestions.pending import digest
 from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
-from flashgrep.notes.suggestions.suggestion import digest
 from tests.notes.marked import Note, anything, carried_out, edits, notes, tame
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 250

@@ -19,8 +19,8 @@ from flashgrep.notes import tables
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import Amendment, Beside, Note
-from flashgrep.notes.document.panics import Panicked
 from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -29,7 +29,7 @@ from flashgrep.notes.links.parse import links_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import standing
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
@@ -54,7 +54,7 @@ def rebuilt(kb: KnowledgeBase) -> dict[str, tuple[Any, ...]]:
         for entry in (*library.entries(), *library.trash()):
             note = loading.load(library._journal, entry.id)
             text, besides = note.text.read(), note.records()
-            spans = [span for one in records.recorded(besides) for span in one.spans]
+            spans = [span for one in pending.recorded(besides) for span in one.spans]
             links = links_of(critic.read(text, spans))
             rows = {one.id: one for one in standing(text, besides)}
             found[entry.id] = (note.sequence, rows, tuple(replace(one, start=0) for one in links))

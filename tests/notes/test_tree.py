@@ -11,16 +11,15 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
-from flashgrep.notes.document.shelf import Quarantined
+from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.notesearch import NoteResult, NoteSearcher
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.notes.texts import Shown
+from flashgrep.notes.texts import NoteResult, NoteSearcher, Shown
 from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion

@@ -10,9 +10,9 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.notes.suggestions.pending import SUGGESTION
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.notes.suggestions.records import SUGGESTION
 from flashgrep.tools.format.reads import Seen
 from flashgrep.tools.mounts import notes as note_reads
 from tests.notes.test_tree import damage

@@ -1,4 +1,5 @@
-"""The directory of a knowledge base, and the one process that owns it.
+"""The directory of a knowledge base, the process that owns it, and older formats brought up to
+date.
 
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
@@ -6,9 +7,9 @@
                       `decision_log`, `tables`), and beside it, while it is open, notes.db-wal and
                       notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
-                      (see `migrating`); ours to remove when the next format comes, yours before
+                      (see `home`); ours to remove when the next format comes, yours before
         attachments/  files that are no notes, under their paths
-        agents/       secrets of the tokens that `serve` prints (see `agenttoken`)
+        agents/       secrets of the tokens that `serve` prints (see `tokens`)
         kb.sock       where the owner listens for others that want these notes
 
 A backup is such a directory too, without lock and socket.
@@ -16,17 +17,104 @@ A backup is such a directory too, without lock and socket.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
+import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
-from flashgrep.notes import migrating, tables
+from flashgrep.notes import tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, sqlite_journal
-from flashgrep.notes.store.database import Database
+from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.system.lock import open_lock_file, try_lock
+
+log = logging.getLogger(__name__)
+
+
+# ── older formats ────────────────────────────────────────────────────────────────────────────────
+# A knowledge base of an older format becomes one of ours.
+#
+# Before anything is changed, the database is copied to `notes.db.format-N`, N being its format.
+# Then all steps to our format are one transaction: a process that is killed on the way leaves the
+# database in the old format or in the new one, never between the two, and the next start goes on
+# from there.
+#
+# The copy stays. It is replaced where the same format is left a second time (the first attempt was
+# cut short, or a backup was put back), and removed when a later migration has succeeded: of all
+# copies only the one of the latest migration is kept. Nothing else is ever removed.
+#
+#     1 → 2   the tables of `tables`, empty: all notes are behind, and are looked at in turns
+
+
+STEPS: Final = {1: tables.SCHEMA}
+"""By the format that is left: what makes the next one of it."""
+OLDEST: Final = min(STEPS)
+_COPY: Final = re.compile(r"\.format-(\d{1,9})")
+
+
+def opened_database(path: Path) -> Database:
+    """The database at a path, in our format; the caller is the only one who has it open."""
+    database = Database(path, OLDEST)
+    try:
+        _bring_up(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _bring_up(database: Database) -> None:
+    before = database.format
+    if before == FORMAT:
+        return
+    copy = _copy_of(database.path, before)
+    database.backup(copy)
+    with database.transaction():
+        for step in range(before, FORMAT):
+            for statement in _statements(STEPS[step]):
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version = {FORMAT}")
+    log.warning(
+        "%s was brought from format %d to %d; as it was, it is kept in %s",
+        database.path,
+        before,
+        FORMAT,
+        copy.name,
+    )
+    _remove_older(database.path, before)
+
+
+def _copy_of(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.format-{number}")
+
+
+def _remove_older(path: Path, number: int) -> None:
+    """Remove the copies that earlier migrations made."""
+    for other in path.parent.iterdir():
+        found = _COPY.fullmatch(other.name.removeprefix(path.name))
+        if found and other.name.startswith(path.name) and int(found[1]) < number:
+            with suppress(OSError):
+                other.unlink()
+
+
+def _statements(schema: str) -> Iterator[str]:
+    """The statements of a script; `executescript` would end the transaction."""
+    statement = ""
+    for line in schema.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+# ── home ─────────────────────────────────────────────────────────────────────────────────────────
+
 
 DATABASE: Final = "notes.db"
 ATTACHMENTS: Final = "attachments"
@@ -80,7 +168,7 @@ class Home:
 
     def opened(self) -> Database:
         """The database, in our format; for the owner alone, since an older one is changed."""
-        return migrating.opened(self.database)
+        return opened_database(self.database)
 
     def own(self) -> None:
         """Become the owner, or say who is."""

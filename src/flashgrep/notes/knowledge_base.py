@@ -20,11 +20,10 @@ from typing import TypeVar
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, Conflict, FlashgrepError, Unavailable, from_os_error
-from flashgrep.notes.document.panics import panics_told
-from flashgrep.notes.document.text import check_offsets
+from flashgrep.notes.document.text import check_offsets, panics_told
 from flashgrep.notes.home import ATTACHMENTS, DATABASE, Home
 from flashgrep.notes.library import Library
-from flashgrep.notes.links.linking import Linking
+from flashgrep.notes.links.index import Linking
 from flashgrep.notes.review.decision_log import Decisions
 from flashgrep.notes.review.review import Review
 from flashgrep.notes.store.catalogue import Catalogue, Entry

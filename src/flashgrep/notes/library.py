@@ -21,13 +21,13 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
-from flashgrep.notes.access.author import Author, AuthorKind
-from flashgrep.notes.document import glancing, loading
+from flashgrep.notes.access.roles import Author, AuthorKind
+from flashgrep.notes.document import loading
 from flashgrep.notes.document.anchors import Anchor, Anchors
+from flashgrep.notes.document.loading import Quarantined, Shelf
 from flashgrep.notes.document.note import NOTHING, Amendment, Beside, Note
-from flashgrep.notes.document.panics import Panicked
-from flashgrep.notes.document.shelf import Quarantined, Shelf
 from flashgrep.notes.document.splices import Splice, between, check_characters, check_size
+from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import Catalogue, Entry
 from flashgrep.notes.store.changes import Change, Published, Received, Version
@@ -156,7 +156,7 @@ class Library:
         known = self.published.keys() | self._shelf.quarantined().keys()
         if not self._unpublished:
             unread = [note for note in notes if note not in known]
-            self.published |= glancing.texts(self._journal, unread)
+            self.published |= loading.texts(self._journal, unread)
 
     def records(self, note: str) -> dict[str, Beside]:
         """What is known beside the text, in the order it was made."""

@@ -1,10 +1,10 @@
-"""What is known of each note without loading it: its pending suggestions and its links.
+"""What is known of each note without loading it: tables of pending suggestions and of links.
 
     looked   note       id
              sequence   the record after which the note's rows were worked out
              rules      the number of the rules by which that was done
 
-The rows of a note (see `pending_table`, `link_table`) are written in the transaction of the change
+The rows of a note (see `tables`, `tables`) are written in the transaction of the change
 they follow from. Those of a long note would take longer than the change itself: there the row in
 `looked` is taken away instead, in the same transaction, and the note is looked at when somebody
 asks next. So the tables are right or known to be behind, whenever a process ends; a note is behind
@@ -14,27 +14,255 @@ where its newest record is not the one in `looked`, or other rules are in force.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.notes import link_table, pending_table
 from flashgrep.notes.document.note import Beside
-from flashgrep.notes.link_table import LinkTable
-from flashgrep.notes.links.parse import links_of
+from flashgrep.notes.links.parse import Change, Form, Link, links_of
+from flashgrep.notes.links.resolve import name_of
 from flashgrep.notes.markup import critic
-from flashgrep.notes.pending_table import PendingTable
 from flashgrep.notes.store.database import Database
-from flashgrep.notes.suggestions import records, typed_marks
-from flashgrep.notes.suggestions.pending import standing
+from flashgrep.notes.suggestions import pending, typed_marks
+from flashgrep.notes.suggestions.pending import Found, Standing, standing
 
 log = logging.getLogger(__name__)
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────────
+# The links of all notes, in the store.
+#
+#     links    note      id of the note that holds the link
+#              place     its number among the note's links, from top to bottom
+#              name      the last part of its target as it is compared (see `resolving.name_of`)
+#              target, anchor, label, form, embed, source, line, pending      see `links.Link`
+#
+# Nothing resolved is stored: a new note can change what a link elsewhere means. What is found by
+# its index is the links whose target ends with a name; which of them lead to a note is worked out
+# from the paths as they are. A link's offset is not stored: it would change with every letter
+# before it.
+
+
+LINKS_SCHEMA: Final = """
+CREATE TABLE links (
+    note TEXT NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL,
+    anchor TEXT NOT NULL, label TEXT NOT NULL, form TEXT NOT NULL, embed INTEGER NOT NULL,
+    source TEXT NOT NULL, line INTEGER NOT NULL, pending TEXT NOT NULL,
+    PRIMARY KEY (note, place)
+) WITHOUT ROWID;
+CREATE INDEX links_by_name ON links (name);
+"""
+_LINK_COLUMNS: Final = "target, anchor, label, form, embed, source, line, pending"
+
+
+class LinkTable:
+    """The rows. Used on the thread of the notes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, note: str) -> tuple[Link, ...]:
+        """The links of a note, from top to bottom."""
+        return tuple(map(_link, self._rows(note)))
+
+    def _rows(self, note: str) -> list[Any]:
+        return self._database.rows(
+            f"SELECT {_LINK_COLUMNS} FROM links WHERE note = ? ORDER BY place",  # noqa: S608
+            note,
+        )
+
+    def put(self, note: str, links: Sequence[Link]) -> None:
+        """Have these rows, and no others, for a note; nothing is written where they are there."""
+        rows = list(map(_row, links))
+        if rows == self._rows(note):
+            return
+        self._database.execute("DELETE FROM links WHERE note = ?", note)
+        for place, row in enumerate(rows):
+            self._database.execute(
+                f"INSERT INTO links (note, place, name, {_LINK_COLUMNS})"  # noqa: S608
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                note,
+                place,
+                name_of(row[0]),
+                *row,
+            )
+
+    def named(self, names: Sequence[str]) -> list[tuple[str, Link]]:
+        """The links that could mean a note of one of these names: paths of notes and their links.
+
+        By path, then from top to bottom. Notes in the trash are left out.
+        """
+        places = ", ".join("?" * len(names))
+        columns = ", ".join(f"links.{column}" for column in _LINK_COLUMNS.split(", "))
+        rows = self._database.rows(
+            f"SELECT notes.path, {columns} FROM links JOIN notes ON notes.id = links.note"  # noqa: S608
+            f" WHERE name IN ({places}) AND name != '' AND notes.path IS NOT NULL"
+            " ORDER BY notes.path, links.note, place",
+            *names,
+        )
+        return [(row[0], _link(row[1:])) for row in rows]
+
+
+def _row(link: Link) -> tuple[Any, ...]:
+    return (
+        link.target,
+        link.anchor,
+        link.label,
+        link.form.value,
+        int(link.is_embed),
+        link.source,
+        link.line,
+        link.pending.value,
+    )
+
+
+def _link(row: Sequence[Any]) -> Link:
+    target, anchor, label, form, embed, source, line, pending = row
+    start = 0  # not known, and not asked for
+    return Link(
+        target=target,
+        anchor=anchor,
+        label=label,
+        form=Form(form),
+        is_embed=bool(embed),
+        source=source,
+        start=start,
+        line=line,
+        pending=Change(pending),
+    )
+
+
+# ── pending suggestions ──────────────────────────────────────────────────────────────────────────
+# The pending suggestions of all notes, in the store.
+#
+#     pending   note     id of the note
+#               id       of the suggestion
+#               time     when it was made, in milliseconds since 1970
+#               author, line, old, new, before, after      see `pendinglist.Standing`
+#
+# Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
+# and id, page by page, straight from an index: no answer looks at all notes, nor at all rows.
+
+
+PENDING_SCHEMA: Final = """
+CREATE TABLE pending (
+    note TEXT NOT NULL, id TEXT NOT NULL, line INTEGER NOT NULL, author TEXT NOT NULL,
+    time INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, before TEXT NOT NULL,
+    after TEXT NOT NULL, UNIQUE (note, id)
+);
+CREATE INDEX pending_by_time ON pending (time, id);
+CREATE INDEX pending_by_author ON pending (author, time, id);
+CREATE INDEX pending_by_id ON pending (id);
+"""
+_PENDING_COLUMNS: Final = "id, line, author, time, old, new, before, after"
+_AT_ONCE: Final = 500
+"""Rows that are read at a time, and ids that are asked for: SQLite allows so many values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows are asked for."""
+
+    note: str | None = None
+    author: str | None = None
+    older_than: int | None = None
+    newer_than: int | None = None
+    after: tuple[int, str] | None = None
+    """The time and id of the last row of the page before."""
+
+
+class PendingTable:
+    """The rows. Used on the thread of the notes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, note: str) -> dict[str, Standing]:
+        """The rows of a note, by id."""
+        rows = self._database.rows(f"SELECT {_PENDING_COLUMNS} FROM pending WHERE note = ?", note)  # noqa: S608
+        return {row[0]: Standing(*row) for row in rows}
+
+    def put(self, note: str, standing: Sequence[Standing]) -> None:
+        """Have these rows, and no others, for a note; only what differs is written."""
+        before = self.of(note)
+        now = {one.id: one for one in standing}
+        for gone in before.keys() - now.keys():
+            self._database.execute("DELETE FROM pending WHERE note = ? AND id = ?", note, gone)
+        for name, one in now.items():
+            if before.get(name) != one:
+                self._database.execute(
+                    f"INSERT OR REPLACE INTO pending (note, {_PENDING_COLUMNS})"  # noqa: S608
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    note,
+                    *astuple(one),
+                )
+
+    def count(self) -> int:
+        """How many rows there are, those of notes in the trash included."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM pending")
+        return int(count)
+
+    def notes_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """By the ids of pending suggestions, the notes they are in."""
+        found: dict[str, str] = {}
+        for at in range(0, len(ids), _AT_ONCE):
+            some = ids[at : at + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            found |= dict(
+                self._database.rows(
+                    "SELECT pending.id, note FROM pending JOIN notes ON notes.id = note"  # noqa: S608
+                    f" WHERE notes.path IS NOT NULL AND pending.id IN ({places}) ORDER BY note",
+                    *some,
+                )
+            )
+        return found
+
+    def listed(self, wanted: Wanted) -> Iterator[Found]:
+        """The rows that are asked for, the oldest first; read as far as they are taken."""
+        while True:
+            rows = self._rows(wanted)
+            yield from (Found(*row) for row in rows)
+            if len(rows) < _AT_ONCE:
+                return
+            last = Found(*rows[-1])
+            wanted = Wanted(
+                note=wanted.note,
+                author=wanted.author,
+                older_than=wanted.older_than,
+                newer_than=wanted.newer_than,
+                after=(last.time, last.id),
+            )
+
+    def _rows(self, wanted: Wanted) -> list[Any]:
+        asked: list[tuple[str, tuple[Any, ...]]] = []
+        if wanted.note is not None:
+            asked.append(("pending.note = ?", (wanted.note,)))
+        if wanted.author is not None:
+            asked.append(("author = ?", (wanted.author,)))
+        if wanted.older_than is not None:
+            asked.append(("time < ?", (wanted.older_than,)))
+        if wanted.newer_than is not None:
+            asked.append(("time > ?", (wanted.newer_than,)))
+        if wanted.after is not None:
+            asked.append(("(time, pending.id) > (?, ?)", wanted.after))
+        conditions = "".join(f" AND {condition}" for condition, _ in asked)
+        return self._database.rows(
+            "SELECT pending.id, pending.note, notes.path, line, author, time, old, new, before,"  # noqa: S608
+            " after FROM pending JOIN notes ON notes.id = pending.note"
+            f" WHERE notes.path IS NOT NULL{conditions} ORDER BY time, pending.id LIMIT {_AT_ONCE}",
+            *(value for _, values in asked for value in values),
+        )
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────────
+
 
 RULES: Final = 2
 """To be raised whenever `standing` or `links_of` gives something else for the same note, or every
 note is to be looked at again (2: for marks without a record)."""
 
-SCHEMA: Final = f"""{pending_table.SCHEMA}{link_table.SCHEMA}
+SCHEMA: Final = f"""{PENDING_SCHEMA}{LINKS_SCHEMA}
 CREATE TABLE looked (
     note TEXT NOT NULL PRIMARY KEY, sequence INTEGER NOT NULL, rules INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -100,7 +328,7 @@ class Tables:
 
     def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, Beside]) -> None:
         self.pending.put(note, standing(text, besides))
-        spans = [span for one in records.recorded(besides) for span in one.spans]
+        spans = [span for one in pending.recorded(besides) for span in one.spans]
         reading = critic.read(text, spans)
         self.links.put(note, links_of(reading))
         if typed_marks.is_settled(reading, besides):

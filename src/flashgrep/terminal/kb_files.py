@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from flashgrep.notes.folders.exporting import Exported, export
-from flashgrep.notes.folders.incoming import Imported, import_folder
-from flashgrep.notes.folders.vault import count_files
+from flashgrep.notes.folders.vault import Imported, count_files, import_folder
 from flashgrep.notes.store.paths import ENDING
 from flashgrep.terminal.bar import Bar
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command

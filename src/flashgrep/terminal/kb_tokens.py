@@ -10,10 +10,9 @@ from typing import Any, Final
 import click
 
 from flashgrep.errors import InvalidParams
-from flashgrep.notes.access.agenttoken import workspaces
 from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.token_file import Token
-from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.access.tokens import Tokens, workspaces
 from flashgrep.notes.home import Home
 from flashgrep.system.clock import milliseconds
 from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command

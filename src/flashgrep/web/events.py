@@ -34,8 +34,8 @@ from flashgrep import limits
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decision_jobs import Job
 from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.step import Job
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.store.changes import Change
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance

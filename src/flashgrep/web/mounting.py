@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from starlette.routing import BaseRoute
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.notes.access.agenttoken import AgentToken, agent_token
-from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.transports.http.http import Mounted

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import Unavailable
-from flashgrep.notes.access.agenttoken import DIRECTORY, agent_token, workspaces
 from flashgrep.notes.access.roles import Role
-from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.access.tokens import DIRECTORY, Tokens, agent_token, workspaces
 from flashgrep.notes.home import Home
 
 

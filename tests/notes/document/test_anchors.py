@@ -9,9 +9,8 @@ from pycrdt import Doc, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.document.anchors import Anchor, Anchors
-from flashgrep.notes.document.offsets import Offsets
 from flashgrep.notes.document.splices import ordered
-from flashgrep.notes.document.text import SharedText
+from flashgrep.notes.document.text import Offsets, SharedText
 from flashgrep.notes.document.updates import clocks
 from tests.notes import slow_anchors
 from tests.notes.texts import splices_of, texts

@@ -6,7 +6,7 @@ from typing import Any
 
 from pycrdt import Map
 
-from flashgrep.notes.document.authorship import AUTHORS
+from flashgrep.notes.document.anchors import AUTHORS
 from flashgrep.notes.document.note import Amendment, Note, is_same
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.document.updates import Update, encode, parse

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from flashgrep.notes.document import glancing
+from flashgrep.notes.document import loading
+from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Note
-from flashgrep.notes.document.shelf import Quarantined
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.store.journal import Journal, Record, Snapshot
 from tests.notes.desk import MINUTE, Desk, Peer
@@ -35,7 +35,7 @@ def test_a_glance_gives_what_loading_gives(desk: Desk) -> None:
         if chance.random() < 0.1:
             desk.library.compact(peer.note)
     desk.reopen()
-    glanced = glancing.texts(desk.journal, notes)
+    glanced = loading.texts(desk.journal, notes)
     assert glanced == {note: desk.library.read(note) for note in notes}
     desk.reopen()
     desk.library.glance(notes)
@@ -79,9 +79,9 @@ def test_nothing_that_is_missing_or_changed_passes(desk: Desk, harm: str) -> Non
     first, second, third = notes_of(desk)
     append(desk.library, second, "more")
     desk.database.execute("DELETE FROM records WHERE note = ? AND sequence = 1", second)
-    assert set(glancing.texts(desk.journal, [second])) == {second}
+    assert set(loading.texts(desk.journal, [second])) == {second}
     desk.database.execute(harm, second)
-    assert set(glancing.texts(desk.journal, [first, second, third])) == {first, third}
+    assert set(loading.texts(desk.journal, [first, second, third])) == {first, third}
 
 
 def test_a_state_that_is_not_that_of_the_updates_does_not_pass() -> None:
@@ -90,7 +90,7 @@ def test_a_state_that_is_not_that_of_the_updates_does_not_pass() -> None:
     for note, state in (("a", peer.state()), ("b", b"\1\5\5"), ("c", b"\xff")):
         journal.append(note, 0, b"\0\0", state, "ann", 1)
     journal.append("d", 0, b"nonsense", peer.state(), "ann", 1)
-    found = glancing.texts(journal, ["a", "b", "c", "d", "unknown"])
+    found = loading.texts(journal, ["a", "b", "c", "d", "unknown"])
     assert {note: one.data for note, one in found.items()} == {"a": b""}
 
 

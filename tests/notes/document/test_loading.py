@@ -9,9 +9,8 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import NotFound
-from flashgrep.notes.document.loading import thinned
+from flashgrep.notes.document.loading import Quarantined, thinned
 from flashgrep.notes.document.note import Amendment, Beside, Note
-from flashgrep.notes.document.shelf import Quarantined
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.document.updates import Update, encode, parse
 from flashgrep.notes.store.changes import Version

@@ -11,8 +11,8 @@ from pycrdt import Doc, Map, Text
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.notes.document.note import Amendment, Beside, Note, is_same
-from flashgrep.notes.document.panics import Panicked
 from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.store.journal import Damaged, Record, Snapshot
 
 

@@ -9,7 +9,7 @@ import pytest
 from pycrdt import Map
 
 from flashgrep.notes.document.note import RECORDS, Beside
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
 from tests.notes.desk import START, Desk, Peer
@@ -88,7 +88,7 @@ def test_the_record_of_a_suggestion_cannot_be_changed_by_a_peer(
     peer = Peer(desk.library, note)
     change(peer.doc.get(RECORDS, type=Map), next(iter(before)))
     assert send(desk, peer) == before
-    (held,) = records.recorded(before)
+    (held,) = pending.recorded(before)
     assert (held.author, held.spans) == ("robot", ((6, 16), (16, 27)))
 
 
@@ -96,7 +96,7 @@ def test_a_withdrawn_edit_cannot_be_forged(desk: Desk) -> None:
     """By one, an agent's next edit would be taken for made."""
     note = desk.library.create("a.md", "alpha").id
     peer = Peer(desk.library, note)
-    forge(peer, records.withdrawn_id("robot"), {"kind": "withdrawn", "author": "robot"})
+    forge(peer, pending.withdrawn_id("robot"), {"kind": "withdrawn", "author": "robot"})
     assert send(desk, peer) == {}
 
 

@@ -12,8 +12,8 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import TooLarge
 from flashgrep.notes.access.roles import Role, everywhere
-from flashgrep.notes.folders.incoming import Imported, import_folder
-from flashgrep.notes.folders.manifest import NAME
+from flashgrep.notes.folders.note_file import NAME
+from flashgrep.notes.folders.vault import Imported, import_folder
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose

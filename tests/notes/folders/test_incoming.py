@@ -20,12 +20,12 @@ from flashgrep.notes.administration import Administration
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.folders.exporting import Exported, export
 from flashgrep.notes.folders.importing import Fate
-from flashgrep.notes.folders.incoming import Imported, import_folder
-from flashgrep.notes.folders.manifest import NAME
+from flashgrep.notes.folders.note_file import NAME
+from flashgrep.notes.folders.vault import Imported, import_folder
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.store.changes import Change
-from flashgrep.notes.suggestions.records import recorded
+from flashgrep.notes.suggestions.pending import recorded
 from tests.notes.vault import HIDDEN, contents, plant, plant_vault
 
 
@@ -474,7 +474,7 @@ import os, signal, sys
 from pathlib import Path
 from flashgrep import limits
 from flashgrep.notes.administration import Administration
-from flashgrep.notes.folders.incoming import import_folder
+from flashgrep.notes.folders.vault import import_folder
 from flashgrep.notes.knowledge_base import KnowledgeBase
 limits.IMPORT_BATCH_FILES = 10
 def die(count):
@@ -506,7 +506,7 @@ import resource, signal, sys
 from pathlib import Path
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.administration import Administration
-from flashgrep.notes.folders.incoming import import_folder
+from flashgrep.notes.folders.vault import import_folder
 from flashgrep.notes.knowledge_base import KnowledgeBase
 notes = KnowledgeBase(Path(sys.argv[1]))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

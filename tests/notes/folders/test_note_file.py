@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.notes.folders import lineends
+from flashgrep.notes.folders import note_file
 from flashgrep.notes.folders.note_file import FILE, NoText, file_bytes, read_file
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
@@ -50,11 +50,11 @@ def test_mixed_line_ends_come_back(lines: list[tuple[str, str]], bom: bool, last
 def test_lines_that_stay_keep_their_ends(lines: list[tuple[str, str]], at: int, new: str) -> None:
     """The oracle is plain: each line says which it is, and so what its end was."""
     numbered = [(f"{number}{line}", end) for number, (line, end) in enumerate(lines)]
-    plain, kept = lineends.taken(built(numbered))
+    plain, kept = note_file.taken(built(numbered))
     texts = plain.split("\n")
     texts[min(at, len(texts) - 1) : min(at, len(texts) - 1)] = [new]
-    back = lineends.given_back("\n".join(texts), kept)
-    assert lineends.taken(back)[0] == "\n".join(texts)
+    back = note_file.given_back("\n".join(texts), kept)
+    assert note_file.taken(back)[0] == "\n".join(texts)
     ends = dict(numbered)
     for line, end in re.findall(r"([^\r\n]*)(\r\n|\r|\n)", back):
         if line in ends and ends[line] != "\r":  # CR may not stand before a new empty line
@@ -63,8 +63,8 @@ def test_lines_that_stay_keep_their_ends(lines: list[tuple[str, str]], at: int, 
 
 @pytest.mark.parametrize("kept", [None, 7, "xx", {}, {"main": "crlf", "lines": "?"}, []])
 def test_what_is_kept_may_be_nonsense(kept: object) -> None:
-    back = lineends.given_back("a\nb\n", kept)
-    assert lineends.taken(back)[0] == "a\nb\n"
+    back = note_file.given_back("a\nb\n", kept)
+    assert note_file.taken(back)[0] == "a\nb\n"
 
 
 def test_a_file_that_is_too_large_is_no_note() -> None:
@@ -74,13 +74,13 @@ def test_a_file_that_is_too_large_is_no_note() -> None:
 
 def test_many_changed_lines_are_no_reason_to_take_long() -> None:
     lines = [(f"line {number}", "\r\n" if number % 2 else "\n") for number in range(20_000)]
-    plain, kept = lineends.taken(built(lines))
+    plain, kept = note_file.taken(built(lines))
     changed = "\n".join(line[::-1] for line in plain.split("\n"))
-    assert lineends.taken(lineends.given_back(changed, kept))[0] == changed
+    assert note_file.taken(note_file.given_back(changed, kept))[0] == changed
 
 
 def test_a_line_that_became_empty_is_still_a_line() -> None:
-    _, kept = lineends.taken("a\rx\nb\n")
-    back = lineends.given_back("a\n\nb\n", kept)
+    _, kept = note_file.taken("a\rx\nb\n")
+    back = note_file.given_back("a\n\nb\n", kept)
     assert back == "a\n\nb\n"
-    assert lineends.taken(back)[0] == "a\n\nb\n"
+    assert note_file.taken(back)[0] == "a\n\nb\n"

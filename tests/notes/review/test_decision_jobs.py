@@ -17,9 +17,8 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.decision_jobs import DecisionJobs, Job, State
 from flashgrep.notes.review.review import Query
-from flashgrep.notes.review.step import Outcome, Status
+from flashgrep.notes.review.step import DecisionJobs, Job, Outcome, State, Status
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from flashgrep.errors import Conflict
-from flashgrep.notes.access.author import AuthorKind
+from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, Beside
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose_in
 from tests.notes.desk import Desk, Peer
@@ -123,7 +123,7 @@ def test_every_change_in_place_keeps_the_version_before_it(page: Page) -> None:
     library = page.desk.library
     library.restore(page.note, library.history(page.note)[1].sequence, "ann")
     assert page.text == seen[-2]
-    (held,) = records.recorded(library.records(page.note))
+    (held,) = pending.recorded(library.records(page.note))
     assert held.author == "robot"
 
 

@@ -20,9 +20,8 @@ from flashgrep.errors import (
 )
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.markup import critic
-from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
-from flashgrep.notes.suggestions.regions import Regions
-from flashgrep.notes.suggestions.suggestion import digest
+from flashgrep.notes.suggestions.pending import digest
+from flashgrep.notes.suggestions.plan import Edit, Plan, Regions, suggest
 from tests.e2e.scenarios import scenario
 from tests.notes.marked import carried_out, note_of
 

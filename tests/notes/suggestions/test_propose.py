@@ -21,7 +21,7 @@ from flashgrep.errors import (
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import Entry
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, Proposed, metadata, propose_in
 from tests.notes.desk import MINUTE, START, Desk, Peer
@@ -59,7 +59,7 @@ class Editor:
 
     @property
     def ids(self) -> list[str]:
-        return [one.id for one in records.recorded(self.desk.library.records(self.note))]
+        return [one.id for one in pending.recorded(self.desk.library.records(self.note))]
 
     def marks(self, name: str) -> list[str]:
         """The texts that a record holds, as another process finds them."""

@@ -7,29 +7,29 @@ from typing import Any
 import pytest
 
 from flashgrep.notes.document.note import Beside
-from flashgrep.notes.suggestions import records
-from flashgrep.notes.suggestions.suggestion import Recorded
+from flashgrep.notes.suggestions import pending
+from flashgrep.notes.suggestions.pending import Recorded
 
 ANN = Recorded("s_1", "ann", ((0, 7), (7, 14)), "asked")
 
 
 def test_a_suggestion_comes_back_as_it_went() -> None:
-    kept = {"s_1": records.beside(ANN, 1_000)}
-    assert records.recorded(kept) == [ANN]
-    assert records.made_at(kept["s_1"].value) == 1_000
+    kept = {"s_1": pending.beside(ANN, 1_000)}
+    assert pending.recorded(kept) == [ANN]
+    assert pending.made_at(kept["s_1"].value) == 1_000
 
 
 def test_one_that_was_changed_keeps_its_time_and_what_else_is_known_of_it() -> None:
-    before = {**records.beside(ANN, 1_000).value, "group": "g"}
-    changed = records.beside(ANN, 2_000, before)
-    assert records.made_at(changed.value) == 1_000
+    before = {**pending.beside(ANN, 1_000).value, "group": "g"}
+    changed = pending.beside(ANN, 2_000, before)
+    assert pending.made_at(changed.value) == 1_000
     assert changed.value["changed"] == 2_000
     assert changed.value["group"] == "g"
 
 
 def test_the_order_is_that_of_the_records() -> None:
-    kept = {name: records.beside(Recorded(name, "a", ()), 1) for name in ("s_2", "s_1", "s_3")}
-    assert [one.id for one in records.recorded(kept)] == ["s_2", "s_1", "s_3"]
+    kept = {name: pending.beside(Recorded(name, "a", ()), 1) for name in ("s_2", "s_1", "s_3")}
+    assert [one.id for one in pending.recorded(kept)] == ["s_2", "s_1", "s_3"]
 
 
 @pytest.mark.parametrize(
@@ -44,32 +44,32 @@ def test_the_order_is_that_of_the_records() -> None:
     ],
 )
 def test_what_is_no_suggestion_is_passed_over(value: dict[str, Any]) -> None:
-    assert records.recorded({"x": Beside(value, ((0, 3),))}) == []
+    assert pending.recorded({"x": Beside(value, ((0, 3),))}) == []
 
 
 @pytest.mark.parametrize("asked", [None, 5, ["x"]])
 def test_a_suggestion_with_nonsense_in_it_is_one_nobody_asked_for(asked: Any) -> None:
     value = {"kind": "suggestion", "author": "ann", "asked": asked, "time": "soon"}
-    (one,) = records.recorded({"x": Beside(value)})
+    (one,) = pending.recorded({"x": Beside(value)})
     assert one == Recorded("x", "ann", ())
-    assert records.made_at(value) == 0
+    assert pending.made_at(value) == 0
 
 
 @pytest.mark.parametrize("made", [None, -1, 1.5, True, "1"])
 def test_a_time_that_is_none_is_not_known(made: Any) -> None:
-    assert records.made_at({"time": made}) == 0
+    assert pending.made_at({"time": made}) == 0
 
 
 def test_a_withdrawn_edit_is_known_again_by_edit_and_text() -> None:
-    value = records.withdrawn("ann", "asked", "text", 1).value
-    assert records.is_withdrawn(value, "asked")
-    assert records.is_withdrawn(value, "asked", "text")
-    assert not records.is_withdrawn(value, "asked", "another")
-    assert not records.is_withdrawn(value, "another")
-    assert not records.is_withdrawn(records.beside(ANN, 1).value, "asked")
+    value = pending.withdrawn("ann", "asked", "text", 1).value
+    assert pending.is_withdrawn(value, "asked")
+    assert pending.is_withdrawn(value, "asked", "text")
+    assert not pending.is_withdrawn(value, "asked", "another")
+    assert not pending.is_withdrawn(value, "another")
+    assert not pending.is_withdrawn(pending.beside(ANN, 1).value, "asked")
 
 
 def test_each_author_has_one_place_for_withdrawn_edits() -> None:
-    assert records.withdrawn_id("ann") == records.withdrawn_id("ann")
-    assert records.withdrawn_id("ann") != records.withdrawn_id("bob")
-    assert records.new_id() != records.new_id()
+    assert pending.withdrawn_id("ann") == pending.withdrawn_id("ann")
+    assert pending.withdrawn_id("ann") != pending.withdrawn_id("bob")
+    assert pending.new_id() != pending.new_id()

@@ -13,10 +13,11 @@ from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.splices import Splice
 from flashgrep.notes.markup import critic, literal
 from flashgrep.notes.review import decide
-from flashgrep.notes.suggestions import records, typed_marks
+from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions import typed_marks
+from flashgrep.notes.suggestions.pending import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
-from flashgrep.notes.suggestions.suggestion import pending
 from tests.notes.desk import START, Desk, Peer
 
 PATH = "N.md"
@@ -50,7 +51,9 @@ class Typist:
     def suggestions(self) -> list[tuple[str, str, str]]:
         """Author, old and new of each."""
         besides = self.desk.library.records(self.note)
-        read = pending(self.desk.library.read(self.note).text, records.recorded(besides))
+        read = pending(
+            self.desk.library.read(self.note).text, pending_suggestions.recorded(besides)
+        )
         return [
             (record.author, *read.change(record)) for record in read.records if read.extent(record)
         ]

@@ -1,4 +1,4 @@
-"""Who may do what with which notes: a role, on all notes or on those of some folders.
+"""Who somebody is and what they may do: authors, and roles on all notes or some folders.
 
     read      see notes and what is suggested
     suggest   propose changes that somebody decides on; where agents are
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from typing import Any, Final
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.store import paths
@@ -85,3 +86,50 @@ def everywhere(name: str, role: Role) -> Principal:
 
 def _highest(roles: Iterable[Role]) -> Role | None:
     return max(roles, default=None)
+
+
+# ── authors ──────────────────────────────────────────────────────────────────────────────────────
+# Who an author is: a name, and what kind of caller goes by it.
+#
+# People and agents choose their names themselves, so two of different kinds may have the same one:
+# a client without a token can call itself what a person's token is called. Lists and answers show
+# the name; whether something is somebody's own is asked of both.
+#
+#     person   typed it in an editor, made or imported the note
+#     token    an agent with a token: its name is TOKEN/CLIENT
+#     local    an agent without one, on stdio or a unix socket: its name is CLIENT
+
+
+UNKNOWN: Final = "unknown"
+"""Whose something is where nobody recorded it."""
+
+
+class AuthorKind(StrEnum):
+    """The kind of a caller."""
+
+    PERSON = "person"
+    TOKEN = "token"  # noqa: S105
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Somebody who writes."""
+
+    name: str
+    source: AuthorKind | None = None
+    """None in what an older flashgrep has written, which knew the name alone."""
+
+    def is_same(self, other: Author) -> bool:
+        """Whether two are one, as far as that is known."""
+        if self.name != other.name:
+            return False
+        return self.source is None or other.source is None or self.source is other.source
+
+
+def source_named(value: Any) -> AuthorKind | None:
+    """The kind that is stored as this; None for anything else."""
+    try:
+        return AuthorKind(value)
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""Snapshots: taken, proved, and thinned out. Everything here ends by comparing content.
+"""Documents from the journal: loaded, checked, compacted, cached, or read as texts alone.
 
 A snapshot is made from what the journal has, not from the document in memory, and only where both
 are the same; what a peer sent too early is in neither (see `causality`), so that a snapshot cannot
@@ -8,13 +8,25 @@ transaction, so that a failure leaves the journal as it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
+
+from pycrdt import Doc, Text
 
 from flashgrep import limits
-from flashgrep.notes.document.note import Note, is_same
+from flashgrep.errors import InvalidParams, Unavailable
+from flashgrep.notes.document.note import CONTENTS, Note, is_same
+from flashgrep.notes.document.text import Panicked, SharedText, panics_told
+from flashgrep.notes.document.updates import clocks
+from flashgrep.notes.store.changes import Published
 from flashgrep.notes.store.journal import Damaged, Dated, Head, Journal, Record, Snapshot
+
+log = logging.getLogger(__name__)
+
 
 _MILLISECONDS: Final = 1_000
 _DAY_SECONDS: Final = 86_400
@@ -109,3 +121,116 @@ def thinned(snapshots: Sequence[Dated], now: int) -> list[int]:
             dropped.append(dated.sequence)
         seen.add(day)
     return dropped
+
+
+# ── texts alone ──────────────────────────────────────────────────────────────────────────────────
+# The texts of many notes at once, straight from the journal: what a search after a start needs.
+#
+# A document that is kept for changes costs several times what its text does: it is watched, its
+# clocks are taken apart, and it stays in memory. Here it is made, read and thrown away, in a sixth
+# of the time. What is checked is what `Note.load` checks; a note that does not pass is left out,
+# and loading it tells why, or finds an older snapshot that does.
+
+
+def texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
+    """The texts by the notes' ids, without those that are damaged in any way."""
+    found = {}
+    for note, entries in journal.newest(notes).items():
+        data = _text(entries)
+        if data is not None:
+            last = entries[-1]
+            found[note] = Published(
+                note=note, sequence=last.sequence, data=data, author=last.author, time=last.time
+            )
+    return found
+
+
+def _text(entries: Sequence[Record | Snapshot]) -> bytes | None:
+    """The text that updates give, if they give the state that was written with them."""
+    try:
+        with panics_told():
+            doc: Doc[Any] = Doc()
+            shared = doc.get(CONTENTS, type=Text)
+            with doc.transaction():
+                for entry in entries:
+                    doc.apply_update(entry.update)
+                data, state = SharedText(shared).checked().encode(), doc.get_state()
+        return data if entries and _is_same(state, entries[-1].state) else None
+    except (ValueError, RuntimeError, InvalidParams, Panicked):
+        return None
+
+
+def _is_same(state: bytes, written: bytes) -> bool:
+    return state == written or clocks(state) == clocks(written)
+
+
+# ── documents in memory ──────────────────────────────────────────────────────────────────────────
+# The documents in memory: each loaded once, the longest unused put back, damaged ones closed.
+
+
+class Quarantined(Unavailable):
+    """What is stored of a note is damaged; the note is closed, and nothing of it is changed."""
+
+
+class Shelf:
+    """All documents that are loaded. What is dropped is loaded again as the journal has it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._notes: OrderedDict[str, Note] = OrderedDict()
+        self._quarantined: dict[str, str] = {}
+
+    def get(self, note: str, shown: str) -> Note:
+        """The document; `Quarantined` where what is stored of it is damaged."""
+        if found := self._notes.get(note):
+            self._notes.move_to_end(note)
+            return found
+        if note not in self._quarantined:
+            try:
+                return self.put(load(self._journal, note))
+            except Damaged as error:
+                log.error("%s is quarantined: %s", shown, error)
+                self._quarantined[note] = error.reason
+        raise Quarantined(
+            f"{shown} is quarantined: {self._quarantined[note]}. Nothing of it was changed, other "
+            "notes are not touched. Look at it with flashgrep kb history, and go back with "
+            "flashgrep kb restore"
+        )
+
+    def put(self, note: Note) -> Note:
+        """Keep a document; where there are too many, the one unused longest goes.
+
+        Everything in it is in the journal; what a peer sent too early, it is asked for again.
+        """
+        self._notes[note.id] = note
+        self._notes.move_to_end(note.id)
+        self._quarantined.pop(note.id, None)
+        if len(self._notes) > limits.LIVE_NOTES:
+            self._notes.popitem(last=False)
+        return note
+
+    def quarantined(self) -> dict[str, str]:
+        """The notes that were found to be damaged, and why."""
+        return dict(self._quarantined)
+
+    def drop(self, note: str) -> None:
+        """Forget a document, and with it all that is not in the journal."""
+        self._notes.pop(note, None)
+
+    @contextmanager
+    def trusted(self, note: str) -> Iterator[None]:
+        """Forget a document whose engine failed in the block."""
+        try:
+            yield
+        except Panicked:
+            self.drop(note)
+            raise
+
+    @contextmanager
+    def undone(self, note: str) -> Iterator[None]:
+        """Undo a change that failed in the block, whatever for."""
+        try:
+            yield
+        except BaseException:
+            self.drop(note)
+            raise

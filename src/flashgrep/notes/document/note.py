@@ -4,9 +4,9 @@
     records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
                 `made` counts them in the order they were made; `anchors` is a list of spans, each
                 [client, clock, client, clock] of its first and its last character (see `anchors`)
-    authors     who wrote which characters (Y.Map, see `authorship`)
+    authors     who wrote which characters (Y.Map, see `anchors`)
 
-Peers write `contents` alone; what they write into the two maps is put back (see `peerchanges`).
+Peers write `contents` alone; what they write into the two maps is put back (see `causality`).
 Changes cannot be taken back: pycrdt has no rollback. A note that met an error on the way is thrown
 away and loaded again; what the journal does not have has never happened.
 """
@@ -23,20 +23,18 @@ from pycrdt import Doc, Map, Text, merge_updates
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
-from flashgrep.notes.access.author import Author, AuthorKind
-from flashgrep.notes.document.anchors import Anchor, Anchors
-from flashgrep.notes.document.authorship import AUTHORS, Authorship
+from flashgrep.notes.access.roles import Author, AuthorKind
+from flashgrep.notes.document.anchors import AUTHORS, Anchor, Anchors, Authorship
 from flashgrep.notes.document.causality import (
+    PeerWatch,
     halves,
     is_empty,
     parts_a_character,
     says_again,
     split,
 )
-from flashgrep.notes.document.panics import Panicked, panics_told
-from flashgrep.notes.document.peerchanges import PeerWatch
 from flashgrep.notes.document.splices import Push, Splice, check_size, ordered, repairs
-from flashgrep.notes.document.text import NotText, SharedText
+from flashgrep.notes.document.text import NotText, Panicked, SharedText, panics_told
 from flashgrep.notes.document.updates import Name, Update, clocks, encode, parse
 from flashgrep.notes.store.journal import Damaged, Record, Snapshot
 

@@ -1,7 +1,7 @@
 """Suggestions that travel with an export: what the marks in a file do not say about them.
 
-A file has the marks; `.flashgrep-export` (see `manifest`) has beside it, for each suggestion of the
-note:
+A file has the marks; `.flashgrep-export` (see `note_file`) has beside it, for each suggestion of
+the note:
 
     {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
@@ -29,12 +29,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
-from flashgrep.notes.access.author import AuthorKind, source_named
+from flashgrep.notes.access.roles import AuthorKind, source_named
 from flashgrep.notes.document.note import Beside
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
-from flashgrep.notes.suggestions.records import CHANGED, FROM, made_at, recorded
-from flashgrep.notes.suggestions.suggestion import pending
+from flashgrep.notes.suggestions.pending import CHANGED, FROM, made_at, pending, recorded
 
 _ID: Final = re.compile(r"s_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")

@@ -18,7 +18,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +26,70 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, from_os_error
 from flashgrep.notes.administration import Desk
-from flashgrep.notes.folders.attachments import Attachments, chunks, digest_of
-from flashgrep.notes.folders.manifest import Manifest
-from flashgrep.notes.folders.note_file import digest, folder_name
+from flashgrep.notes.folders.note_file import Manifest, digest, folder_name
 from flashgrep.notes.home import ATTACHMENTS
-from flashgrep.system.atomic import replacing
+from flashgrep.notes.store import paths as note_paths
+from flashgrep.system.atomic import replace_file, replacing
 from flashgrep.workspace.safe_open import descend, open_folder, open_regular
+
+# ── attachments ──────────────────────────────────────────────────────────────────────────────────
+# Files that are no notes, kept under their paths in the knowledge base's directory.
+#
+# They have no history: what an import brings replaces what was there, as a whole or not at all.
+
+
+_CHUNK: Final = 1024 * 1024
+_DRAFT: Final = ".draft-"
+
+
+class Attachments:
+    """The files below a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def paths(self) -> list[str]:
+        """All of them, sorted; drafts that were cut short are not among them."""
+        found = []
+        for directory, _, names in os.walk(self.root):
+            below = os.path.relpath(directory, self.root)
+            prefix = "" if below == "." else below + "/"
+            found += [prefix + name for name in names if not name.startswith(_DRAFT)]
+        return sorted(found)
+
+    def put(self, path: str, source: Path) -> bool:
+        """Copy a file in; False where the same bytes are there already."""
+        target = self.root / note_paths.checked_attachment(path)
+        if target.is_file() and digest_of(target) == digest_of(source):
+            return False
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = target.parent / f"{_DRAFT}{secrets.token_hex(8)}"
+        replace_file(target, chunks(source), draft)
+        return True
+
+    def remove(self, path: str) -> None:
+        """Take one away, if it is there: a note has come in its place."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self.root / path)
+
+
+def chunks(source: Path) -> Iterator[bytes]:
+    """A file's bytes, piece by piece; no link and no special file."""
+    with os.fdopen(open_regular(source), "rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def digest_of(source: Path) -> str:
+    """The SHA-256 of a file."""
+    found = hashlib.sha256()
+    for chunk in chunks(source):
+        found.update(chunk)
+    return found.hexdigest()
+
+
+# ── exporting ────────────────────────────────────────────────────────────────────────────────────
+
 
 Report = Callable[[int, int], None]
 """Told how many of how many are done."""

@@ -30,7 +30,7 @@ from functools import partial
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
-from flashgrep.notes.access.author import AuthorKind
+from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, Beside
 from flashgrep.notes.document.splices import between
 from flashgrep.notes.folders import carried_suggestions, note_file
@@ -40,8 +40,15 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.store.journal import StorageFull
-from flashgrep.notes.suggestions.records import CHANGED, beside, new_id, recorded
-from flashgrep.notes.suggestions.suggestion import Recorded, digest, pending
+from flashgrep.notes.suggestions.pending import (
+    CHANGED,
+    Recorded,
+    beside,
+    digest,
+    new_id,
+    pending,
+    recorded,
+)
 from flashgrep.system.clock import milliseconds
 
 _MOST_SECONDS: Final = 10**11

@@ -1,25 +1,150 @@
-"""A note as a file: bytes to text and back, byte for byte where nothing changed.
+"""A note as a file: bytes to text and back, line ends, and the manifest of an export.
 
 What a file has that a text has not stands among the note's properties:
 
-    file      {"bom": true, "line_ends": …}; either may be missing (see `lineends`)
+    file      {"bom": true, "line_ends": …}; either may be missing (see `note_file`)
     imported  {"path", "digests", "note"}: where the note came from, and for each folder that it was
               imported from the SHA-256 of the file's bytes, the latest folder last; "note" is the
               id it had where it was exported, if it was made from an export
+
+Line ends of a file, kept beside a text that has LF alone.
+
+    nothing             every line ends with LF, or there is one line
+    "crlf" or "cr"      every line ends so
+    {"main", "lines"}   the ends are mixed: the most frequent one, and for each line how it ends and
+                        what it says: base64 of zlib of one byte a line (0 LF, 1 CRLF, 2 CR), then
+                        three bytes of a hash a line
+
+The hashes are there for a text that was changed since: lines that are still there keep their ends,
+new ones get the most frequent end. What did not change comes back byte for byte either way.
+
+What an export wrote into a folder: by it a folder and its files are known again.
+
+    DIR/.flashgrep-export    JSON, one object a line
+        {"flashgrep-export": 1}
+        {"path": "Folder/Note.md", "note": "16 hex digits, or empty", "digest": "SHA-256",
+         "suggestions": […]}      only where there are any (see `carried_suggestions`)
+
+A line is added before its file is put in place, so that after a crash every file of ours is known;
+at the end of an export the whole is written anew with one line a file. A last line that was cut
+short is skipped. The folder may come from anybody: lines that are too long or not of this shape are
+skipped, and a file that is too large is refused.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import difflib
 import hashlib
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep import limits
+from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, TooLarge
 from flashgrep.notes.document.splices import check_characters, check_size
-from flashgrep.notes.folders import lineends
+from flashgrep.system.atomic import append, replacing
+from flashgrep.workspace.safe_open import REGULAR, open_in
+
+# ── line ends ────────────────────────────────────────────────────────────────────────────────────
+
+
+_END: Final = re.compile(r"\r\n|\r|\n")
+_NAMES: Final = {"\n": "lf", "\r\n": "crlf", "\r": "cr"}
+_ENDS: Final = {name: end for end, name in _NAMES.items()}
+_KINDS: Final = ("\n", "\r\n", "\r")
+_HASH_BYTES: Final = 3
+_COMPARED_LINES: Final = 2_000
+"""Lines that changed; finding old among new ones takes the square of this."""
+_PACKED_BYTES: Final = 64 * 1024 * 1024
+"""What packed lines may unpack to: a note of nothing but line ends, several times over."""
+
+LineEnds = str | dict[str, str] | None
+
+
+def taken(text: str) -> tuple[str, LineEnds]:
+    """The text with LF alone, and what to keep of its line ends."""
+    if "\r" not in text:
+        return text, None
+    ends = _END.findall(text)
+    plain = _END.sub("\n", text)
+    if len(set(ends)) == 1:
+        return plain, _NAMES[ends[0]]
+    ((main, _),) = Counter(ends).most_common(1)
+    kinds = bytes(map(_KINDS.index, ends))
+    packed = zlib.compress(kinds + b"".join(_hashes(plain.split("\n")[:-1])))
+    return plain, {"main": _NAMES[main], "lines": base64.b64encode(packed).decode()}
+
+
+def given_back(text: str, kept: Any) -> str:
+    """The text with the line ends of the file it came from; LF where nothing sound is kept."""
+    if isinstance(kept, str):
+        return text.replace("\n", _ENDS.get(kept, "\n"))
+    if not isinstance(kept, dict):
+        return text
+    main = _ENDS.get(str(kept.get("main")), "\n")
+    lines = text.split("\n")
+    ends = _aligned(_hashes(lines[:-1]), *_unpacked(kept.get("lines")), main)
+    for at, end in enumerate(ends[:-1]):
+        # CR and then an empty line with LF would be read as one CRLF.
+        if end == "\r" and not lines[at + 1] and ends[at + 1] == "\n":
+            ends[at] = "\n"
+    return "".join(line + end for line, end in zip(lines, [*ends, ""], strict=True))
+
+
+def _hashes(lines: Iterable[str]) -> list[bytes]:
+    return [hashlib.blake2b(line.encode(), digest_size=_HASH_BYTES).digest() for line in lines]
+
+
+def _unpacked(packed: Any) -> tuple[list[bytes], list[str]]:
+    """The hashes and the ends of the lines there were; none where they cannot be read."""
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b64decode(str(packed)), _PACKED_BYTES)
+        count, rest = divmod(len(data), 1 + _HASH_BYTES)
+        ends = [_KINDS[kind] for kind in data[:count]]
+    except (zlib.error, binascii.Error, ValueError, IndexError):
+        return [], []
+    if rest:
+        return [], []
+    hashes = data[count:]
+    return [hashes[at : at + _HASH_BYTES] for at in range(0, len(hashes), _HASH_BYTES)], ends
+
+
+def _aligned(
+    now: Sequence[bytes], before: Sequence[bytes], ends: Sequence[str], main: str
+) -> list[str]:
+    """The end of each line there is now."""
+    first = _common(now, before)
+    last = _common(now[first:][::-1], before[first:][::-1])
+    found = [main] * len(now)
+    found[:first] = ends[:first]
+    if last:
+        found[-last:] = ends[-last:]
+    changed, old = now[first : len(now) - last], before[first : len(before) - last]
+    if max(len(changed), len(old)) <= _COMPARED_LINES:
+        matcher = difflib.SequenceMatcher(None, old, changed, autojunk=False)
+        for block in matcher.get_matching_blocks():
+            start = first + block.b
+            found[start : start + block.size] = ends[first + block.a :][: block.size]
+    return found
+
+
+def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    """How many lines both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+# ── note file ────────────────────────────────────────────────────────────────────────────────────
+
 
 _BOM: Final = b"\xef\xbb\xbf"
 FILE: Final = "file"
@@ -47,7 +172,7 @@ def read_file(data: bytes) -> Held:
         text = data[len(_BOM) if has_bom else 0 :].decode()
     except UnicodeDecodeError as error:
         raise NoText(f"it is not UTF-8 (byte {error.start + has_bom * len(_BOM)})") from None
-    plain, ends = lineends.taken(text)
+    plain, ends = taken(text)
     try:
         check_characters(plain)
         check_size(plain)
@@ -56,7 +181,7 @@ def read_file(data: bytes) -> Held:
     return Held(plain, {**({"bom": True} if has_bom else {}), **_named(ends)})
 
 
-def _named(ends: lineends.LineEnds) -> dict[str, Any]:
+def _named(ends: LineEnds) -> dict[str, Any]:
     return {} if ends is None else {"line_ends": ends}
 
 
@@ -64,7 +189,7 @@ def file_bytes(text: str, properties: Mapping[str, Any]) -> bytes:
     """The bytes of a note's file."""
     kept = properties.get(FILE)
     kept = kept if isinstance(kept, dict) else {}
-    return _BOM * bool(kept.get("bom")) + lineends.given_back(text, kept.get("line_ends")).encode()
+    return _BOM * bool(kept.get("bom")) + given_back(text, kept.get("line_ends")).encode()
 
 
 def folder_name(root: Path) -> str:
@@ -106,3 +231,106 @@ def origin(properties: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     found = properties.get(IMPORTED)
     found = found if isinstance(found, dict) else {}
     return str(found.get("path", "")), dict(found.get("digests") or {})
+
+
+# ── manifest ─────────────────────────────────────────────────────────────────────────────────────
+
+
+NAME: Final = ".flashgrep-export"
+_HEAD: Final = "flashgrep-export"
+_VERSION: Final = 1
+
+
+@dataclass
+class Exported:
+    """One file that we wrote."""
+
+    note: str = ""
+    digests: set[str] = field(default_factory=set)
+    suggestions: dict[str, Any] = field(default_factory=dict)
+    """Digest → what the export said of the suggestions in that file; the latest last."""
+
+    def suggested(self, digest: str) -> Any:
+        """Of the file with this digest; of one that was changed since, what was in it before."""
+        latest: Any = next(reversed(self.suggestions.values()), [])
+        return self.suggestions.get(digest, [] if digest in self.digests else latest)
+
+
+class Manifest:
+    """The files of one folder, which is open as a descriptor."""
+
+    def __init__(self, directory: int) -> None:
+        self._directory = directory
+        self.files: dict[str, Exported] = {}
+        self.is_there = False
+        for line in self._lines():
+            self._learn(line)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        try:
+            descriptor = open_in(NAME, REGULAR, dir_fd=self._directory)
+        except FileNotFoundError:
+            return
+        self.is_there = True
+        with os.fdopen(descriptor, "rb") as file:
+            size = os.fstat(descriptor).st_size
+            if size > limits.EXPORT_LIST_BYTES:
+                raise TooLarge(
+                    f"{NAME} has {size} bytes, and at most {limits.EXPORT_LIST_BYTES} are read; "
+                    "remove it, and all files count as new ones"
+                )
+            while line := file.readline(limits.EXPORT_LIST_LINE_BYTES):
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(value, dict):
+                    yield value
+
+    def _learn(self, line: dict[str, Any]) -> None:
+        if _HEAD in line and line[_HEAD] != _VERSION:
+            raise Conflict(f"{NAME} is of another version of flashgrep; use that one")
+        if isinstance(line.get("path"), str) and isinstance(line.get("digest"), str):
+            known = self.files.setdefault(line["path"], Exported())
+            known.note = str(line.get("note", ""))
+            known.digests.add(line["digest"])
+            known.suggestions.pop(line["digest"], None)
+            if suggestions := line.get("suggestions"):
+                known.suggestions[line["digest"]] = suggestions
+
+    def begin(self) -> None:
+        """Say that this folder is ours, before anything is in it."""
+        if not self.is_there:
+            self._append({_HEAD: _VERSION})
+            self.is_there = True
+
+    def add(self, path: str, note: str, digest: str, suggestions: Sequence[Any] = ()) -> None:
+        """A file is about to be put in place."""
+        known = self.files.setdefault(path, Exported())
+        known.note = note
+        told = known.suggestions.get(digest, [])
+        is_new = digest not in known.digests or told != list(suggestions)
+        known.digests.add(digest)
+        known.suggestions.pop(digest, None)
+        if suggestions:
+            known.suggestions[digest] = list(suggestions)
+        if is_new:
+            self._append(_line(path, known, digest))
+
+    def _append(self, value: dict[str, Any]) -> None:
+        # A line that was cut short before must not swallow this one.
+        append(NAME, b"\n" + json.dumps(value).encode() + b"\n", self._directory)
+
+    def finish(self, digests: dict[str, str]) -> None:
+        """Write it anew: of each file only what it is now."""
+        with replacing(NAME, directory=self._directory) as file:
+            file.write(json.dumps({_HEAD: _VERSION}).encode() + b"\n")
+            for path, known in sorted(self.files.items()):
+                for digest in [digests[path]] if path in digests else sorted(known.digests):
+                    file.write(json.dumps(_line(path, known, digest)).encode() + b"\n")
+
+
+def _line(path: str, known: Exported, digest: str) -> dict[str, Any]:
+    told = {"path": path, "note": known.note, "digest": digest}
+    suggestions = known.suggestions.get(digest)
+    return {**told, "suggestions": suggestions} if suggestions else told

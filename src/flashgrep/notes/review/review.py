@@ -1,6 +1,6 @@
 """Reviewing: what is suggested in all notes, and the decisions on it, which can be undone.
 
-Which suggestions there are is asked of a table in the store (`pending_table`), which every change
+Which suggestions there are is asked of a table in the store (`tables`), which every change
 keeps up: a list loads no note. A decision is made on the thread of the notes, by id; the first one
 wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
 transaction for each note.
@@ -26,18 +26,17 @@ from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, N
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.note import Amendment, Beside
 from flashgrep.notes.library import Library
-from flashgrep.notes.links.linking import catch_up
+from flashgrep.notes.links.index import catch_up
 from flashgrep.notes.markup import critic
-from flashgrep.notes.pending_table import Wanted
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut
-from flashgrep.notes.review.decision_jobs import DecisionJobs
 from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.step import DecisionJobs, Step, path_of
 from flashgrep.notes.review.step import Outcome as Outcome
 from flashgrep.notes.review.step import Status as Status
-from flashgrep.notes.review.step import Step, path_of
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import Found
+from flashgrep.notes.tables import Wanted
 from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ def _restoration(
 ) -> Callable[[str, Mapping[str, Beside]], Amendment]:
     def plan(text: str, besides: Mapping[str, Beside]) -> Amendment:
         cuts = _moved(library, row, len(text))
-        spans = [span for one in records.recorded(besides) for span in one.spans]
+        spans = [span for one in pending.recorded(besides) for span in one.spans]
         for mark in critic.read(text, spans).marks:
             if any(mark.start < cut.at < mark.end for cut in cuts):
                 raise Conflict(

@@ -1,4 +1,4 @@
-"""Decisions on suggestions of one note, in one transaction on the thread of the notes.
+"""Decisions as transactions on the thread of the notes, and jobs of many such steps.
 
 Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
 be prepared before: in the thread of whoever asks, and in short turns on the thread of the notes,
@@ -7,28 +7,40 @@ with others in between. Where the note changes meanwhile, it is worked out again
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import logging
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, FlashgrepError, NotFound
+from flashgrep.errors import (
+    Cancelled,
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+)
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.anchors import Anchor, Anchors
+from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.shelf import Quarantined
 from flashgrep.notes.library import Library
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Edge
-from flashgrep.notes.review.deciding_many import Deciding, Made
+from flashgrep.notes.review.decide import Action, Cut, Deciding, Edge, Made
 from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions
-from flashgrep.notes.suggestions import records
-from flashgrep.notes.suggestions.suggestion import pending
+from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.pending import pending
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
+
+log = logging.getLogger(__name__)
 
 
 class Status(StrEnum):
@@ -103,7 +115,7 @@ class Step:
             if found is None:
                 return
             sequence, text, besides, anchors = found
-            many = Deciding(text, records.recorded(besides), self._action)
+            many = Deciding(text, pending_suggestions.recorded(besides), self._action)
             taken = many.take(names)
             beside = (pair for made in many.made.values() for pair in made.beside)
             places = sorted({place for pair in beside for place in pair if place is not None})
@@ -157,7 +169,10 @@ class Step:
             if prepared and prepared.sequence == library.read(self._note).sequence:
                 deciding_all, taken, named = prepared.many, prepared.taken, prepared.anchors
             else:
-                deciding_all, named = Deciding(text, records.recorded(besides), self._action), {}
+                deciding_all, named = (
+                    Deciding(text, pending_suggestions.recorded(besides), self._action),
+                    {},
+                )
                 taken = deciding_all.take(names)
             gone.update(deciding_all.missing)
             if not deciding_all.made:
@@ -190,9 +205,9 @@ class Step:
 
         def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
             record = besides.get(name)
-            if record is None or not records.is_suggestion(record.value):
+            if record is None or not pending_suggestions.is_suggestion(record.value):
                 return None
-            known = records.recorded(besides)
+            known = pending_suggestions.recorded(besides)
             try:
                 others = [span for one in known for span in one.spans]
                 decision = decide.decide(text, record.spans, self._action, others)
@@ -296,3 +311,113 @@ def _cutting(anchors: Anchors, cut: Cut, before: int | None, behind: int | None)
 
 def _named(anchors: Anchors, index: int | None) -> Anchor | None:
     return None if index is None else anchors.at(index)
+
+
+# ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
+# Decisions on so many suggestions that nobody waits for the answer: a job, told of as it goes on.
+#
+# Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
+# the server for one, has decided some notes and not the others. The ids of the rest are pending as
+# they were, and can be sent again.
+
+
+Decide = Callable[
+    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, Outcome]]
+]
+
+
+class State(StrEnum):
+    """How far a job is."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it is at one moment."""
+
+    id: str
+    whose: str
+    """The token that began it, and that is told of it."""
+    total: int
+    done: int = 0
+    """Ids that have an outcome."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many of each status."""
+    state: State = State.RUNNING
+    message: str = ""
+    """Why it stopped or failed."""
+
+
+class DecisionJobs:
+    """The jobs of a knowledge base; for any thread but that of the notes."""
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+        self._guard = threading.Lock()
+        self._threads: dict[str, threading.Thread] = {}
+        self._is_closing = threading.Event()
+        self._listeners: list[Callable[[Job], None]] = []
+
+    def listen(self, told: Callable[[Job], None]) -> Callable[[], None]:
+        """Be told, in any thread, of each step of each job; gives the way to end that."""
+        self._listeners.append(told)
+        return lambda: self._listeners.remove(told)
+
+    def start(self, ids: Sequence[str], action: Action, who: Principal, by: str) -> Job:
+        """Begin to decide; refused where too many are named, or too many jobs run."""
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > limits.DECISIONS_A_JOB:
+            raise InvalidParams(
+                f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} suggestions at once"
+            )
+        job = Job(secrets.token_hex(8), by, len(wanted))
+        with self._guard:
+            if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
+                raise Unavailable(
+                    f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
+                )
+            thread = threading.Thread(
+                target=self._run,
+                args=(job, wanted, action, who, by),
+                name="flashgrep-deciding",
+                daemon=True,
+            )
+            self._threads[job.id] = thread
+            thread.start()
+        return job
+
+    def close(self) -> None:
+        """Stop all jobs, each after the note it is at."""
+        self._is_closing.set()
+        for thread in list(self._threads.values()):
+            thread.join()
+
+    def _run(self, job: Job, ids: list[str], action: Action, who: Principal, by: str) -> None:
+        counts: Counter[str] = Counter()
+        last = job
+        try:
+            for outcomes in self._decide(ids, action, who, by, self._is_closing.is_set):
+                counts.update(str(one.status) for one in outcomes.values())
+                last = replace(job, done=counts.total(), counts=dict(counts))
+                if last.done < last.total:
+                    self._tell(last)
+            last = replace(last, state=State.DONE)
+        except (Cancelled, Unavailable) as error:
+            last = replace(last, state=State.STOPPED, message=error.message)
+        except FlashgrepError as error:
+            last = replace(last, state=State.FAILED, message=error.message)
+        except Exception:
+            log.exception("a job that decides suggestions failed")
+            last = replace(last, state=State.FAILED, message="it failed inside; see the log")
+        finally:
+            with self._guard:
+                del self._threads[job.id]
+            self._tell(last)
+
+    def _tell(self, job: Job) -> None:
+        for told in list(self._listeners):
+            told(job)

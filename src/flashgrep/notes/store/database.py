@@ -2,7 +2,7 @@
 
 WAL with synchronous=FULL: a committed transaction survives the death of the process and of the
 machine, and a reader (a backup, another program's look) never holds up the writer. An older format
-is brought up to ours by `migrating`; a newer one, or another program's file, is refused and left
+is brought up to ours by `home`; a newer one, or another program's file, is refused and left
 alone. Nothing is ever moved aside and begun anew.
 
     application_id   "flkb"
@@ -42,7 +42,7 @@ class Database:
     """One connection, used by one thread."""
 
     def __init__(self, path: Path, oldest: int = FORMAT) -> None:
-        """Open a database that is there; `create` makes one. `oldest` is for `migrating`."""
+        """Open a database that is there; `create` makes one. `oldest` is for `home`."""
         self.path = path
         self._oldest = oldest
         self._depth = 0

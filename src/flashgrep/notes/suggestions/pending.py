@@ -1,19 +1,226 @@
-"""The pending suggestions of a note: what its text and its records say of each, as lists show it.
+"""Pending suggestions: how they are recorded, found in a text and listed.
 
-`standing` is the one definition. The table in the store (`pending_table`) holds what it gives for
+`standing` is the one definition. The table in the store (`tables`) holds what it gives for
 each note, and is written with every change; from the notes themselves it can be made anew.
+
+Suggestions among what is known beside a note's text: from records and back.
+
+    kind      "suggestion"
+    author    who proposes it
+    from      what kind of author that is (see `author.AuthorKind`); older records do not say
+    time      when it was made, in milliseconds since 1970
+    changed   when its author changed it last; not there where that never was
+    asked     the digest of the edit that made it what it is (see `pending.digest`)
+    typed     true for a mark that a person typed into the text (see `typed_marks`)
+    found     true for a mark that nobody completed but that came to light; its record lasts as long
+              as the text alone shows the mark
+
+    kind      "withdrawn": the last edit of an author that took a suggestion back
+    author    whose
+    time      when
+    asked     as above
+    text      the digest of the note's text after it
+
+A suggestion's id is given once and stays; that of a withdrawn edit is its author's, so that there
+is one for each. Records are part of the document. Peers cannot write them (see `causality`), but
+with older versions they could: what is not of these shapes is skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import secrets
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 from flashgrep import limits
+from flashgrep.notes.access.roles import Author, AuthorKind, source_named
 from flashgrep.notes.document.note import Beside
-from flashgrep.notes.suggestions import records
-from flashgrep.notes.suggestions.suggestion import Pending, Recorded, pending
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Mark, Reading, Span
+
+# ── suggestions in a text ────────────────────────────────────────────────────────────────────────
+# Suggestions as a text and its records show them: who proposes what, and where it stands.
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the record beside the text says about one suggestion."""
+
+    id: str
+    author: str
+    spans: tuple[Span, ...]
+    """Where its marks stand, delimiters included; those that no longer read as marks count not."""
+    asked: str = ""
+    """The digest of the edit that made it what it is: a retried call is known by it."""
+    source: AuthorKind | None = None
+    """What kind of author it is; None where an older flashgrep recorded it."""
+
+    def is_by(self, author: Author) -> bool:
+        """Whether it is somebody's own."""
+        return Author(self.author, self.source).is_same(author)
+
+
+def digest(old: str, new: str) -> str:
+    """What `Recorded.asked` holds for an edit."""
+    return hashlib.sha256(json.dumps([old, new]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A text read together with its records, which come in the order they were made."""
+
+    reading: Reading
+    records: tuple[Recorded, ...]
+
+    @cached_property
+    def _owners(self) -> dict[Span, Recorded]:
+        return {span: record for record in self.records for span in record.spans}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [mark.start for mark in self.reading.marks]
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {record.id: at for at, record in enumerate(self.records)}
+
+    def owner(self, mark: Mark) -> Recorded | None:
+        """The record that holds a mark; None for one that somebody typed."""
+        return self._owners.get(mark.span) if mark.is_recorded else None
+
+    def touching(self, start: int, end: int) -> Sequence[Mark]:
+        """The marks that share a character with a span."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        last = bisect_left(self._starts, end)
+        return [mark for mark in self.reading.marks[first:last] if mark.end > start]
+
+    def owners(self, start: int, end: int) -> list[Recorded]:
+        """The suggestions whose marks a span touches, in the order they were made."""
+        touched = {owner for mark in self.touching(start, end) if (owner := self.owner(mark))}
+        return sorted(touched, key=lambda record: self._order[record.id])
+
+    def marks_of(self, record: Recorded) -> list[Mark]:
+        """The marks a record holds now; people may have deleted some."""
+        found = []
+        for start, end in sorted(record.spans):
+            found += [mark for mark in self.touching(start, end) if mark.span == (start, end)]
+        return found
+
+    def extent(self, record: Recorded) -> Span | None:
+        """From its first mark to its last, with what was typed between; None if all are gone."""
+        marks = self.marks_of(record)
+        return (marks[0].start, marks[-1].end) if marks else None
+
+    def change(self, record: Recorded) -> tuple[str, str]:
+        """What the record's marks take away, and what they bring."""
+        marks = self.marks_of(record)
+        return self._joined(mark.old for mark in marks), self._joined(mark.new for mark in marks)
+
+    def _joined(self, spans: Iterable[Span]) -> str:
+        return "".join(self.reading.text[start:end] for start, end in spans)
+
+
+def pending(text: str, records: Sequence[Recorded]) -> Pending:
+    """Read a text with its records."""
+    spans = [span for record in records for span in record.spans]
+    return Pending(critic.read(text, spans), tuple(records))
+
+
+# ── records ──────────────────────────────────────────────────────────────────────────────────────
+
+
+SUGGESTION: Final = "suggestion"
+CHANGED: Final = "changed"
+FROM: Final = "from"
+TYPED: Final = "typed"
+FOUND: Final = "found"
+WITHDRAWN: Final = "withdrawn"
+_ID_BYTES: Final = 8
+
+
+def new_id() -> str:
+    """An id for a suggestion."""
+    return f"s_{secrets.token_hex(_ID_BYTES)}"
+
+
+def recorded(besides: Mapping[str, Beside]) -> list[Recorded]:
+    """The suggestions among a note's records, in the order they were made."""
+    return [
+        Recorded(
+            id=name,
+            author=_text(found.value, "author"),
+            spans=found.spans,
+            asked=_text(found.value, "asked"),
+            source=source_of(found.value),
+        )
+        for name, found in besides.items()
+        if is_suggestion(found.value)
+    ]
+
+
+def is_suggestion(value: Mapping[str, Any]) -> bool:
+    """Whether a record tells of a suggestion."""
+    return value.get("kind") == SUGGESTION and isinstance(value.get("author"), str)
+
+
+def source_of(value: Mapping[str, Any]) -> AuthorKind | None:
+    """What kind of author a record is of; a mark that was typed is a person's."""
+    return AuthorKind.PERSON if value.get(TYPED) else source_named(value.get(FROM))
+
+
+def beside(record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None = None) -> Beside:
+    """The record of a suggestion; `before` is what it was, for one that its author changed."""
+    value = {"kind": SUGGESTION, "author": record.author, "asked": record.asked}
+    if record.source:
+        value[FROM] = record.source.value
+    if before is None:
+        return Beside({**value, "time": made_at_ms}, record.spans)
+    return Beside({**before, **value, CHANGED: made_at_ms}, record.spans)
+
+
+def made_at(value: Mapping[str, Any]) -> int:
+    """When a suggestion was made, in milliseconds since 1970; 0 where that is not known."""
+    made = value.get("time")
+    return made if isinstance(made, int) and not isinstance(made, bool) and made >= 0 else 0
+
+
+# ── edits that took a suggestion back ───────────────────────────────────────────────────────────
+
+
+def withdrawn_id(author: str) -> str:
+    """Where the author's last withdrawn edit is recorded."""
+    return f"w_{hashlib.sha256(author.encode()).hexdigest()[: 2 * _ID_BYTES]}"
+
+
+def withdrawn(author: str, asked: str, text: str, made_at_ms: int) -> Beside:
+    """The record of an edit that left `text` without the suggestion there was."""
+    value = {"kind": WITHDRAWN, "author": author, "asked": asked, "text": text_digest(text)}
+    return Beside({**value, "time": made_at_ms})
+
+
+def is_withdrawn(value: Mapping[str, Any], asked: str, text: str | None = None) -> bool:
+    """Whether a record tells of this very edit, and, where one is given, of this text after it."""
+    is_this = value.get("kind") == WITHDRAWN and value.get("asked") == asked
+    return is_this and (text is None or value.get("text") == text_digest(text))
+
+
+def text_digest(text: str) -> str:
+    """What `text` of a withdrawn edit holds."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+# ── pending ──────────────────────────────────────────────────────────────────────────────────────
+
 
 _CLOSERS: Final = ("--}", "++}", "~~}")
 _LATEST: Final = 2**62
@@ -64,7 +271,7 @@ def standing(text: str, besides: Mapping[str, Beside]) -> list[Standing]:
     """The pending suggestions of a note's state, from top to bottom."""
     if not may_stand(text):
         return []
-    read = pending(text, records.recorded(besides))
+    read = pending(text, recorded(besides))
     placed = [(extent, record) for record in read.records if (extent := read.extent(record))]
     placed.sort(key=lambda pair: (pair[0], pair[1].id))
     found, line, at = [], 1, 0
@@ -72,7 +279,7 @@ def standing(text: str, besides: Mapping[str, Beside]) -> list[Standing]:
         first = read.reading.accepted.to_view(start)
         line += read.reading.accepted.text.count("\n", at, first)
         at = first
-        made = min(records.made_at(besides[record.id].value), _LATEST)
+        made = min(made_at(besides[record.id].value), _LATEST)
         found.append(_standing(read, record, first, end, line, made))
     return found
 

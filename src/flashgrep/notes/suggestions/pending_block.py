@@ -11,7 +11,7 @@ from flashgrep import limits
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark
 from flashgrep.notes.markup.views import View
-from flashgrep.notes.suggestions import records
+from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.texts import Reading
 from flashgrep.system.clock import milliseconds
 
@@ -64,7 +64,7 @@ def _rows(reading: Reading) -> Iterator[_Row]:
     now = milliseconds()
     for record in pending.records:
         if extent := pending.extent(record):
-            age = _age(now - records.made_at(reading.besides[record.id].value))
+            age = _age(now - pending_suggestions.made_at(reading.besides[record.id].value))
             yield _Row(extent[0], f"{record.id} by {record.author}{age}", *pending.change(record))
     typed = [mark for mark in pending.reading.marks if pending.owner(mark) is None]
     for marks in critic.suggestions(typed):

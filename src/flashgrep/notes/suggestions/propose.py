@@ -18,17 +18,17 @@ from functools import partial
 from typing import Final
 
 from flashgrep.errors import Cancelled, StringNotFound
-from flashgrep.notes.access.author import Author, AuthorKind
+from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.note import Amendment, Beside
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.store.changes import Published
-from flashgrep.notes.suggestions import records
-from flashgrep.notes.suggestions.ownwords import Writers, check_own
+from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.pending import digest, pending
 from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
-from flashgrep.notes.suggestions.suggestion import digest, pending
+from flashgrep.notes.suggestions.refusals import Writers, check_own
 from flashgrep.system.clock import milliseconds
 
 Check = Callable[[Entry, str], None]
@@ -143,17 +143,17 @@ class _Step:
         self.ids: tuple[str, ...] = ()
 
     def amendment(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
-        memory = besides.get(records.withdrawn_id(self._author))
-        if memory and records.is_withdrawn(memory.value, self._asked, text):
+        memory = besides.get(pending_suggestions.withdrawn_id(self._author))
+        if memory and pending_suggestions.is_withdrawn(memory.value, self._asked, text):
             return None
-        known = records.recorded(besides)
+        known = pending_suggestions.recorded(besides)
         prefix = metadata(self._author, self._now) if self._markup is Markup.COMMENTATOR else ""
         try:
             plan = suggest(
                 text, known, self._edit, self._author, self._shown, prefix, self._who.source
             )
         except StringNotFound:
-            if memory and records.is_withdrawn(memory.value, self._asked):
+            if memory and pending_suggestions.is_withdrawn(memory.value, self._asked):
                 return None
             raise
         if plan.is_repeated:
@@ -166,14 +166,16 @@ class _Step:
     def _carried_out(self, plan: Plan, besides: Mapping[str, Beside]) -> Amendment:
         put: dict[str, Beside | None] = dict.fromkeys(plan.dropped)
         for record in plan.changed:
-            put[record.id] = records.beside(record, self._now, besides[record.id].value)
+            put[record.id] = pending_suggestions.beside(record, self._now, besides[record.id].value)
         for record in plan.made:
-            named = replace(record, id=records.new_id())
-            put[named.id] = records.beside(named, self._now)
+            named = replace(record, id=pending_suggestions.new_id())
+            put[named.id] = pending_suggestions.beside(named, self._now)
         self.ids = tuple(name for name, found in put.items() if found is not None)
         if plan.dropped and not self.ids:
-            name = records.withdrawn_id(self._author)
-            put[name] = records.withdrawn(self._author, self._asked, plan.text, self._now)
+            name = pending_suggestions.withdrawn_id(self._author)
+            put[name] = pending_suggestions.withdrawn(
+                self._author, self._asked, plan.text, self._now
+            )
         is_in_place = any(splice.end > splice.start for splice in plan.splices)
         return Amendment(plan.splices, put, keeps_version=is_in_place)
 

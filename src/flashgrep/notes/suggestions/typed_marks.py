@@ -34,13 +34,21 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from flashgrep import limits
-from flashgrep.notes.access.author import UNKNOWN, Author, AuthorKind
+from flashgrep.notes.access.roles import UNKNOWN, Author, AuthorKind
 from flashgrep.notes.document.note import Amendment, Beside, Taken
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Reading, Span
-from flashgrep.notes.suggestions.records import FOUND, TYPED, beside, new_id
-from flashgrep.notes.suggestions.records import recorded as recorded_in
-from flashgrep.notes.suggestions.suggestion import Pending, Recorded, digest, pending
+from flashgrep.notes.suggestions.pending import (
+    FOUND,
+    TYPED,
+    Pending,
+    Recorded,
+    beside,
+    digest,
+    new_id,
+    pending,
+)
+from flashgrep.notes.suggestions.pending import recorded as recorded_in
 
 _DELIMITER: Final = re.compile(rb"\{\+\+|\+\+\}|\{--|--\}|\{~~|~~\}|~>")
 """What suggestions are made of."""

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.notes.access.author import AuthorKind
-from flashgrep.notes.access.roles import Principal, Role, everywhere
+from flashgrep.notes.access.roles import AuthorKind, Principal, Role, everywhere
 from flashgrep.tools.dispatch.clients import takes_long_answers
 from flashgrep.workspace.scope import Place
 

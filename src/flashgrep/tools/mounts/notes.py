@@ -18,7 +18,6 @@ from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavai
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.splices import with_lf
-from flashgrep.notes.notesearch import QUARANTINED, NoteSearcher
 from flashgrep.notes.ownership import OwnerGone
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import Entry as Note
@@ -26,7 +25,7 @@ from flashgrep.notes.suggestions.pending_block import pending_block
 from flashgrep.notes.suggestions.plan import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
 from flashgrep.notes.suggestions.refusals import Words
-from flashgrep.notes.texts import Reading, Shown
+from flashgrep.notes.texts import QUARANTINED, NoteSearcher, Reading, Shown
 from flashgrep.notes.tree import Leaf, NoteTree
 from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
 from flashgrep.tools.format.reads import Seen, not_read
@@ -37,8 +36,7 @@ from flashgrep.workspace.find import Chooser, Entry, Wanted
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
-    from flashgrep.notes.links.index import Backlink, Outgoing
-    from flashgrep.notes.links.linking import Linked
+    from flashgrep.notes.links.index import Backlink, Linked, Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
     from flashgrep.tools.dispatch.answer import Answer

@@ -35,8 +35,7 @@ from flashgrep.transports.http.sessions import Sessions
 from flashgrep.transports.protocol import Context, build_server, client_of
 
 if TYPE_CHECKING:
-    from flashgrep.notes.access.agenttoken import AgentToken
-    from flashgrep.notes.access.tokens import Tokens
+    from flashgrep.notes.access.tokens import AgentToken, Tokens
 
 
 @dataclass(frozen=True)
