@@ -19,13 +19,12 @@ from flashgrep.search.scan.pool import Pool
 from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
 from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
-from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.catalog import all_tools, instructions, offered
 from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.services import Services
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Mounts, NoNotes
-from flashgrep.tools.offering import instructions, offered
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.write.recovery import recover

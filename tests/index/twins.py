@@ -21,8 +21,8 @@ from flashgrep.index.watch import tracker
 from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.dispatch.answer import refusal
 from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.spec import refusal
 from flashgrep.tools.dispatch.toolbox import Call
 
 _TOOLS = {name: spec for spec in all_tools() for name in spec.names}

@@ -13,17 +13,17 @@ import pytest
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
-from flashgrep.tools.dispatch.answer import Answer, refusal
 from flashgrep.tools.dispatch.arguments import read_arguments
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.services import Services
-from flashgrep.tools.dispatch.spec import ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, ToolSpec, refusal
 from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.verbs import create_file, edit, read, str_replace, view, write
+from flashgrep.tools.verbs import edit, read, write
 from flashgrep.workspace.scope import Scope
 
 TOOLS: dict[str, ToolSpec] = {
-    module.SPEC.name: module.SPEC for module in (create_file, edit, read, str_replace, view, write)
+    spec.name: spec
+    for spec in (write.CREATE_FILE, edit.EDIT, read.READ, edit.STR_REPLACE, read.VIEW, write.WRITE)
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import pytest
 
-from flashgrep.tools import batch, change_text
+from flashgrep.tools import change_lines, change_text
 from flashgrep.workspace.write import intents
 from flashgrep.workspace.write import replace as replacing_module
 from flashgrep.workspace.write.replace import Moved, Target, replace_bytes
@@ -112,7 +112,7 @@ def test_what_is_appended_during_an_edit_is_kept(
                 appender.append()
             return is_same
 
-        for module in (change_text, batch):
+        for module in (change_text, change_lines):
             monkeypatch.setattr(module, "is_still", look_and_append)
         tool, arguments = EDITS[edit]
         shop.text(tool, **arguments)

@@ -20,7 +20,7 @@ CHILD = """
 import os, sys
 from flashgrep.search.searcher import Engine
 from flashgrep.settings import Settings
-from flashgrep.tools.verbs import str_replace
+from flashgrep.tools.verbs import edit
 from flashgrep.tools.dispatch.arguments import read_arguments
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.services import Services
@@ -31,7 +31,7 @@ scope = Scope(root)
 call = Call(Caller("x"), Services(scope, state.encode(), Engine(scope)), Settings(workdir=root))
 for turn in range(int(rounds)):
     asked = {"path": "a", "old_str": f"{word}={turn};", "new_str": f"{word}={turn + 1};"}
-    str_replace.SPEC.handler(call, read_arguments(str_replace.SPEC, asked))
+    edit.SPEC.handler(call, read_arguments(edit.SPEC, asked))
 """
 
 

@@ -13,7 +13,7 @@ from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.notes.suggestions.pending import SUGGESTION
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.tools.format.reads import Seen
+from flashgrep.tools.format.source import Seen
 from flashgrep.tools.mounts import notes as note_reads
 from tests.notes.test_tree import damage
 from tests.tools.workshop import Workshop, workshop_with_notes

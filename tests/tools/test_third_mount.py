@@ -24,8 +24,8 @@ from flashgrep.search.result import (
 from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.dispatch.answer import Answer
 from flashgrep.tools.dispatch.caller import Caller, content_hash
+from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.tools.dispatch.toolbox import Call, Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts

@@ -1,4 +1,4 @@
-"""Lines of a file replaced by others: what `write_code` and its batch share.
+"""Replaces lines of files: in one file, or in several as a batch.
 
 A replacement is text. One newline at its end ends its last line and adds no empty one, so the
 content of get_slice can be sent back as it is, with a newline at the end or without. The file's
@@ -9,16 +9,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, InvalidParams, PreconditionFailed
-from flashgrep.tools.change_text import Current
+from flashgrep.errors import (
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    IOFailure,
+    PreconditionFailed,
+    TooLarge,
+)
+from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Parameter
+from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.format import source
+from flashgrep.tools.mounts.missing import missing
+from flashgrep.tools.sizes import size_text
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
+from flashgrep.workspace.write.batch import Change, Promise, promised
+from flashgrep.workspace.write.replace import Moved, Target
 
 _FINAL_END = re.compile(r"\r?\n\Z")
 
@@ -170,3 +185,223 @@ PARAMETERS = (
         ),
     ),
 )
+
+
+# ── batch ────────────────────────────────────────────────────────────────────────────────────────
+# A batch of splices over several files: planned from the files as they are, then written.
+#
+#     Operation   one splice, its file, and what has become of it
+#     plan        the new bytes of one file, and which of its operations cannot be
+#     write_all   the planned files, all or none
+#
+# What cannot be is noted at its operation; whether that fails the batch is for the mode to say.
+
+
+Status = Literal["applied", "failed", "conflict", "skipped"]
+_NOTHING = "Nothing was changed."
+_CONFLICTS = frozenset({"conflict", "precondition_failed"})
+
+
+@dataclass(eq=False)
+class Operation:
+    """One splice of a batch."""
+
+    id: str
+    file_path: str
+    splice: Splice
+    status: Status = "skipped"
+    reason: str | None = None
+    code: str | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], number: int) -> Operation:
+        """Read one from arguments; without an id its number in the batch is one."""
+        name = str(number) if fields["id"] is None else fields["id"]
+        splice = Splice.of(fields, f"operations[{number - 1}]: ")
+        return cls(name, fields["file_path"], splice)
+
+    def fail(self, error: FlashgrepError) -> None:
+        """Note why it cannot be; the first reason stands."""
+        if self.code is None:
+            self.code = error.code
+            self.status = "conflict" if error.code in _CONFLICTS else "failed"
+            self.reason = f"{error.code}: {error.message}"
+
+    @property
+    def result(self) -> dict[str, Any]:
+        return {"id": self.id, "status": self.status, "reason": self.reason}
+
+
+@dataclass(eq=False)
+class Group:
+    """The operations on one file, under whatever names they call it."""
+
+    place: Place
+    operations: list[Operation]
+
+
+class Overtaken(Conflict):
+    """A file changed before it was written; the batch stands as if it had not begun."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A file with its new bytes."""
+
+    place: Place
+    current: Current
+    data: bytes
+
+
+def read_operations(rows: Sequence[Mapping[str, Any]]) -> list[Operation]:
+    """The operations of a call; ids are unique."""
+    if not rows:
+        raise InvalidParams("operations is empty; give at least one operation")
+    if len(rows) > limits.BATCH_OPERATIONS:
+        raise TooLarge(
+            f"operations has {len(rows):,} entries; the most is {limits.BATCH_OPERATIONS:,}. "
+            "Send several batches"
+        )
+    operations = [Operation.of(fields, number) for number, fields in enumerate(rows, 1)]
+    seen: set[str] = set()
+    for operation in operations:
+        if operation.id in seen:
+            raise InvalidParams(f"two operations have the id {operation.id!r}; ids are unique")
+        seen.add(operation.id)
+    return operations
+
+
+def grouped(call: Call, operations: Sequence[Operation]) -> list[Group]:
+    """The operations by file; two names of one file, hard links too, are one."""
+    groups: dict[object, Group] = {}
+    for operation in operations:
+        try:
+            place = call.services.scope.place(operation.file_path)
+            status = call.services.scope.status(place)
+        except FlashgrepError as error:
+            operation.fail(error)
+            continue
+        key: object = place.path if status is None else (status.st_dev, status.st_ino)
+        groups.setdefault(key, Group(place, [])).operations.append(operation)
+    return list(groups.values())
+
+
+def plan(call: Call, group: Group, current: Current | None) -> Planned | None:
+    """The file with every operation applied that can be; None where none can."""
+    for operation in group.operations:  # planned again when the file changed meanwhile
+        operation.status, operation.reason, operation.code = "skipped", None, None
+    try:
+        if current is None:
+            raise missing(call.services.scope, group.place, call.caller.searched)
+        lines = Lines(current, group.place)
+    except FlashgrepError as error:
+        for operation in group.operations:
+            operation.fail(error)
+        return None
+    fitting = _fitting(lines, group.operations)
+    if not fitting:
+        return None
+    data = lines.spliced([operation.splice for operation in fitting])
+    try:
+        require_size(call, group.place, data)
+    except FlashgrepError as error:
+        for operation in fitting:
+            operation.fail(error)
+        return None
+    return Planned(group.place, current, data)
+
+
+def _fitting(lines: Lines, operations: Sequence[Operation]) -> list[Operation]:
+    for operation in operations:
+        try:
+            lines.check(operation.splice)
+        except FlashgrepError as error:
+            operation.fail(error)
+    # Of two that overlap neither is applied: which one was meant to win is not ours to say.
+    for one, other in combinations(operations, 2):
+        if one.splice.overlaps(other.splice):
+            for operation in (one, other):
+                operation.fail(overlap(one.splice, other.splice))
+    return [operation for operation in operations if operation.code is None]
+
+
+# ── all or none ─────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_all(call: Call, groups: Sequence[Group]) -> list[Planned]:
+    """Every file's new bytes; all are held until the last one is down, so there is a ceiling."""
+    found = []
+    size = 0
+    for group in groups:
+        try:
+            planned = plan(call, group, current_of(call, group.place))
+        except FlashgrepError as error:
+            for operation in group.operations:
+                operation.fail(error)
+            continue
+        if planned is not None:
+            found.append(planned)
+            size += len(planned.current.data) + len(planned.data)
+        if size > limits.BATCH_FILE_BYTES:
+            raise TooLarge(
+                f"The files of this batch have over {size_text(limits.BATCH_FILE_BYTES)} before "
+                "and after it together; nothing was changed. Send several batches"
+            )
+    return found
+
+
+def write_all(call: Call, files: Sequence[Planned]) -> None:
+    """Write every file, or, where one cannot be, put back those already written.
+
+    Raises `Overtaken` where that is because a file changed, and it can be planned again.
+    """
+    changes = [Change(file.place.path, file.current.data, file.data) for file in files]
+    recovery_dir = call.services.recovery_dir
+    # One file is all or none by itself.
+    safe = promised(recovery_dir, changes) if len(files) > 1 else nullcontext(Promise())
+    written: list[Planned] = []
+    with safe as promise:
+        for file in files:
+            try:
+                _write(call, file.place, file.current, file.data)
+            except (FlashgrepError, Moved, OSError) as error:
+                note = _put_back(call, written, promise)
+                raise _refused(file.place, error, note) from error
+            written.append(file)
+    for file in files:
+        source.wrote(call.caller, file.place, file.data)
+
+
+def _write(call: Call, place: Place, current: Current, data: bytes) -> None:
+    def is_same(target: Target) -> bool:
+        return target.path == place.path and is_still(target, current)
+
+    replace(call, place, data, current.status, is_same, current.data)
+
+
+def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:
+    """Give the files written so far their old bytes; what is to be said of that."""
+    notes = []
+    for file in reversed(written):
+        try:
+            now = current_of(call, file.place)
+            if now is None or now.data != file.data:  # their bytes stand
+                notes.append(f"{file.place.shown} was changed by someone else meanwhile.")
+            else:
+                _write(call, file.place, now, file.current.data)
+        except (FlashgrepError, Moved, OSError) as error:
+            promise.is_kept = True
+            notes.append(
+                f"{file.place.shown} could not be put back ({error}); its old bytes are safe and "
+                "are put back when the server starts again."
+            )
+    return " ".join(notes) or _NOTHING
+
+
+def _refused(place: Place, error: Exception, note: str) -> FlashgrepError:
+    if isinstance(error, Moved):
+        kind = Overtaken if note == _NOTHING else Conflict
+        return kind(f"{place.shown} changed while the batch was written. {note}")
+    if isinstance(error, FlashgrepError):
+        return Conflict(f"{place.shown}: {error.message.rstrip('.')}. {note}")
+    return IOFailure(f"{place.shown}: {error}. {note}")

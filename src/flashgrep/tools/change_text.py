@@ -1,4 +1,4 @@
-"""Changing a file: one change at a time, each made from the bytes as they are.
+"""Changes a file, one change at a time: the edit that `edit` and `edit` make.
 
 Within this server a lock per file queues the changes. Another program may get in between the
 read and the rename; the last look notices, and the change begins again from a fresh read. So two
@@ -11,19 +11,28 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, InvalidParams, NotFound
-from flashgrep.tools.format import reads
-from flashgrep.tools.format.source import too_large
+from flashgrep.errors import Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
+from flashgrep.mount import StringEdit
+from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.format import source
+from flashgrep.tools.format.numbered import snippet
+from flashgrep.tools.format.source import Seen, too_large
+from flashgrep.tools.mounts.missing import missing
+from flashgrep.workspace import text as file_text
+from flashgrep.workspace.occurrences import Found, find, in_file_quotes, line_of, near
 from flashgrep.workspace.safe_open import REGULAR, open_in, read_at_most
 from flashgrep.workspace.scope import Place
+from flashgrep.workspace.text import Edit as Span
+from flashgrep.workspace.text import TextFile, decode, is_text, normalised
 from flashgrep.workspace.write.replace import Moved, Target, replace_bytes
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.toolbox import Call
+
 
 _STRIPES = tuple(threading.RLock() for _ in range(64))
 
@@ -48,7 +57,7 @@ def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) ->
         status = None if current is None else current.status
         old = None if current is None else current.data
         now = replace(call, place, data, status, lambda target: is_still(target, current), old)
-        reads.wrote(call.caller, now, data)
+        source.wrote(call.caller, now, data)
 
     _until_settled(place, attempt)
 
@@ -62,7 +71,7 @@ def overwrite(call: Call, place: Place, data: bytes) -> bool:
         status = _regular_status(call, place)
         existed = status is not None
         now = replace(call, place, data, status, None)
-        reads.wrote(call.caller, now, data)
+        source.wrote(call.caller, now, data)
 
     _until_settled(place, attempt)
     return existed
@@ -161,3 +170,151 @@ def require_file_name(path: str) -> None:
     """Refuse a path that can only name a directory."""
     if path.endswith("/"):
         raise InvalidParams(f"{path!r} ends in / and names a directory; name a file in it")
+
+
+# ── editing ──────────────────────────────────────────────────────────────────────────────────────
+# The edit behind `edit` and `edit`: find one string, replace its bytes, tell the truth.
+#
+# The two verbs differ in three things, which a `StringEdit` holds: the word for the old string in
+# the texts, whether quotes may be folded, and whether an unread file is refused.
+
+
+@dataclass
+class Report:
+    """What was done, for the answer."""
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    snippet: str = ""
+
+
+def apply_edit(call: Call, place: Place, edit: StringEdit) -> str:
+    """Edit a file; the text confirms and shows the place. Refusals have both wordings."""
+    _check(edit)
+    report = Report()
+
+    def make(current: Current | None) -> bytes:
+        nonlocal report
+        if current is None:
+            raise missing(call.services.scope, place, call.caller.searched)
+        if not is_text(current.data):
+            raise InvalidParams(
+                f"{place.shown} is a binary file, and an edit replaces text; write it whole instead"
+            )
+        seen = source.judge(call.caller, place, current.data, current.status)
+        if seen is Seen.NEVER and edit.needs_read:
+            raise source.not_read(place.shown)
+        file = decode(current.data)
+        spans = _spans(file, place, edit, seen is Seen.CHANGED)
+        data = file.splice(spans)
+        report = _report(file, spans, edit, seen is Seen.CHANGED)
+        if not edit.replace_all:
+            report.snippet = _snippet(data, spans[0], call.settings.max_output_chars)
+        return data
+
+    change(call, place, make)
+    return _confirmation(place, edit, report)
+
+
+def _check(edit: StringEdit) -> None:
+    if not edit.old:
+        raise InvalidParams(f"{edit.word} must not be empty")
+    if normalised(edit.old) == normalised(edit.new):
+        raise InvalidParams(
+            f"No changes to make: {edit.word} and {edit.new_word} are exactly the same."
+        )
+
+
+def _spans(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> list[Span]:
+    old = normalised(edit.old)
+    found = find(file.text, old, edit.fold_quotes)
+    count = found.count
+    if not count:
+        raise _not_found(file, place, edit, changed)
+    if count > 1 and not edit.replace_all:
+        raise _not_unique(found, count, place, edit)
+    return [_span(file, found, start, end, old, edit.new) for start, end in found.spans()]
+
+
+def _span(file: TextFile, found: Found, start: int, end: int, old: str, new: str) -> Span:
+    if found.by_quotes:
+        new = in_file_quotes(file.text[start:end], old, normalised(new))
+    return start, end, new
+
+
+def _report(file: TextFile, spans: list[Span], edit: StringEdit, changed: bool) -> Report:
+    few = spans[: limits.LISTED_LINES]
+    report = Report(len(spans), [line_of(file.text, start) for start, _, _ in few])
+    if changed:
+        report.notes.append("The file had changed since it was last read.")
+    if not file.is_valid and not edit.new.isascii():
+        report.notes.append("The file is not valid UTF-8; the inserted text is.")
+    return report
+
+
+def _snippet(data: bytes, span: Span, chars: int) -> str:
+    start, _, replacement = span
+    return snippet(decode(data).text, start, start + len(normalised(replacement)), Budget(chars))
+
+
+# ── texts ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _confirmation(place: Place, edit: StringEdit, report: Report) -> str:
+    if edit.replace_all:
+        plural = "" if report.count == 1 else "s"
+        what = f"replaced {report.count} occurrence{plural}, lines {_listed(report)}"
+    else:
+        what = f"replaced 1 occurrence at line {report.lines[0]}"
+    head = " ".join([f"The file {place.shown} has been updated: {what}.", *report.notes])
+    return f"{head}\n{report.snippet}" if report.snippet else head
+
+
+def _listed(report: Report) -> str:
+    more = report.count - len(report.lines)
+    listed = ", ".join(map(str, report.lines))
+    return f"{listed} and {more} more" if more else listed
+
+
+def _not_found(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> StringNotFound:
+    hints = [near(file.text, normalised(edit.old))]
+    if not file.is_valid:
+        hints.append(_odd(file.text, normalised(edit.old)))
+    if changed:
+        hints.append("The file has changed since it was last read; read it again.")
+    is_long = len(edit.old) > limits.QUOTED_CHARS
+    quoted = edit.old[: limits.QUOTED_CHARS] + "..." if is_long else edit.old
+    return StringNotFound(
+        f"{edit.word} not found in {place.shown}. String to replace not found in file.\n"
+        f"String: {quoted}\n{' '.join(filter(None, hints))}".rstrip()
+    )
+
+
+def _odd(text: str, old: str) -> str:
+    """What bytes that are no valid UTF-8 may have to do with a string that is not found."""
+    found = file_text.ODD.search(text)
+    if found is None or old.isascii():
+        return ""
+    # As an editor that knows the encoding shows it, and as an answer of ours did.
+    for shown in (file_text.as_legacy(text), file_text.ODD.sub("\ufffd", text)):
+        place = shown.find(old)
+        if place >= 0:
+            found = file_text.ODD.search(text, place, place + len(old)) or found
+            break
+    line = line_of(text, found.start())
+    return (
+        f"The file is not valid UTF-8 (byte {file_text.described(found[0])} at line {line}). Such "
+        f"bytes are shown as U+FFFD, and {file_text.REMEDY}."
+    )
+
+
+def _not_unique(found: Found, count: int, place: Place, edit: StringEdit) -> NotUnique:
+    few, spans = range(limits.LISTED_LINES), found.spans()
+    lines = [line_of(found.text, at) for _, (at, _) in zip(few, spans, strict=False)]
+    more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
+    return NotUnique(
+        f"{edit.word} is not unique in {place.shown} ({count} occurrences found). "
+        f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
+        "replace, but replace_all is false; it must be unique, or set replace_all."
+    )

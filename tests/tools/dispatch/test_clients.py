@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flashgrep.tools.dispatch.clients import takes_long_answers
+from flashgrep.tools.dispatch.caller import takes_long_answers
 
 KNOWN = [
     ("claude-code", "2.1.98", True),

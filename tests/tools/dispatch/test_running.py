@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from flashgrep import limits
-from flashgrep.tools.dispatch.running import Running
+from flashgrep.tools.dispatch.caller import Running
 
 PATIENCE_SECONDS = 120
 

@@ -15,7 +15,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Conflict
-from flashgrep.tools.batch import grouped, plan_all, read_operations, write_all
+from flashgrep.tools.change_lines import grouped, plan_all, read_operations, write_all
 from flashgrep.tools.dispatch.toolbox import Call
 from tests.tools.workshop import Workshop, workshop
 

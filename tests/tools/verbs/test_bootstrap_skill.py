@@ -14,12 +14,12 @@ import pytest
 
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.dispatch.caller import content_hash
-from flashgrep.tools.verbs import skill
+from flashgrep.tools.verbs import bootstrap_skill
 from flashgrep.tools.verbs.bootstrap_skill import SPEC
 from tests.tools.workshop import Workshop, workshop
 
 NAMES = ("bootstrap_skill", "flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot")
-PACKAGED = Path(skill.__file__).parents[2] / "skills" / "SKILL.md"
+PACKAGED = Path(bootstrap_skill.__file__).parents[2] / "skills" / "SKILL.md"
 EVERY_NAME = pytest.mark.parametrize("name", NAMES)
 
 

@@ -1,4 +1,4 @@
-"""A tool is a row: names, parameters in both naming modes, schema, annotations, handler.
+"""A tool is a row; what its handler gives back is an answer within a budget.
 
 Listing, argument reading and dispatch come from the row on every transport, so a tool is changed
 by touching its one file.
@@ -6,16 +6,93 @@ by touching its one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError
 
 if TYPE_CHECKING:
     from flashgrep.notes.access.roles import Role
-    from flashgrep.tools.dispatch.answer import Answer
     from flashgrep.tools.dispatch.arguments import Arguments
     from flashgrep.tools.dispatch.toolbox import Call
+
+
+# ── answer ───────────────────────────────────────────────────────────────────────────────────────
+# What a tool gives back: text, perhaps an image, perhaps a code that says it failed.
+
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image for ImageContent: raw bytes and MIME type."""
+
+    data: bytes
+    mime_type: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One tool answer; `code` is None exactly when the call succeeded."""
+
+    text: str
+    image: Image | None = None
+    code: str | None = None
+    structured: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | None = None
+    """What a direct method gives as its result; None where the text is all there is."""
+
+    @property
+    def failed(self) -> bool:
+        return self.code is not None
+
+
+def refusal(error: FlashgrepError) -> Answer:
+    """The answer that tells a failure."""
+    return Answer(error.message, code=error.code)
+
+
+def json_answer(data: Mapping[str, Any]) -> Answer:
+    """An answer that is an object: as compact JSON for a tool, as itself for a direct method."""
+    return Answer(json_text(data), data=data)
+
+
+def json_refusal(error: FlashgrepError) -> Answer:
+    """The answer that tells a failure of a tool whose answers are JSON."""
+    told = {"code": error.code, "message": error.message, **error.details}
+    return Answer(json_text({"ok": False, "error": told}), code=error.code)
+
+
+def json_room(chars: int) -> int | None:
+    """How much of a budget the rows of an answer may take; None for any amount."""
+    return max(chars - limits.FOOTER_CHARS, chars // 2) if chars else None
+
+
+def fitting(rows: Iterable[Row], room: int | None) -> list[Row]:
+    """As many rows as there is room for as JSON, and at least one."""
+    if room is None:
+        return list(rows)
+    taken: list[Row] = []
+    for row in rows:
+        room -= len(json_text(row)) + 1
+        if room < 0 and taken:
+            break
+        taken.append(row)
+    return taken
+
+
+def json_text(data: Any) -> str:
+    """Compact JSON, as it stands in an answer."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+# ── spec ─────────────────────────────────────────────────────────────────────────────────────────
+
 
 Kind = Literal[
     "string",
@@ -161,3 +238,48 @@ _SHAPES: Mapping[Kind, Mapping[str, Any]] = {
     "object": {"type": "object"},
     "objects": {"type": "array"},
 }
+
+
+# ── budget ───────────────────────────────────────────────────────────────────────────────────────
+# The character budget of an answer: filled line by line, never cut inside one.
+#
+# The room for the line that says what is missing is set aside first, so an answer with it stays
+# within the budget too. A first line that is larger than all of it is taken all the same: an answer
+# that shows nothing cannot be continued.
+
+
+class Budget:
+    """Lines collected until the next one would not fit; a budget of 0 has no end."""
+
+    def __init__(self, chars: int) -> None:
+        self.lines: list[str] = []
+        self.is_bounded = chars > 0
+        self._left = max(chars - limits.FOOTER_CHARS, chars // 2)
+
+    def take(self, line: str) -> bool:
+        """Take a line if it fits; False says it was left out and the answer is full."""
+        if not self.fits(len(line)) and self.lines:
+            return False
+        self.lines.append(line)
+        self._left -= len(line) + 1
+        return True
+
+    def take_first(self, lines: list[str]) -> int:
+        """Take the first lines, as many as fit; how many that are."""
+        if self.is_bounded:
+            return next((at for at, line in enumerate(lines) if not self.take(line)), len(lines))
+        self.lines += lines
+        return len(lines)
+
+    def fits(self, chars: int) -> bool:
+        """Whether a line of so many characters fits."""
+        return not self.is_bounded or chars + 1 <= self._left
+
+    @property
+    def room(self) -> int | None:
+        """Characters the next line may have; None where there is no budget."""
+        return max(0, self._left - 1) if self.is_bounded else None
+
+    def text(self, footer: str = "") -> str:
+        """The answer: the lines taken, then the footer."""
+        return "\n".join([*self.lines, footer] if footer else self.lines)

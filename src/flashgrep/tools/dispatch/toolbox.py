@@ -33,11 +33,9 @@ from flashgrep.errors import (
 )
 from flashgrep.mount import Mount, Target, Use
 from flashgrep.search.scan.fair_queue import ON_BEHALF
-from flashgrep.tools.dispatch.answer import Answer, json_refusal, refusal
 from flashgrep.tools.dispatch.arguments import read_arguments
-from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.running import Running
-from flashgrep.tools.dispatch.spec import ToolSpec, input_schema
+from flashgrep.tools.dispatch.caller import Caller, Running
+from flashgrep.tools.dispatch.spec import Answer, ToolSpec, input_schema, json_refusal, refusal
 from flashgrep.tools.mounts.files import Files, FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flashgrep.search.literals import needs_newline
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
 from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.budget import Budget
+from flashgrep.tools.dispatch.spec import Budget
 from flashgrep.workspace import names
 from flashgrep.workspace.globs import globs_of, name_filter
 

@@ -1,4 +1,4 @@
-"""What `view` and `read` show: windows of numbered lines, images, and what follows the lines.
+"""What `read` and `read` show: numbered lines, images, directories, the lines around a change.
 
 A document is read no further than its window needs.
 
@@ -10,19 +10,21 @@ enormous line costs no more memory than any other.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, InvalidParams, from_os_error
 from flashgrep.mount import Document
-from flashgrep.tools.dispatch.answer import Answer, Image
-from flashgrep.tools.dispatch.budget import Budget
+from flashgrep.tools.dispatch.spec import Answer, Budget, Image
 from flashgrep.tools.sizes import size_text
-from flashgrep.workspace import text
+from flashgrep.workspace import names, text
+from flashgrep.workspace.safe_open import DIRECTORY, open_in
+from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.text import OddLines, display
 
-EMPTY = "Warning: the file exists but its contents are empty."
+EMPTY_FILE = "Warning: the file exists but its contents are empty."
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def shown_line(line: Line) -> str:
 
 
 def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budget) -> str:
-    """The lines of a file, or those of a range, as `view` answers them."""
+    """The lines of a file, or those of a range, as `read` answers them."""
     first, last = view_range or (1, None)
     stream = LineStream(chunks, first, limits.SHOWN_LINE_CHARS)
     lines = iter(stream)
@@ -141,7 +143,7 @@ def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budg
         raise InvalidParams(
             f"view_range start {first} exceeds total lines: the file has {stream.total}"
         )
-    return budget.text(odd.note()) if shown else EMPTY
+    return budget.text(odd.note()) if shown else EMPTY_FILE
 
 
 def _footer(odd: OddLines, cut: str) -> str:
@@ -186,7 +188,7 @@ def read_lines(
         if shown == last:
             break
     if shown < offset:
-        return EMPTY if not stream.total else _past(offset, stream.total)
+        return EMPTY_FILE if not stream.total else _past(offset, stream.total)
     if limit is None and shown == last and _counted(stream, lines) > last:
         return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
     return budget.text(odd.note())
@@ -256,3 +258,142 @@ def with_trailer(
         return Answer(lines(Budget(chars)))
     text = lines(Budget(max(chars - len(trailer) - 2, 1) if chars else 0))
     return Answer(f"{text}\n\n{trailer}")
+
+
+# ── listing ──────────────────────────────────────────────────────────────────────────────────────
+# A directory as `read` shows it: two levels, one path a line, directories with a `/`.
+#
+# Only `.git` and `node_modules` are left out, and what is denied: a link is judged by where it
+# leads. Subdirectories are opened from their parent's descriptor through no link, so a tree that
+# changes under the listing cannot lead it elsewhere.
+
+
+LEFT_OUT = (b".git", b"node_modules")
+EMPTY_DIRECTORY = "(empty directory)"
+
+
+@dataclass
+class Listing:
+    """A listing under way: what is shown, how much there is, what could not be read."""
+
+    scope: Scope
+    budget: Budget
+    is_cancelled: Callable[[], bool]
+    shown: int = 0
+    total: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    is_full: bool = False
+
+    def add(self, row: str) -> None:
+        """Count a row, and show it while there is room."""
+        self.total += 1
+        if not self.is_full and self.budget.take(row):
+            self.shown += 1
+        else:
+            self.is_full = True
+
+    def footer(self) -> str:
+        """What is missing, and how to see it; empty when nothing is."""
+        lines = []
+        if self.unreadable:
+            lines.append(f"({len(self.unreadable)} not readable: {', '.join(self.unreadable[:3])})")
+        if self.is_full:
+            lines.append(
+                f"[PARTIAL view: {self.shown:,} of {self.total:,} entries. Continue with view of "
+                "a subdirectory, or with glob, which pages by offset]"
+            )
+        return "\n".join(lines)
+
+
+def list_directory(
+    scope: Scope, place: Place, budget: Budget, is_cancelled: Callable[[], bool]
+) -> str:
+    """The entries of a directory and of the directories in it, sorted by name."""
+    listing = Listing(scope, budget, is_cancelled)
+    fd = scope.open_directory(place)
+    try:
+        _list(listing, fd, place.path, b"", 2)
+    except OSError as error:
+        raise from_os_error(error, place.shown) from None
+    finally:
+        os.close(fd)
+    footer = listing.footer()
+    return budget.text(footer) if listing.total or footer else EMPTY_DIRECTORY
+
+
+def _list(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+    with os.scandir(fd) as entries:
+        found = sorted((os.fsencode(entry.name), entry) for entry in entries)
+    for name, entry in found:
+        if listing.is_cancelled():
+            raise Cancelled("the listing was cancelled")
+        _list_entry(listing, fd, os.path.join(path, name), prefix + name, entry, levels)
+
+
+def _list_entry(
+    listing: Listing, fd: int, path: bytes, row: bytes, entry: os.DirEntry[str], levels: int
+) -> None:
+    if not listing.scope.permits(path):
+        return
+    if entry.is_symlink():
+        _list_link(listing, fd, path, row)
+    elif entry.is_dir(follow_symlinks=False):
+        if os.path.basename(path) in LEFT_OUT:  # a worktree's .git file is a file like any other
+            return
+        listing.add(names.shown(row) + "/")
+        if levels > 1:
+            _list_below(listing, fd, path, row + b"/", levels - 1)
+    else:
+        listing.add(names.shown(row))
+
+
+def _list_link(listing: Listing, fd: int, path: bytes, row: bytes) -> None:
+    """A link with its target, unless it leads where nothing may be seen."""
+    try:
+        listing.scope.follow(path)
+    except AccessDenied:
+        return
+    except FlashgrepError:
+        pass  # it leads nowhere, and is shown with that
+    try:
+        target = os.readlink(os.path.basename(path), dir_fd=fd)
+    except OSError:
+        return  # it is gone, or no link any more
+    listing.add(f"{names.shown(row)} -> {names.shown(os.fsencode(target))}")
+
+
+def _list_below(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+    try:
+        below = open_in(os.path.basename(path), DIRECTORY, dir_fd=fd)
+    except FileNotFoundError:
+        return  # it vanished after it was listed
+    except OSError:
+        listing.unreadable.append(names.shown(prefix))
+        return
+    try:
+        _list(listing, below, path, prefix, levels)
+    except OSError:
+        listing.unreadable.append(names.shown(prefix))
+    finally:
+        os.close(below)
+
+
+# ── snippet ──────────────────────────────────────────────────────────────────────────────────────
+# The part of a file around a change, numbered as view numbers it.
+
+
+def snippet(text: str, start: int, end: int, budget: Budget) -> str:
+    """The lines of `text` from a little before position `start` to a little after `end`."""
+    lines = text.removesuffix("\n").split("\n")
+    first = max(0, text.count("\n", 0, start) - limits.SNIPPET_CONTEXT)
+    last = text.count("\n", 0, end) + 1 + limits.SNIPPET_CONTEXT
+    window = lines[first : min(last, first + limits.SNIPPET_LINES)]
+    for number, line in enumerate(window, first + 1):
+        if not budget.take(_row(number, line)):
+            break
+    is_cut = first + len(budget.lines) < min(last, len(lines))
+    return budget.text("(the snippet ends here; view the file to see the rest)" if is_cut else "")
+
+
+def _row(number: int, text: str) -> str:
+    return shown_line(Line(number, display(text[: limits.SHOWN_LINE_CHARS]), len(text)))

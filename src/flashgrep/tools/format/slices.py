@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
-from flashgrep.tools.dispatch.answer import json_text
+from flashgrep.tools.dispatch.spec import json_text
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source

@@ -1,4 +1,4 @@
-"""An open file on its way into an answer: read in pieces, hashed as they pass.
+"""An open file on its way into an answer, and what a caller has seen of it.
 
 What a caller has read is remembered by content. A view of ten lines must not read ten megabytes
 for that, so there are two kinds of memory: the hash of all bytes, when the file is small or was
@@ -14,11 +14,12 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
+from enum import Enum
 from types import TracebackType
 
 from flashgrep import limits
-from flashgrep.errors import TooLarge
-from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.errors import NotRead, TooLarge
+from flashgrep.tools.dispatch.caller import Caller, content_hash
 from flashgrep.tools.sizes import size_text
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
@@ -129,4 +130,42 @@ def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
     return TooLarge(
         f"{what} has {size_text(size)}, which exceeds the size limit of {size_text(ceiling)}. "
         f"{remedy}, or start the server with a larger --max-file-size."
+    )
+
+
+# ── what was read ────────────────────────────────────────────────────────────────────────────────
+# Which files a caller has read, and whether they are still what it saw.
+#
+# Judged by content: the remembered hash against the bytes the edit is about to change. A part of a
+# large file is remembered by its identity instead (see `source`), which holds as long as nothing
+# touched it.
+
+
+class Seen(Enum):
+    """What a caller knows of a file."""
+
+    NEVER = "never"
+    SAME = "same"
+    CHANGED = "changed"
+
+
+def judge(caller: Caller, place: Place, data: bytes, status: os.stat_result) -> Seen:
+    """Whether the caller has seen these bytes at this place."""
+    seen = caller.seen(place.path)
+    if seen is None:
+        return Seen.NEVER
+    now = identity(status) if seen.startswith("stat:") else content_hash(data)
+    return Seen.SAME if seen == now else Seen.CHANGED
+
+
+def wrote(caller: Caller, place: Place, data: bytes) -> None:
+    """A file the caller wrote counts as read."""
+    caller.remember(place.path, content_hash(data))
+
+
+def not_read(shown: str) -> NotRead:
+    """The refusal of a change to what the caller has never read, in both known wordings."""
+    return NotRead(
+        "File has not been read yet. Read it first before writing to it. You must read this "
+        f'document before editing it. Call the read tool with file_path: "{shown}" first.'
     )

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
-from flashgrep.tools.change_text import Current, change, overwrite, require_file_name
-from flashgrep.tools.dispatch.budget import Budget
-from flashgrep.tools.dispatch.searched import remember, shown_root
-from flashgrep.tools.editing import apply_edit
-from flashgrep.tools.format import reads
-from flashgrep.tools.format.listing import list_directory
-from flashgrep.tools.format.reads import Seen
-from flashgrep.tools.format.source import Source
+from flashgrep.tools.change_text import Current, apply_edit, change, overwrite, require_file_name
+from flashgrep.tools.dispatch.caller import remember, shown_root
+from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.format import source
+from flashgrep.tools.format.numbered import list_directory
+from flashgrep.tools.format.source import Seen, Source
 from flashgrep.tools.mounts.missing import missing
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.workspace import names
@@ -25,8 +23,8 @@ from flashgrep.workspace.scope import Place
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.answer import Answer
     from flashgrep.tools.dispatch.caller import Caller
+    from flashgrep.tools.dispatch.spec import Answer
     from flashgrep.tools.dispatch.toolbox import Call
 
 CHANGED = (
@@ -142,9 +140,9 @@ class Files:
         return existed
 
     def _require_read(self, path: Place, current: Current) -> None:
-        seen = reads.judge(self._call.caller, path, current.data, current.status)
+        seen = source.judge(self._call.caller, path, current.data, current.status)
         if seen is Seen.NEVER:
-            raise reads.not_read(path.shown)
+            raise source.not_read(path.shown)
         if seen is Seen.CHANGED:
             raise Conflict(CHANGED)
 

@@ -8,7 +8,7 @@ from collections import deque
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, NotFound
-from flashgrep.tools.dispatch.searched import below
+from flashgrep.tools.dispatch.caller import below
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
 

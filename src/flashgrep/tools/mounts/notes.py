@@ -28,7 +28,7 @@ from flashgrep.notes.suggestions.refusals import Words
 from flashgrep.notes.texts import QUARANTINED, NoteSearcher, Reading, Shown
 from flashgrep.notes.tree import Leaf, NoteTree
 from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
-from flashgrep.tools.format.reads import Seen, not_read
+from flashgrep.tools.format.source import Seen, not_read
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.tools.mounts.remote import RemoteNotes
 from flashgrep.tools.mounts.wording import INSTEAD
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from flashgrep.notes.links.index import Backlink, Linked, Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
-    from flashgrep.tools.dispatch.answer import Answer
-    from flashgrep.tools.dispatch.spec import ToolSpec
+    from flashgrep.tools.dispatch.spec import Answer, ToolSpec
     from flashgrep.tools.dispatch.toolbox import Call
 
 _TRIES: Final = 5

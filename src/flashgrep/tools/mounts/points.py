@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.errors import InvalidParams, Unavailable
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.answer import Answer
     from flashgrep.tools.dispatch.arguments import Arguments
     from flashgrep.tools.dispatch.caller import Caller
-    from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+    from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
     from flashgrep.tools.dispatch.toolbox import Call
 
 NOTES: Final = "kb://"

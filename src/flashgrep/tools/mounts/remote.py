@@ -19,8 +19,8 @@ from flashgrep import limits
 from flashgrep.errors import RemoteFailure
 from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.notes.ownership import Ownership
-from flashgrep.tools.dispatch.answer import Answer
 from flashgrep.tools.dispatch.caller import READ_NOTES, Caller, Callers, note_key
+from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.tools.mounts.points import Asked
 
 if TYPE_CHECKING:

@@ -6,8 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.mount import DocumentLinks
-from flashgrep.tools.dispatch.answer import Answer, fitting, json_answer, json_room
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import (
+    Answer,
+    Parameter,
+    ToolSpec,
+    fitting,
+    json_answer,
+    json_room,
+)
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.arguments import Arguments

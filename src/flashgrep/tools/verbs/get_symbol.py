@@ -15,8 +15,7 @@ from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.symbol_parser import NotParsed
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.answer import Answer, json_answer, json_text
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
 from flashgrep.tools.format.grep import printable
 from flashgrep.tools.format.passages import read_text
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
 from flashgrep.search.scan.request import walk_key
-from flashgrep.tools.dispatch.answer import Answer
-from flashgrep.tools.dispatch.budget import Budget
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, Budget, Parameter, ToolSpec
 from flashgrep.workspace.find import Entry, Wanted
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flashgrep.tools.dispatch.answer import Answer, json_answer
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer
 from flashgrep.tools.format.grep import GrepArguments, as_rows, as_text
 
 if TYPE_CHECKING:

@@ -6,9 +6,15 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.search.scan.request import walk_key
-from flashgrep.tools.dispatch.answer import Answer, fitting, json_answer, json_room
 from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import (
+    Answer,
+    Parameter,
+    ToolSpec,
+    fitting,
+    json_answer,
+    json_room,
+)
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.grep import printable
 from flashgrep.workspace.find import Finder, Wanted

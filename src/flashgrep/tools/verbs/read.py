@@ -1,18 +1,111 @@
-"""read: a file with line numbers, from a line on; images, notebooks and PDF text too."""
+"""read and view: a file with line numbers; images, directories, notebooks and PDF text."""
 
 from __future__ import annotations
 
+import io
+import json
+import logging
+import re
 from collections.abc import Iterable
+from typing import Any
 
+from flashgrep.errors import InvalidParams
 from flashgrep.mount import Document
-from flashgrep.tools.dispatch.answer import Answer
 from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
 from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.format.numbered import binary_of, image_of, read_lines, with_trailer
-from flashgrep.tools.verbs.documents import HINT, UNREADABLE, has_extractor, pdf_text
-from flashgrep.tools.verbs.notebooks import notebook_text
+from flashgrep.tools.format.numbered import (
+    binary_of,
+    image_of,
+    read_lines,
+    view_lines,
+    with_trailer,
+)
+from flashgrep.tools.sizes import size_text
 from flashgrep.workspace.text import decode, display
+
+log = logging.getLogger(__name__)
+
+
+# ── PDF ──────────────────────────────────────────────────────────────────────────────────────────
+# The text of PDF files, where the `pdf` extra is installed.
+
+
+HINT = "Its text can be read where the server was installed with the pdf extra: flashgrep[pdf]."
+UNREADABLE = "No text could be extracted from it."
+
+
+def has_extractor() -> bool:
+    """Whether a PDF extractor is installed."""
+    try:
+        import pypdf  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def pdf_text(data: bytes) -> str | None:
+    """The text page by page; None where the file yields none."""
+    import pypdf
+
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        pages = [page.extract_text() or "" for page in reader.pages]
+    except Exception:  # a damaged PDF raises almost anything
+        log.info("a PDF could not be read", exc_info=True)
+        return None
+    if not any(page.strip() for page in pages):
+        return None
+    return "\n".join(f"[page {number}]\n{page}" for number, page in enumerate(pages, 1))
+
+
+# ── notebooks ────────────────────────────────────────────────────────────────────────────────────
+# Jupyter notebooks as people see them: cells in order, each with its outputs, as plain text.
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def notebook_text(data: bytes) -> str | None:
+    """The cells of a notebook; None where the bytes are no notebook."""
+    try:
+        document = json.loads(data)
+        cells = document["cells"]
+        return "\n".join(_cell(number, cell) for number, cell in enumerate(cells, 1))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _cell(number: int, cell: dict[str, Any]) -> str:
+    name = f" id={cell['id']}" if cell.get("id") else ""
+    parts = [f"[cell {number}: {cell['cell_type']}{name}]", _joined(cell.get("source", ""))]
+    for output in cell.get("outputs") or ():
+        parts += (f"[output of cell {number}: {output['output_type']}]", _output(output))
+    return "\n".join(part for part in parts if part)
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output["output_type"] == "stream":
+        return _joined(output.get("text", ""))
+    if output["output_type"] == "error":
+        trace = _COLOUR.sub("", "\n".join(output.get("traceback") or ()))
+        return trace or f"{output.get('ename')}: {output.get('evalue')}"
+    data = output.get("data") or {}
+    if "text/plain" in data:
+        others = [_summary(kind, value) for kind, value in data.items() if "image/" in kind]
+        return "\n".join([_joined(data["text/plain"]), *others])
+    return "\n".join(_summary(kind, value) for kind, value in data.items())
+
+
+def _summary(kind: str, value: Any) -> str:
+    return f"({kind}, {size_text(len(_joined(value)) if isinstance(value, str | list) else 0)})"
+
+
+def _joined(source: str | list[str]) -> str:
+    return (source if isinstance(source, str) else "".join(source)).rstrip("\n")
+
+
+# ── read ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read(call: Call, arguments: Arguments) -> Answer:
@@ -20,12 +113,12 @@ def read(call: Call, arguments: Arguments) -> Answer:
     target = call.target(arguments.text("path"), "document")
     wants_lines = bool(arguments.given & {"offset", "limit", "column"})
     with target.mount.read(target.path, arguments.find("view")) as document:
-        answer = image_of(document, wants_lines) or _lines(call, document, arguments)
+        answer = image_of(document, wants_lines) or _read_lines(call, document, arguments)
         document.was_shown()
     return answer
 
 
-def _lines(call: Call, document: Document, arguments: Arguments) -> Answer:
+def _read_lines(call: Call, document: Document, arguments: Arguments) -> Answer:
     if document.head.startswith(b"%PDF-"):
         return _pdf(call, document, arguments)
     binary = binary_of(document)
@@ -66,7 +159,7 @@ def _pdf(call: Call, document: Document, arguments: Arguments) -> Answer:
     return _numbered(call, document, [display(text)], arguments)
 
 
-SPEC = ToolSpec(
+READ = ToolSpec(
     name="read",
     title="Read file",
     description=(
@@ -95,4 +188,66 @@ SPEC = ToolSpec(
     ),
     handler=read,
     normal=False,
+)
+
+
+# ── view ─────────────────────────────────────────────────────────────────────────────────────────
+# view: a file with line numbers, an image, or a directory two levels deep.
+
+
+def view(call: Call, arguments: Arguments) -> Answer:
+    """Show what stands at a path."""
+    view_range = arguments.get("view_range")
+    _check_range(view_range)
+    target = call.target(arguments.text("path"), "either")
+    mount, chars = target.mount, call.settings.max_output_chars
+    if mount.is_folder(target.path):
+        if view_range:
+            raise InvalidParams(f"{target.shown} is a directory; view_range is for files")
+        return Answer(mount.outline(target.path, chars))
+    with mount.read(target.path) as document:
+        answer = image_of(document, bool(view_range)) or binary_of(document)
+        answer = answer or _view_lines(document, view_range, chars)
+        document.was_shown()
+    return answer
+
+
+def _view_lines(document: Document, view_range: list[int] | None, chars: int) -> Answer:
+    document.require_size(document.shown)
+    return with_trailer(
+        document,
+        view_range[0] if view_range else 1,
+        chars,
+        lambda budget: view_lines(document.text_chunks(keep_odd=True), view_range, budget),
+    )
+
+
+def _check_range(view_range: list[int] | None) -> None:
+    if view_range and not 1 <= view_range[0] <= view_range[1]:
+        raise InvalidParams(
+            f"view_range is {view_range}; it must be [start, end] with 1 <= start <= end"
+        )
+
+
+VIEW = ToolSpec(
+    name="view",
+    title="View file or directory",
+    description=(
+        "Show a file with line numbers, an image, or a directory (2 levels). view_range "
+        "[start, end] shows only those lines (1-based, inclusive; the end may lie past the file). "
+        "Lines over 2,000 characters are cut. Line numbers and the tab after them are not part of "
+        "the file."
+    ),
+    parameters=(
+        Parameter(
+            "path",
+            "string",
+            "File or directory, absolute or relative to the working directory",
+            compat="file_path",
+            required=True,
+        ),
+        Parameter("view_range", "line_range", "Lines to show: [start, end], 1-based, inclusive"),
+    ),
+    handler=view,
+    compat=False,
 )

@@ -1,4 +1,4 @@
-"""read_code: lines of a file, or the lines around a symbol's definition, with the file's hash."""
+"""read_code and get_slice: exact lines of a file, as JSON."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotFound
-from flashgrep.tools.dispatch.answer import Answer, json_answer, json_text
 from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.slices import Room, Window, read_slice
 from flashgrep.workspace.scope import Place
 
 if TYPE_CHECKING:
     from flashgrep.tools.verbs.get_symbol import Definition
+
 
 CONTEXT_LINES = 20
 
@@ -107,7 +107,7 @@ def _in_file(
     return [found for found in definitions if scope.place(found.file_path).path == wanted]
 
 
-SPEC = ToolSpec(
+READ_CODE = ToolSpec(
     name="read_code",
     title="Read code",
     description=(
@@ -139,5 +139,55 @@ SPEC = ToolSpec(
         ),
     ),
     handler=read_code,
+    toolset="index",
+)
+
+
+# ── get slice ────────────────────────────────────────────────────────────────────────────────────
+# get_slice: exact lines of a file, as JSON.
+
+
+def get_slice(call: Call, arguments: Arguments) -> Answer:
+    """Give the lines from start_line to end_line."""
+    window = Window(arguments.get("start_line"), arguments.get("end_line"))
+    place = call.services.scope.place(arguments.text("file_path"))
+    room = Room(call, overhead=len(json_text(place.shown)))
+    part = read_slice(call, place, window, room)
+    answer: dict[str, Any] = {
+        "file_path": place.shown,
+        "start_line": part.first,
+        "end_line": part.last,
+        "content": part.content,
+        "total_lines": part.total,
+        "truncated": part.is_cut,
+    }
+    if part.is_cut:
+        answer["continuation_start_line"] = part.following
+    return json_answer(answer)
+
+
+FILE_PATH = Parameter(
+    "file_path",
+    "string",
+    "File, absolute or relative to the working directory",
+    aliases=("path",),
+    required=True,
+)
+
+GET_SLICE = ToolSpec(
+    name="get_slice",
+    title="Get lines of a file",
+    description=(
+        "Lines start_line to end_line of a file as JSON (1-based, inclusive; the end may lie past "
+        "the file): file_path, start_line, end_line, content (lines joined by newlines, none at "
+        "the end), total_lines, truncated. Cut answers name continuation_start_line. Use it when "
+        "you know the lines, e.g. from query, get_symbol or grep."
+    ),
+    parameters=(
+        FILE_PATH,
+        Parameter("start_line", "integer", "First line, 1-based", required=True, minimum=1),
+        Parameter("end_line", "integer", "Last line, inclusive", required=True, minimum=1),
+    ),
+    handler=get_slice,
     toolset="index",
 )

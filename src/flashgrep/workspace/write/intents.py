@@ -3,7 +3,7 @@
 One file a write, in the state directory, gone when the write is over:
 
     <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones,
-                      for a batch of files what `batch` says
+                      for a batch of files what `change_lines` says
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 

@@ -1,0 +1,178 @@
+"""list_suggestions and decide_suggestions: what is proposed in the notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams
+from flashgrep.notes.access.roles import Role
+from flashgrep.system.clock import milliseconds
+from flashgrep.tools.dispatch.spec import (
+    Answer,
+    Parameter,
+    ToolSpec,
+    fitting,
+    json_answer,
+    json_room,
+)
+
+if TYPE_CHECKING:
+    from flashgrep.notes.review.review import Outcome, Query
+    from flashgrep.notes.suggestions.pending import Found
+    from flashgrep.tools.dispatch.arguments import Arguments
+    from flashgrep.tools.dispatch.toolbox import Call
+
+
+def list_suggestions(call: Call, arguments: Arguments) -> Answer:
+    """Answer a page of suggestions, the oldest first."""
+    from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
+
+    review = notes_of(call).notes.review
+    query = _query(call, arguments)
+    page = review.suggestions(query, call.caller.principal, lambda: bool(call.cancelled))
+    shown = [_described_suggestion(call, found) for found in page.suggestions]
+    few = fitting(shown, json_room(call.output_chars))
+    if len(few) < len(shown):
+        page = review.suggestions(replace(query, limit=len(few)), call.caller.principal)
+        few = [_described_suggestion(call, found) for found in page.suggestions]
+    return json_answer({"suggestions": few, "next": page.next})
+
+
+def _query(call: Call, arguments: Arguments) -> Query:
+    from flashgrep.notes.review.review import Query
+    from flashgrep.system.clock import moment
+
+    now = milliseconds()
+    note: str | None = arguments.get("note")
+    times = {name: arguments.get(name) for name in ("older_than", "newer_than")}
+    return Query(
+        note=None if note is None else call.mount.resolve(note, "document"),
+        author=arguments.get("author"),
+        **{name: moment(name, text, now) for name, text in times.items() if text is not None},
+        limit=arguments.get("limit"),
+        cursor=arguments.get("cursor"),
+    )
+
+
+def _described_suggestion(call: Call, found: Found) -> dict[str, Any]:
+    from flashgrep.system.clock import written
+
+    return {
+        "id": found.id,
+        "note": call.mount.shown(found.path),
+        "line": found.line,
+        "author": found.author,
+        "time": written(found.time),
+        "old": found.old,
+        "new": found.new,
+        "context": {"before": found.before, "after": found.after},
+    }
+
+
+LIST_SUGGESTIONS = ToolSpec(
+    name="list_suggestions",
+    title="List suggestions",
+    description=(
+        "The suggestions that wait for a decision, oldest first, as JSON: suggestions (id, note, "
+        "line as read shows it, author, time, old, new, context before and after), next (the "
+        "cursor of the next page, or null). Decide on them with decide_suggestions."
+    ),
+    parameters=(
+        Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
+        Parameter("author", "string", "Only those of this author"),
+        Parameter("older_than", "string", "Only those made before: an age (7d, 12h) or a time"),
+        Parameter("newer_than", "string", "Only those made after: an age (7d, 12h) or a time"),
+        Parameter(
+            "limit",
+            "integer",
+            "At most this many",
+            default=limits.LISTED_SUGGESTIONS,
+            minimum=1,
+        ),
+        Parameter("cursor", "string", "next of the page before"),
+    ),
+    handler=list_suggestions,
+    toolset="kb",
+    role=Role.WRITE,
+)
+
+
+# ── decide suggestions ───────────────────────────────────────────────────────────────────────────
+# decide_suggestions: accept or reject what is proposed in the notes.
+
+
+def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
+    """Decide each suggestion; one that was decided before stays as it was."""
+    from flashgrep.notes.review.decide import Action
+    from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
+
+    ids: list[str] = arguments.get("ids")
+    if not ids:
+        raise InvalidParams("ids must name at least one suggestion; list_suggestions lists them")
+    wanted = list(dict.fromkeys(ids))
+    if len(wanted) > limits.DECISIONS_A_JOB:
+        raise InvalidParams(f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} at once")
+    review, caller = notes_of(call).notes.review, call.caller
+    action = Action(arguments.text("action"))
+    outcomes: dict[str, Outcome] = {}
+    for decided in review.decide_each_note(
+        wanted, action, caller.principal, caller.author, lambda: bool(call.cancelled)
+    ):
+        outcomes |= decided
+        call.report(len(outcomes), len(wanted), "deciding")
+    return _answer([outcomes[name] for name in wanted])
+
+
+def _answer(outcomes: list[Outcome]) -> Answer:
+    """A result for each id; of very many only those that are worth a look."""
+    done = [one for one in outcomes if one.status == "done"]
+    shown = outcomes
+    told: dict[str, Any] = {"decided": len(done)}
+    if len(outcomes) > limits.DECISIONS_AT_ONCE:
+        failed = [one for one in outcomes if one.status != "done"]
+        shown = failed[: limits.DECISIONS_AT_ONCE]
+        told |= {"failed": len(failed), "results_are": "of those that were not decided"}
+    return json_answer({**told, "results": [_described_result(one) for one in shown]})
+
+
+def _described_result(outcome: Outcome) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": outcome.id,
+        "status": str(outcome.status),
+        "message": outcome.message,
+    }
+    if outcome.decided is not None:
+        row["decision"] = outcome.decided.id
+        row["action"] = str(outcome.decided.action)
+        row["by"] = outcome.decided.by
+    return row
+
+
+DECIDE_SUGGESTIONS = ToolSpec(
+    name="decide_suggestions",
+    title="Decide suggestions",
+    description=(
+        "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
+        "were), results (id, status, message, and the decision that stands). Status is done, "
+        "already_decided (the first decision counts), gone (its marks were edited away by hand), "
+        "not_found or forbidden. Accepting leaves the new text, rejecting the old one. Above "
+        f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."
+    ),
+    parameters=(
+        Parameter("ids", "strings", "Ids of suggestions", required=True),
+        Parameter(
+            "action",
+            "string",
+            "What becomes of them",
+            required=True,
+            choices=("accept", "reject"),
+        ),
+    ),
+    handler=decide_suggestions,
+    toolset="kb",
+    role=Role.WRITE,
+    read_only=False,
+    destructive=True,
+)
