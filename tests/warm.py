@@ -45,7 +45,7 @@ _FLASHGREP = (
         "flashgrep.web.mounting",
         "flashgrep.transports.daemon.serve",
     ),
-    *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.kb_sharing"),
+    *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.notes_socket"),
     *("flashgrep.transports.daemon.join", "flashgrep.transports.daemon.proxy"),
 )
 _SOURCE = str(Path(__file__).with_name("warm_source.py"))

@@ -168,8 +168,8 @@ def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership
     if settings.kb is None:
         return None
     from flashgrep.notes.ownership import Ownership
-    from flashgrep.transports.daemon.kb_sharing import OwnerCalls
     from flashgrep.transports.daemon.notes_client import OwnerClient
+    from flashgrep.transports.daemon.notes_socket import OwnerCalls
 
     def toolbox(others: Settings) -> Toolbox:
         specs = offered(all_tools(), others)

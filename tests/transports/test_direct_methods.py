@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flashgrep.settings import Settings
-from flashgrep.transports.lines.direct import direct_methods
+from flashgrep.transports.lines.offers import direct_methods
 from tests.transports.clients import PATIENCE_SECONDS, TINY, RawLines, Server, request, serving
 from tests.transports.program import TOOLS, toolbox
 

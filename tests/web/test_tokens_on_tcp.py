@@ -15,7 +15,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.gate import Gate, TokenEnded
+from flashgrep.transports.lines.access import Gate, TokenEnded
 from tests.transports.clients import RawLines, tool_call
 from tests.web.served import TOKEN, Served, served
 

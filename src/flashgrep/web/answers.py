@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.store.journal import StorageFull
 from flashgrep.transports.http.admission import ADMISSION, Admission
-from flashgrep.transports.http.failures import failed
+from flashgrep.transports.http.guard import failed
 
 _STATUS: Final[Mapping[str, int]] = {
     "invalid_params": 400,

@@ -13,9 +13,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import Entry
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
 from flashgrep.transports.http.guard import secret_of
-from flashgrep.transports.http.places import NoPlace
 from flashgrep.web.closing import Close, Refused, code_of
 from flashgrep.web.peer import Peer, close
 from flashgrep.web.rooms import Rooms

@@ -12,7 +12,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.http.http import Mounted
+from flashgrep.transports.http.server import Mounted
 from flashgrep.web.events import Events
 from flashgrep.web.live import live_route
 from flashgrep.web.rooms import Rooms

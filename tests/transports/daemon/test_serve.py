@@ -11,14 +11,15 @@ from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings, read_settings
 from flashgrep.system.state import StateDirectory
 from flashgrep.tools.dispatch.caller import Callers
-from flashgrep.transports.daemon.addresses import (
+from flashgrep.transports.daemon.serve import (
     Host,
+    Serving,
     bind_port,
     check_exposure,
+    choose_secret,
     resolve_host,
     shown,
 )
-from flashgrep.transports.daemon.serve import Serving, choose_secret
 from tests.transports.program import toolbox
 
 LOOPBACK = resolve_host("127.0.0.1")

@@ -19,8 +19,7 @@ from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.transports.http.guard import Names
-from flashgrep.transports.http.http import Mounted, build_app
-from flashgrep.transports.http.server import serve_http
+from flashgrep.transports.http.server import Mounted, build_app, serve_http
 from tests.transports.clients import PATIENCE_SECONDS
 from tests.transports.program import toolbox
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from flashgrep.transports.http.places import NoPlace, Place, Places
+from flashgrep.transports.http.admission import NoPlace, Place, Places
 
 
 class House:

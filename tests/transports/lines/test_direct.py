@@ -16,7 +16,7 @@ from flashgrep.errors import NotFound
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.gate import Gate
+from flashgrep.transports.lines.access import Gate
 from flashgrep.transports.lines.session import LineSession, Manners
 from flashgrep.transports.lines.streams import SocketWire
 from flashgrep.transports.protocol import build_server

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import AccessDenied, InvalidPattern, NotFound, TooLarge
-from flashgrep.transports.lines import envelope
-from flashgrep.transports.lines.envelope import BadEnvelope, Notification, Request, read_envelope
+from flashgrep.transports.lines import messages
+from flashgrep.transports.lines.messages import BadEnvelope, Notification, Request, read_envelope
 
 V = {"jsonrpc": "2.0"}
 READ: list[tuple[Any, Request | Notification | None]] = [
@@ -52,7 +52,7 @@ REFUSED: list[tuple[Any, int, Any]] = [
 def test_refuses(value: Any, code: int, request_id: Any) -> None:
     with pytest.raises(BadEnvelope) as caught:
         read_envelope(value)
-    answer = envelope.refused(caught.value)
+    answer = messages.refused(caught.value)
     assert (answer["error"]["code"], answer["id"]) == (code, request_id)
 
 
@@ -66,12 +66,12 @@ def test_refuses(value: Any, code: int, request_id: Any) -> None:
     ],
 )
 def test_direct_failures_carry_number_and_name(failure: Any, code: int, name: str) -> None:
-    error = envelope.failed(1, failure)["error"]
+    error = messages.failed(1, failure)["error"]
     assert (error["code"], error["data"]["code"]) == (code, name)
 
 
 def test_a_lone_surrogate_that_is_echoed_is_still_json() -> None:
-    line = envelope.encode({"text": "\ud800 é"})
+    line = messages.encode({"text": "\ud800 é"})
     assert json.loads(line) == {"text": "\ud800 é"}
     assert line.endswith(b"\n")
-    assert envelope.encode({"text": "é"}) == '{"text":"é"}\n'.encode()
+    assert messages.encode({"text": "é"}) == '{"text":"é"}\n'.encode()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.lines.gate import Gate
+from flashgrep.transports.lines.access import Gate
 from flashgrep.transports.lines.plain_calls import is_plain, plain_calls
 from flashgrep.transports.lines.session import LineSession, Manners
 from flashgrep.transports.lines.streams import SocketWire

@@ -28,7 +28,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.system.atomic import write_all
-from flashgrep.transports.lines import envelope
+from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.messages import BadMessage, LineSplitter, decode, request_id_of
 
 log = logging.getLogger(__name__)
@@ -186,12 +186,12 @@ class _OpenRequests:
     def obituary(self) -> bytes:
         """The lines that tell the client of the daemon's end."""
         told = [
-            envelope.error(waiting, envelope.SERVER_ERROR, _DIED, {"code": "unavailable"})
+            messages.error(waiting, messages.SERVER_ERROR, _DIED, {"code": "unavailable"})
             for waiting in self.ids()
         ]
         # An answer that broke off must not spoil the line behind it.
         begun = b"\n" if self._back.begun else b""
-        return begun + b"".join(envelope.encode(answer) for answer in told)
+        return begun + b"".join(messages.encode(answer) for answer in told)
 
     def _count(self, request_id: Any, step: int) -> None:
         if not isinstance(request_id, str | int):

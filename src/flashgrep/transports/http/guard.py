@@ -1,4 +1,4 @@
-"""What stands before every HTTP route: Host, Origin, token, body size and time.
+"""What stands before every HTTP route: Host, Origin, token, body size, time, and failures as JSON.
 
 In this order, on every route and whatever address is bound, because a name that resolves to
 127.0.0.1 is enough for a web page to reach us (DNS rebinding):
@@ -15,12 +15,17 @@ our own Origin. A websocket is accepted and closed with 4401 or 4403 then, befor
 that is refused with an HTTP status is tried again by y-websocket for ever.
 
 The SDK's own protection is not relied on: it turns itself on for three host names only.
+
+Failures of HTTP routes, the same for whatever refuses: `{"error": {"code", "message"}}`.
+
+The guard, the router and the routes of the notes all answer so. `/mcp` is not one of them: there a
+failure is JSON-RPC's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -28,18 +33,52 @@ from typing import Final
 from urllib.parse import parse_qs
 
 import anyio
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
-from flashgrep.transports.http.failures import failed
-from flashgrep.transports.http.places import NoPlace
-from flashgrep.transports.lines import envelope
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
+from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.messages import INVALID_REQUEST, BadMessage, decode, too_long
 
+# ── failures ─────────────────────────────────────────────────────────────────────────────────────
+
+
+_BROKE: Final = "the request failed inside the server; see its log"
+
+
+def failed(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """An answer with a failure."""
+    error = {"code": code, "message": message}
+    return JSONResponse({"error": error}, status, dict(headers or {}))
+
+
+async def not_routed(request: Request, error: Exception) -> Response:
+    """What the router has no route for, or none for this method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is what this is registered for
+    path = request.url.path[: limits.QUOTED_CHARS]
+    allowed = (error.headers or {}).get("Allow")
+    if allowed:
+        taken = ", ".join(sorted(allowed.split(", ")))  # the router's is a set, in any order
+        message = f"{path} takes {taken}, not {request.method}"
+        return failed(error.status_code, "invalid_params", message, error.headers)
+    return failed(error.status_code, "not_found", f"there is no {path} here", error.headers)
+
+
+async def broken(_: Request, __: Exception) -> Response:
+    """A defect of ours; its details go to the log. uvicorn closes the connection after it."""
+    return failed(500, "io_error", _BROKE, {"connection": "close"})
+
+
+# ── guard ────────────────────────────────────────────────────────────────────────────────────────
+
+
 ENDING: Final = "flashgrep.ending"
-"""Where an ASGI scope has what ends a stream, see `http`."""
+"""Where an ASGI scope has what ends a stream, see `server`."""
 HEALTH: Final = "/health"
 MCP: Final = "/mcp"
 REGISTER: Final = "/register"
@@ -64,7 +103,7 @@ class Refusal(Exception):
         status: int,
         message: str,
         name: str = "access_denied",
-        code: int = envelope.ACCESS_DENIED,
+        code: int = messages.ACCESS_DENIED,
         **headers: str,
     ) -> None:
         super().__init__(message)
@@ -84,7 +123,7 @@ class Refusal(Exception):
             return JSONResponse(told, self.status, self.headers)
         if path != MCP:
             return failed(self.status, self._name, str(self), self.headers)
-        body = envelope.error(None, self._code, str(self), {"code": self._name})
+        body = messages.error(None, self._code, str(self), {"code": self._name})
         return JSONResponse(body, self.status, self.headers)
 
 
@@ -176,7 +215,7 @@ class Guard:
                 place = ends.enter_context(taken)
             except NoPlace as full:
                 raise Refusal(
-                    503, full.message, full.code, envelope.SERVER_ERROR, retry_after="5"
+                    503, full.message, full.code, messages.SERVER_ERROR, retry_after="5"
                 ) from None
             place.when_lost(scope[ENDING].cancel)
             yield

@@ -1,4 +1,4 @@
-"""Websockets of uvicorn, with an end for peers that do not listen, and our code for large frames.
+"""Streams that stay open on HTTP, and how they end: slow peers, revoked tokens, idle sessions.
 
 uvicorn reads ahead no further than one piece of a connection, and pings. What it lacks:
 
@@ -11,15 +11,25 @@ uvicorn reads ahead no further than one piece of a connection, and pings. What i
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
+from contextlib import suppress
 from typing import Any, Final
 
+import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode
 from websockets.server import ServerProtocol
 
 from flashgrep import limits
+from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.http.guard import Refusal, secret_of
 
 TOO_LARGE: Final = 4413
 
@@ -76,3 +86,96 @@ class LiveSocket(WebSocketsSansIOProtocol):
             self.writable.set()
             self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
         await super().send(message)
+
+
+# ── revoked tokens ───────────────────────────────────────────────────────────────────────────────
+# A stream that stays open ends with the token that opened it.
+
+
+class EndsWithToken:
+    """Ends a GET stream of a token of the knowledge base when that is taken back or expires.
+
+    The server's own token lives as long as the server. Any other request is over soon, and the
+    next one is checked by the guard.
+    """
+
+    def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
+        self._app = app
+        self._entrance = entrance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admission: Admission = scope[ADMISSION]
+        if scope["method"] != "GET" or admission.principal is None:
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        with anyio.CancelScope() as ending:
+            await self._run(scope, receive, watched, ending)
+        if ending.cancelled_caught and has_begun:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif ending.cancelled_caught:
+            refusal = Refusal(401, "the token was taken back or has expired")
+            await refusal.response(scope["path"])(scope, receive, send)
+
+    async def _run(
+        self, scope: Scope, receive: Receive, send: Send, ending: anyio.CancelScope
+    ) -> None:
+        secret, loop = secret_of(scope), asyncio.get_running_loop()
+
+        def look() -> None:
+            if self._entrance.admit(secret) is None:
+                ending.cancel()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(look)
+
+        unwatch = self._entrance.watch(tell)
+        try:
+            look()  # it may have been taken back before anybody watched
+            await self._app(scope, receive, send)
+        finally:
+            unwatch()
+
+
+# ── sessions ─────────────────────────────────────────────────────────────────────────────────────
+# The SDK's sessions on HTTP: at the limit, the one idle longest makes room for a new one.
+#
+# The SDK refuses whoever comes when there are as many as may be. A script that begins a session for
+# every call and ends none would lock everybody out for half an hour.
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """Sessions that come and go."""
+
+    def __init__(self, server: Any, most: int) -> None:
+        super().__init__(server, max_sessions=most)
+        self._most = most
+
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        if len(self._server_instances) >= self._most:
+            self._end_idlest()
+        return super()._admit_session(requestor)
+
+    def _end_idlest(self) -> None:
+        """End the session whose last request is longest ago; none where all are being served."""
+        ends = {key: _end(session) for key, session in self._server_instances.items()}
+        key = min(ends, key=ends.__getitem__)
+        if ends[key] < math.inf:
+            session = self._server_instances.pop(key)
+            self._session_owners.pop(key, None)
+            if session.idle_scope is not None:
+                session.idle_scope.cancel()
+
+
+def _end(session: StreamableHTTPServerTransport) -> float:
+    """When a session would be ended for being idle."""
+    return math.inf if session.idle_scope is None else session.idle_scope.deadline

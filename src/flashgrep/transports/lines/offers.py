@@ -1,4 +1,4 @@
-"""What a connection is offered: the server's own tools, or those that its settings leave.
+"""What a connection can call: the tools its settings leave, and direct methods.
 
 `flashgrep/join` is the first message of a connection of `flashgrep mcp` (or of a terminal command)
 on the workspace's unix socket:
@@ -18,15 +18,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from flashgrep import __version__, limits
 from flashgrep.errors import Conflict, InvalidParams, SettingsError
 from flashgrep.settings import Settings, settings_hash, shared_settings
+from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.lines import connection_settings
 from flashgrep.transports.lines.plain_calls import plain_calls
-from flashgrep.transports.lines.session import Joined, Offer
+from flashgrep.transports.lines.session import DirectMethod, Joined, Offer
 from flashgrep.transports.protocol import build_server
 
 JOINING: Final = frozenset({"version", "settings_hash", "settings"})
@@ -84,3 +86,22 @@ class Offers:
         structured = settings.structured
         server = build_server(toolbox, structured=structured)
         return Offer(server, plain_calls(toolbox, structured=structured))
+
+
+# ── direct methods ───────────────────────────────────────────────────────────────────────────────
+# Direct methods: tools called by their own name as JSON-RPC methods, on TCP and the unix socket.
+#
+# They come from the same rows as the tools and run through the same toolbox, so arguments, access
+# and behaviour cannot differ; only the envelope does. The result is the object itself, a failure is
+# a JSON-RPC error that carries the tool's code, and there is no budget.
+
+
+def direct_methods(toolbox: Toolbox) -> Mapping[str, DirectMethod]:
+    """The methods a toolbox offers, by name."""
+    return {name: partial(_call, toolbox, name) for name in toolbox.direct_names()}
+
+
+async def _call(
+    toolbox: Toolbox, name: str, caller: Caller, params: Mapping[str, Any] | None
+) -> Any:
+    return await toolbox.direct(name, params, caller)

@@ -1,4 +1,4 @@
-"""Tool calls that need nothing of the SDK but its rules, answered beside it.
+"""Calls answered beside the SDK, and notifications sent before an answer.
 
 A `tools/call` passes through five streams, two tasks and six models of the SDK: 0.2 ms on a machine
 that does nothing else, 1 ms where something big has just run, which is a fifth of what the search
@@ -13,6 +13,7 @@ envelope there), what the SDK would refuse, and `--structured`, whose results di
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -44,3 +45,19 @@ def is_plain(params: Mapping[str, Any] | None) -> bool:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return False
     return name.isascii() and all(map(str.isascii, arguments))
+
+
+# ── notifications ────────────────────────────────────────────────────────────────────────────────
+# What a direct method tells its peer before it answers: notifications on the same connection.
+
+
+Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Sends a notification: its method and its parameters."""
+
+
+async def _nobody(_: str, __: Mapping[str, Any]) -> None:
+    pass
+
+
+TELL: ContextVar[Tell] = ContextVar("TELL", default=_nobody)
+"""The way to the peer of the direct method that is running."""

@@ -27,23 +27,23 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.lines import envelope
+from flashgrep.transports.lines import messages
+from flashgrep.transports.lines.access import AUTH, Gate, TokenEnded
 from flashgrep.transports.lines.connection_settings import JOIN
-from flashgrep.transports.lines.envelope import Notification, Request
-from flashgrep.transports.lines.gate import AUTH, Gate, TokenEnded
 from flashgrep.transports.lines.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     BadMessage,
     LineSplitter,
+    Notification,
+    Request,
     decode,
     too_long,
 )
 from flashgrep.transports.lines.open_requests import Batch, Ledger, OpenRequest
 from flashgrep.transports.lines.plain_calls import METHOD as TOOL_CALL
-from flashgrep.transports.lines.plain_calls import PlainCall, is_plain
+from flashgrep.transports.lines.plain_calls import TELL, PlainCall, is_plain
 from flashgrep.transports.lines.streams import Wire
-from flashgrep.transports.lines.telling import TELL
 from flashgrep.transports.protocol import OnePeer, Peers
 
 log = logging.getLogger(__name__)
@@ -191,7 +191,7 @@ class LineSession:
             if strict and not isinstance(value, dict | list):
                 raise BadMessage(PARSE_ERROR, "Parse error: the first line is no JSON-RPC message")
         except BadMessage as bad:
-            await self._send(envelope.refused(bad))
+            await self._send(messages.refused(bad))
             if strict and bad.code == PARSE_ERROR:
                 raise _Refused("the first line is no JSON-RPC message") from None
             return
@@ -201,11 +201,11 @@ class LineSession:
         if not isinstance(value, list):
             await self._take_message(value, None)
         elif not value:
-            await self._send(envelope.error(None, INVALID_REQUEST, "Invalid Request: empty batch"))
+            await self._send(messages.error(None, INVALID_REQUEST, "Invalid Request: empty batch"))
         elif len(value) > limits.BATCH_MESSAGES:
             text = f"a batch holds at most {limits.BATCH_MESSAGES} messages, not {len(value)}"
             data = {"code": "too_large"}
-            await self._send(envelope.error(None, INVALID_REQUEST, text, data))
+            await self._send(messages.error(None, INVALID_REQUEST, text, data))
         else:
             await self._take_batch(value)
 
@@ -219,9 +219,9 @@ class LineSession:
 
     async def _take_message(self, value: Any, batch: Batch | None) -> None:
         try:
-            message = envelope.read_envelope(value)
+            message = messages.read_envelope(value)
         except BadMessage as bad:
-            await self._ledger.answer(envelope.refused(bad), batch)
+            await self._ledger.answer(messages.refused(bad), batch)
             return
         if message is None:
             return
@@ -232,7 +232,7 @@ class LineSession:
             if is_over:
                 await self._drain()
             if isinstance(message, Request):
-                await self._ledger.answer(envelope.failed(message.id, denied), batch)
+                await self._ledger.answer(messages.failed(message.id, denied), batch)
             if is_over:
                 raise _Refused("the token has ended") from None
             return
@@ -262,13 +262,13 @@ class LineSession:
             granted = self._gate.present(message.params)
             self._end_with_token()
             if asked is not None:
-                await self._ledger.answer(envelope.result(asked, granted), batch)
+                await self._ledger.answer(messages.result(asked, granted), batch)
         except FlashgrepError as failure:
             is_over = isinstance(failure, AccessDenied)
             if is_over:
                 await self._drain()  # what was asked before is answered before
             if asked is not None:
-                await self._ledger.answer(envelope.failed(asked, failure), batch)
+                await self._ledger.answer(messages.failed(asked, failure), batch)
             if is_over:
                 raise _Refused("wrong token") from None
 
@@ -302,14 +302,14 @@ class LineSession:
                 raise InvalidParams(f"{JOIN} must be the first message of a connection")
             joined = self._manners.join(message.params)
         except FlashgrepError as failure:
-            await self._ledger.answer(envelope.failed(message.id, failure), batch)
+            await self._ledger.answer(messages.failed(message.id, failure), batch)
             return
         if joined.offer is not None:
             self._server = joined.offer.server
             self._manners = replace(
                 self._manners, plain=joined.offer.plain, direct={}, routes_own_methods=False
             )
-        await self._ledger.answer(envelope.result(message.id, dict(joined.answer)), batch)
+        await self._ledger.answer(messages.result(message.id, dict(joined.answer)), batch)
 
     async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
         number = await self._ledger.begin(OpenRequest(request.id, batch))
@@ -363,9 +363,9 @@ class LineSession:
         TELL.set(self._tell)  # of this task alone
         with scope:
             try:
-                answer = envelope.result(number, await call())
+                answer = messages.result(number, await call())
             except FlashgrepError as failure:
-                answer = envelope.failed(number, failure)
+                answer = messages.failed(number, failure)
         try:
             await self._ledger.settle(number, answer)
         except OSError as reason:
@@ -373,13 +373,13 @@ class LineSession:
 
     # ── answering ───────────────────────────────────────────────────────────────────────────────
     async def _send(self, value: Any) -> None:
-        data = envelope.encode(value)
+        data = messages.encode(value)
         async with self._sending:
             await self._wire.send(data)
 
     async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
         with suppress(OSError, anyio.BrokenResourceError):  # whoever is gone is seen by reading
-            await self._send(envelope.notification(method, params))
+            await self._send(messages.notification(method, params))
 
     # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
     async def _to_sdk(self, message: SessionMessage) -> None:
@@ -409,12 +409,12 @@ class LineSession:
     async def _forward_one(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
             self._shake(message.id)
-            await self._ledger.settle(message.id, envelope.result(message.id, message.result))
+            await self._ledger.settle(message.id, messages.result(message.id, message.result))
         elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
             told = message.error
             self._handshakes.pop(message.id, None)
             await self._ledger.settle(
-                message.id, envelope.error(message.id, told.code, told.message, told.data)
+                message.id, messages.error(message.id, told.code, told.message, told.data)
             )
         else:
             await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))

@@ -20,7 +20,7 @@ import anyio.lowlevel
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
-from flashgrep.transports.lines.gate import Gate
+from flashgrep.transports.lines.access import Gate
 from flashgrep.transports.lines.plain_calls import PlainCall
 from flashgrep.transports.lines.session import DirectMethod, Joined, LineSession, Manners
 from flashgrep.transports.lines.streams import SocketWire

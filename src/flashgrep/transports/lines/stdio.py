@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.lines.gate import Gate
+from flashgrep.transports.lines.access import Gate
 from flashgrep.transports.lines.plain_calls import plain_calls
 from flashgrep.transports.lines.session import LineSession, Manners
 from flashgrep.transports.lines.streams import PipeWire
