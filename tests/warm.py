@@ -42,7 +42,7 @@ _FLASHGREP = (
     *(
         "flashgrep.cli",
         "flashgrep.app",
-        "flashgrep.web.mounting",
+        "flashgrep.web.routes",
         "flashgrep.transports.daemon.serve",
     ),
     *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.notes_socket"),

@@ -134,7 +134,7 @@ def serve(**given: Any) -> None:
     )
     serving.toolbox_for = application.toolbox_for
     if application.notes is not None:
-        from flashgrep.web.mounting import mount
+        from flashgrep.web.routes import mount
 
         serving.mounted = mount(application.notes, serving.agents_of(application.workdir))
     # To stdout, not through logging: a log file must not learn the token.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flashgrep.web.eventids import EventIds
+from flashgrep.web.events import EventIds
 
 
 @pytest.mark.parametrize("number", [0, 1, 255, 256, 2**53, 2**64 - 1])

@@ -17,8 +17,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Grant, Principal, Role
-from flashgrep.web.eventids import EventIds
-from flashgrep.web.events import Event, _Page
+from flashgrep.web.events import Event, EventIds, _Page
 from tests.transports.clients import PATIENCE_SECONDS, with_limits
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served

@@ -18,8 +18,7 @@ from flashgrep.notes.store.catalogue import Catalogue
 from flashgrep.notes.store.changes import Change
 from flashgrep.notes.store.database import Database
 from flashgrep.web import protocol
-from flashgrep.web.presence import Presence
-from flashgrep.web.protocol import Kind, Malformed, Present
+from flashgrep.web.protocol import Kind, Malformed, Presence, Present
 from tests.notes.document.test_causality import random_history
 from tests.notes.memory_journal import MemoryJournal
 from tests.notes.test_mutants import mutant

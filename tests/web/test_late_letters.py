@@ -22,9 +22,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.transports.http.admission import ADMISSION, Entrance
 from flashgrep.web import protocol
-from flashgrep.web.closing import Close
 from flashgrep.web.live import live_route
-from flashgrep.web.rooms import Rooms
+from flashgrep.web.rooms import Close, Rooms
 
 pytestmark = pytest.mark.anyio
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashgrep.web.pace import Pace
+from flashgrep.web.peer import Pace
 
 
 def test_a_burst_is_free_and_what_is_beyond_it_waits_until_the_share_has_filled_up() -> None:

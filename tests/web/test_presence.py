@@ -6,8 +6,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.web import protocol
-from flashgrep.web.presence import Presence
-from flashgrep.web.protocol import GONE, Present
+from flashgrep.web.protocol import GONE, Presence, Present
 
 ANN, BOB = Present(1, 5, b'{"name":"Ann"}'), Present(2, 1, b'{"name":"Bob"}')
 

@@ -12,8 +12,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.web.closing import Close
-from flashgrep.web.rooms import Rooms
+from flashgrep.web.rooms import Close, Rooms
 from tests.scarcity import no_more_threads
 
 pytestmark = pytest.mark.anyio

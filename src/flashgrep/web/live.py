@@ -15,9 +15,8 @@ from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
 from flashgrep.transports.http.guard import secret_of
-from flashgrep.web.closing import Close, Refused, code_of
 from flashgrep.web.peer import Peer, close
-from flashgrep.web.rooms import Rooms
+from flashgrep.web.rooms import Close, Refused, Rooms, code_of
 
 
 def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocketRoute:

@@ -1,4 +1,4 @@
-"""One live connection to a note: what a y-websocket client and we say to each other.
+"""One live connection to a note: what a y-websocket client and we say, and how fast it may.
 
 Three tasks share it. One reads frames, no faster than the peer's pace and only as far ahead as
 fits in memory. One works them off in their order: updates are handed to the notes, as many at a
@@ -33,12 +33,42 @@ from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.store.changes import Received
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.web import protocol
-from flashgrep.web.closing import REASONS, Close, Refused, code_of
-from flashgrep.web.pace import Pace, wait
 from flashgrep.web.protocol import Kind, Malformed, Message
-from flashgrep.web.rooms import Room
+from flashgrep.web.rooms import REASONS, Close, Refused, Room, code_of
 
 log = logging.getLogger(__name__)
+
+
+# ── pace ─────────────────────────────────────────────────────────────────────────────────────────
+# How fast a peer may send: a share that fills up again with time.
+
+
+class Pace:
+    """So many units a second, and at most `burst` of them saved up."""
+
+    def __init__(self, rate: float, burst: float, now: Callable[[], float]) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._now = now
+        self._left = burst
+        self._at = now()
+
+    def take(self, units: float) -> float:
+        """Use up units; gives the seconds to wait until the next ones."""
+        now = self._now()
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate) - units
+        self._at = now
+        return max(-self._left / self._rate, 0.0)
+
+
+async def wait(*seconds: float) -> None:
+    """Wait the longest of these times, if there is one."""
+    if (longest := max(seconds)) > 0:
+        await asyncio.sleep(longest)
+
+
+# ── peer ─────────────────────────────────────────────────────────────────────────────────────────
+
 
 Value = TypeVar("Value")
 

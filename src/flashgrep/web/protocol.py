@@ -1,4 +1,4 @@
-"""Messages of y-websocket's protocol, one in each binary frame.
+"""y-websocket's protocol: messages in binary frames, and presence.
 
     0 sync         0 what I have      a state vector, as bytes
                    1 what you lack    an update, the answer to it
@@ -13,11 +13,19 @@ provider may speak more than we know.
 
 from __future__ import annotations
 
+import itertools
+import logging
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from flashgrep import limits
 from flashgrep.notes.document.updates import number
+from flashgrep.transports.lines.messages import BadMessage, decode
+
+log = logging.getLogger(__name__)
+
 
 _NUMBER_BYTES: Final = 8
 """Of a length, a client or a clock…"""
@@ -151,3 +159,140 @@ class _Reader:
     def end(self) -> None:
         if self._at != len(self._data):
             raise Malformed("something follows the message")
+
+
+# ── presence ─────────────────────────────────────────────────────────────────────────────────────
+# Who is in a note, as the clients tell: checked, passed on, held while they are there, not stored.
+#
+# Every other client parses what one says (`JSON.parse` in y-protocols), and so does everybody who
+# comes later: a state that is no JSON would kill their editors. So a state counts only if it is
+#
+#     a JSON object of at most PRESENCE_BYTES, nested no deeper than JSON_DEPTH; or null: it left
+#
+# and is dropped otherwise; the rest of the message counts. What the fields of a state mean is
+# between the editors.
+#
+# A client belongs to the token that brought it, also for a while after it left: nobody else can
+# speak for it, whatever clock they give. Within that token the rule is that of y-protocols: what
+# has a newer clock counts, and a client's own connection may say at the same clock that it left.
+# Clients repeat what they heard of others, so only news makes a connection the one that speaks for
+# a client; when that connection ends, so do the clients it speaks for. What others still repeat of
+# them then is no news, but the client itself may come back with the clock it had: by a new
+# connection.
+
+
+@dataclass(eq=False)
+class Speaker:
+    """A connection, as its note knows it."""
+
+    token: str
+    """Which token it came with."""
+    joined: int
+    """Greater than that of all who came before."""
+    brought: set[int] = field(default_factory=set)
+    """The clients it ever spoke for."""
+
+
+class _Held(NamedTuple):
+    """A client that is there, and which connection speaks for it."""
+
+    present: Present
+    speaker: Speaker
+
+
+class _Left(NamedTuple):
+    """A client that was there: whose it was, its last clock, and when it left."""
+
+    token: str
+    clock: int
+    moment: int
+
+
+class Presence:
+    """The clients of one note."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Held] = {}
+        self._left: dict[int, _Left] = {}
+        self._moments = itertools.count(1)
+
+    def join(self, token: str) -> Speaker:
+        """A new connection, with the token it came with."""
+        return Speaker(token, next(self._moments))
+
+    def take(self, speaker: Speaker, data: bytes) -> list[Present]:
+        """What is new in a connection's message, to be told to the others."""
+        sound = (checked(one) for one in parse_presence(data))
+        return [one for one in sound if one is not None and self._take(speaker, one)]
+
+    def _take(self, speaker: Speaker, told: Present) -> bool:
+        if not self._is_news(speaker, told):
+            return False
+        if told.state == GONE:
+            self._forget(told, self._held[told.client].speaker)
+        else:
+            self._left.pop(told.client, None)
+            self._held[told.client] = _Held(told, speaker)
+            speaker.brought.add(told.client)
+        return True
+
+    def _is_news(self, speaker: Speaker, told: Present) -> bool:
+        if held := self._held.get(told.client):
+            if held.speaker.token != speaker.token:
+                return False
+            is_its_leaving = told.state == GONE and held.speaker is speaker
+            is_news = told.clock > held.present.clock - is_its_leaving
+            return is_news and (told.state == GONE or self._may_bring(speaker, told.client))
+        if told.state == GONE or not self._may_bring(speaker, told.client):
+            return False
+        if left := self._left.get(told.client):
+            comes_back = speaker.joined > left.moment
+            return left.token == speaker.token and told.clock > left.clock - comes_back
+        return self._has_room(speaker.token)
+
+    def _has_room(self, token: str) -> bool:
+        own = sum(held.speaker.token == token for held in self._held.values())
+        return len(self._held) < limits.PRESENT_CLIENTS and own < limits.PRESENT_CLIENTS_A_TOKEN
+
+    def _may_bring(self, speaker: Speaker, client: int) -> bool:
+        return (
+            client in speaker.brought or len(speaker.brought) < limits.PRESENT_CLIENTS_A_CONNECTION
+        )
+
+    def leave(self, speaker: Speaker) -> list[Present]:
+        """Forget the clients a connection spoke for; what the others are told."""
+        gone = [held.present for held in self._held.values() if held.speaker is speaker]
+        for one in gone:
+            self._forget(one, speaker)
+        return [one._replace(state=GONE) for one in gone]
+
+    def _forget(self, told: Present, speaker: Speaker) -> None:
+        del self._held[told.client]
+        while len(self._left) >= limits.PRESENT_CLIENTS:
+            del self._left[next(iter(self._left))]
+        self._left[told.client] = _Left(speaker.token, told.clock, next(self._moments))
+
+    def all(self) -> Iterable[Present]:
+        """Everybody who is there."""
+        return [held.present for held in self._held.values()]
+
+
+def checked(told: Present) -> Present | None:
+    """What a client says, if every other client can parse it; None: not to be passed on."""
+    reason = ""
+    if len(told.state) > limits.PRESENCE_BYTES:
+        reason = f"it has {len(told.state)} bytes, more than {limits.PRESENCE_BYTES}"
+    else:
+        try:
+            state = decode(told.state)
+        except BadMessage as bad:
+            reason = bad.message
+        else:
+            if state is None:
+                return told._replace(state=GONE)
+            if not isinstance(state, dict):
+                reason = "it is no JSON object"
+    if reason:
+        log.debug("what client %d tells of itself is dropped: %s", told.client, reason)
+        return None
+    return told

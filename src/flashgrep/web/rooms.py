@@ -1,4 +1,4 @@
-"""The notes that are open: who is in each, told of what was committed, closed when it went away.
+"""The notes that are open: who is in each, told of commits, and why a connection is closed.
 
 A change is told by the thread of the notes once it is durable; here it is handed to the server's
 loop and put into each peer's queue, but not into that of the peer who made it. A peer enters its
@@ -8,18 +8,97 @@ twice does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
+from enum import IntEnum
+from typing import Final, Protocol
 
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.journal import StorageFull
 from flashgrep.web import protocol
-from flashgrep.web.closing import Close
-from flashgrep.web.presence import Presence, Speaker
-from flashgrep.web.threads import to_this_loop
+from flashgrep.web.protocol import Presence, Speaker
+
+# ── why connections close ────────────────────────────────────────────────────────────────────────
+# Why a live connection is closed, in the numbers that y-websocket's client understands.
+#
+# Codes from 4400 to 4499 are final for it: it does not come again. After any other it comes again,
+# with growing pauses, and both sides say anew what they have; nothing is lost by that.
+
+
+class Close(IntEnum):
+    """The codes."""
+
+    TEXT = 1003
+    """A frame of text; the protocol has none."""
+    MALFORMED = 1007
+    """A frame, or an update, that cannot be read."""
+    FAILED = 1011
+    """The note cannot be given now: it is quarantined, or its engine failed."""
+    OVERLOADED = 1013
+    """Too many peers, a peer that does not keep up, or no room on the disk."""
+    UNAUTHENTICATED = 4401
+    FORBIDDEN = 4403
+    NO_NOTE = 4404
+    OTHER_EPOCH = 4409
+    TOO_LARGE = 4413
+
+
+REASONS: Final = {
+    Close.TEXT: "send binary frames",
+    Close.MALFORMED: "malformed",
+    Close.FAILED: "the note cannot be read now",
+    Close.OVERLOADED: "overloaded; come again",
+    Close.UNAUTHENTICATED: "a valid token is needed",
+    Close.FORBIDDEN: "not allowed on this note",
+    Close.NO_NOTE: "no such note",
+    Close.OTHER_EPOCH: "the note has begun anew; load it again",
+    Close.TOO_LARGE: "too large",
+}
+
+
+class Refused(Exception):
+    """A peer that is to be closed with a code."""
+
+    def __init__(self, code: Close) -> None:
+        super().__init__(REASONS[code])
+        self.code = code
+
+
+def code_of(error: FlashgrepError) -> Close:
+    """The code for what a note answered to a peer."""
+    if isinstance(error, InvalidParams):
+        return Close.MALFORMED
+    if isinstance(error, TooLarge):
+        return Close.TOO_LARGE
+    if isinstance(error, NotFound):
+        return Close.NO_NOTE
+    return Close.OVERLOADED if isinstance(error, StorageFull) else Close.FAILED
+
+
+# ── from the notes' thread ───────────────────────────────────────────────────────────────────────
+# From the thread of the notes to the loop that serves people.
+
+
+Job = Callable[[], None]
+
+
+def to_this_loop() -> Callable[[Job], None]:
+    """A way, for any thread, to have something done on the loop that runs now, while it does."""
+    loop = asyncio.get_running_loop()
+
+    def on_loop(job: Job) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(job)
+
+    return on_loop
+
+
+# ── rooms ────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Member(Protocol):

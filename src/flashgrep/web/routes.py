@@ -1,4 +1,4 @@
-"""Routes for notes as a whole, for those who may write; reading is for all who may read.
+"""The routes of the notes: notes as a whole, and all routes together for the server.
 
     GET    /kb/notes/{path}    → {"path", "epoch", "text"}
     POST   /kb/notes           {"path", "text"} → 201 {"path", "epoch"}; marks in the text become
@@ -11,23 +11,34 @@ A path is asked for by somebody who may not see it with the same answer whether 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from flashgrep.errors import AccessDenied
+from flashgrep.errors import AccessDenied, FlashgrepError
 from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import Entry
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds
-from flashgrep.transports.http.admission import Admission
+from flashgrep.transports.http.admission import Admission, Entrance
+from flashgrep.transports.http.server import Mounted
 from flashgrep.web.answers import handler
+from flashgrep.web.events import Events
+from flashgrep.web.live import live_route
+from flashgrep.web.rooms import Rooms
+from flashgrep.web.suggestions import suggestion_routes
+
+log = logging.getLogger(__name__)
+
 
 Answer = tuple[int, Mapping[str, Any]]
 
@@ -96,3 +107,48 @@ def _checked(who: Admission, role: Role, path: str) -> str:
 
 def _told(entry: Entry) -> dict[str, Any]:
     return {"path": entry.path, "epoch": entry.epoch}
+
+
+# ── all routes ───────────────────────────────────────────────────────────────────────────────────
+# The notes' routes and sockets as one thing to be mounted on the server.
+
+
+def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
+    """Everything under /kb/ for an open knowledge base.
+
+    `agents_of` names the workspace whose agents are to have a token; None: they need none.
+    """
+    tokens = Tokens(kb.home.path)
+    rooms, events = Rooms(kb, tokens), Events(kb, tokens)
+
+    def routes(entrance: Entrance) -> Sequence[BaseRoute]:
+        return [
+            *suggestion_routes(kb),
+            *note_routes(kb),
+            events.route(entrance),
+            live_route(kb, rooms, entrance),
+        ]
+
+    @contextlib.asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        with rooms.listening(), events.listening():
+            yield
+
+    count = kb.ask(lambda library: len(library.entries()))
+    told = f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
+    return Mounted(
+        routes=routes,
+        running=running,
+        tokens=tokens,
+        told=told,
+        agent=_agent(kb, agents_of) if agents_of else None,
+    )
+
+
+def _agent(kb: KnowledgeBase, workspace: str) -> AgentToken | None:
+    """The token for agents; without one the server is of use to everybody else."""
+    try:
+        return agent_token(kb.home.path, workspace)
+    except FlashgrepError as error:
+        log.warning("no token for agents could be made: %s", error.message)
+        return None
