@@ -60,7 +60,7 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
         "Building the index",
         text=[
             f"Of {corpus.name}: {built.text_bytes / 1e6:,.0f} MB of text. Seconds count from the "
-            "start of `serve`, in which nothing is asked meanwhile but `stats`. Memory is that of "
+            "start of `serve`, in which nothing is asked meanwhile but `index`. Memory is that of "
             f"all processes together, sampled every {_SAMPLE_SECONDS:g} s (`Pss`): at most "
             f"{_megabytes(built.grep_peak)} until grep is ready, {_megabytes(built.query_peak)} "
             f"from then on. State is what the directory takes on disk, "

@@ -34,7 +34,15 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "stats": "Figures of the index.",
     "kb": "Knowledge bases: make one, import, export, decide, history, tokens.",
 }
-"""The commands of `flashgrep.terminal`: the module's name is the command's."""
+"""The commands of `flashgrep.terminal`: NAME is `NAME_command` in the module of that name."""
+_SHARED: Final[Mapping[str, str]] = {
+    "files": "find",
+    "glob": "find",
+    "slice": "view",
+    "stats": "index",
+    "symbol": "query",
+}
+"""Commands in a module of another name."""
 
 
 class _Commands(click.Group):
@@ -46,8 +54,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _TERMINAL:
             return super().get_command(ctx, cmd_name)
-        command = importlib.import_module(f"flashgrep.terminal.{cmd_name}").command
-        assert isinstance(command, click.Command)  # noqa: S101 - each module there has one
+        module = importlib.import_module(f"flashgrep.terminal.{_SHARED.get(cmd_name, cmd_name)}")
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)  # noqa: S101 - the table above says so
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

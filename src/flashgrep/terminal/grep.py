@@ -98,7 +98,7 @@ class _Grep(TerminalCommand):
 @click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path.")
 @click.option("--color", type=click.Choice(["auto", "always", "ansi", "never"]), default="auto")
 @common_options
-def command(settings: Settings, use_daemon: bool, type_list: bool, **given: Any) -> int:
+def grep_command(settings: Settings, use_daemon: bool, type_list: bool, **given: Any) -> int:
     """Search PATHs (or the working directory, or piped input) for PATTERN, an RE2 expression.
 
     Prints what ripgrep prints, sorted by path. Hidden files are searched; what .gitignore names,

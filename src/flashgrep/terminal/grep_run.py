@@ -23,11 +23,9 @@ from flashgrep.search.match_count import TooLargeForMultiline
 from flashgrep.search.scan.request import walk_key
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import FAILED, FOUND, NOTHING, Output, say, wants_color
-from flashgrep.terminal.grep_flags import Flags
+from flashgrep.terminal.grep_flags import Flags, Narrowing
 from flashgrep.terminal.hits import Looking
-from flashgrep.terminal.narrowing import Narrowing
-from flashgrep.terminal.printing import PATH, LinePrinter, Printer, Style, painted
-from flashgrep.terminal.rgjson import JsonPrinter
+from flashgrep.terminal.printing import PATH, JsonPrinter, LinePrinter, Printer, Style, painted
 from flashgrep.terminal.session import Session
 from flashgrep.workspace import names
 from flashgrep.workspace.text import is_text

@@ -1,4 +1,4 @@
-"""flashgrep index: build the index now, show how far it is, or remove it."""
+"""flashgrep index and stats: build the index, show how far it is, its figures, or remove it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,161 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from flashgrep.errors import IOFailure, Unavailable
+from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.store import MANIFEST, Generation, Store
+from flashgrep.ranking.format import DamagedRanking, read_manifest
 from flashgrep.settings import Settings
 from flashgrep.system.lock import open_lock_file, try_lock
-from flashgrep.terminal.bar import Bar
+from flashgrep.system.state import state_path
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
+    Bar,
+    Output,
     common_options,
     say,
     show,
     terminal_command,
 )
 from flashgrep.terminal.session import Remote, opened
-from flashgrep.terminal.stats import index_directory, on_disk, show_stats
-from flashgrep.tools.verbs.stats import described
+from flashgrep.tools.verbs.stats import described, utc
+
+# ── the index on disk ────────────────────────────────────────────────────────────────────────────
+# What the disk holds of an index that no server keeps just now.
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A complete index; a server that starts takes in what changed since."""
+
+    updated: float
+    files: int | None
+    """None where later segments replace files of earlier ones: only a server knows which."""
+    blocks: int
+    is_ranked: bool
+
+
+def newest(directory: Path) -> OnDisk | None:
+    """The index below `directory` that was put together last; None where none is complete.
+
+    There is one for each set of directories that were searched, as told in `store`.
+    """
+    found = [one for home in _homes(directory) if (one := _complete(home)) is not None]
+    return max(found, key=lambda one: one.updated, default=None)
+
+
+def _homes(directory: Path) -> list[Path]:
+    try:
+        return [path for path in directory.iterdir() if path.is_dir() and not path.is_symlink()]
+    except OSError:
+        return []
+
+
+def _complete(home: Path) -> OnDisk | None:
+    try:
+        generation = Store(home).generation()
+        paths = [os.path.join(home, name) for name in generation.segments]
+        segments = [Segment(path, is_checked=True) for path in paths]
+    except (OSError, Damaged):
+        return None
+    if generation.updated is None or not segments:
+        return None
+    is_base = generation.base == len(segments)
+    return OnDisk(
+        updated=generation.updated,
+        files=sum(segment.files for segment in segments) if is_base else None,
+        blocks=sum(segment.blocks for segment in segments),
+        is_ranked=_is_ranked(home, generation),
+    )
+
+
+def _is_ranked(home: Path, generation: Generation) -> bool:
+    try:
+        for name in generation.segments:
+            read_manifest(os.path.join(home, "ranked", name))
+    except DamagedRanking:
+        return False
+    return True
+
+
+# ── stats ────────────────────────────────────────────────────────────────────────────────────────
+# flashgrep stats: figures of the index.
+
+
+@terminal_command("stats")
+@click.option("--json", "as_json", is_flag=True, help="The object of stats.")
+@common_options
+def stats_command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
+    """Show how far the index of a running `flashgrep serve` is, and how large."""
+    with opened(settings, use_daemon) as session:
+        answer = session.call("stats", {})
+        if not isinstance(session, Remote) and not settings.no_index:
+            answer = {**answer, **on_disk(index_directory(settings))}
+    show(answer, as_json, lambda output: show_stats(output, answer))
+    return FOUND
+
+
+def index_directory(settings: Settings) -> Path:
+    """Where the index of a workspace is kept."""
+    workdir = os.path.realpath(os.fsencode(settings.workdir))
+    return state_path(settings.state_dir, workdir, os.environ) / "index"
+
+
+def on_disk(directory: Path) -> dict[str, Any]:
+    """What can be told of an index that nobody keeps just now; None is not known."""
+    paths = [path for path in directory.rglob("*") if path.is_file()]
+    written = [path.lstat().st_mtime for path in paths if path.name == MANIFEST]
+    told: dict[str, Any] = {
+        "total_files": None,
+        "total_chunks": None,
+        "index_size_bytes": sum(path.lstat().st_size for path in paths),
+        "last_update": utc(max(written)) if written else None,
+        "freshness": None,
+        "reason": "no server is running here, and no complete index is on disk",
+    }
+    index = newest(directory)
+    if index is None:
+        return told
+    return told | {
+        "total_files": index.files,
+        "total_chunks": index.blocks,
+        "last_update": utc(index.updated),
+        "state": "ready",
+        "grep_ready": True,
+        "query_ready": index.is_ranked,
+        "progress": 1.0,
+        "reason": "no server is running here: this is the index on disk, and the next server "
+        "takes in what has changed since",
+    }
+
+
+def show_stats(output: Output, answer: Mapping[str, Any]) -> None:
+    """The figures, one a line."""
+    for name, value in answer.items():
+        output.line(f"{name:18}{_shown(name, value)}")
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "last_update" and isinstance(value, int | float) and value:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+    if name == "progress":
+        return f"{value:.0%}"
+    if value is None:
+        return "never" if name == "last_update" else "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# ── index ────────────────────────────────────────────────────────────────────────────────────────
+
 
 _POLL_SECONDS: Final = 0.1
 _LOCK: Final = "lock"
@@ -38,7 +173,9 @@ Look = Callable[[], Mapping[str, Any]]
 @click.option("--remove", is_flag=True, help="Take the index away; searches go on without.")
 @click.option("--json", "as_json", is_flag=True, help="The object of stats.")
 @common_options
-def command(settings: Settings, use_daemon: bool, status: bool, remove: bool, as_json: bool) -> int:
+def index_command(
+    settings: Settings, use_daemon: bool, status: bool, remove: bool, as_json: bool
+) -> int:
     """Build the index of the workspace and wait until it is ready, with a progress bar.
 
     Where a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build

@@ -1,4 +1,4 @@
-"""flashgrep query: the places that fit some words best, ranked."""
+"""flashgrep query and symbol: places that fit some words, and where a name is defined."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from flashgrep.terminal.session import opened
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option("--json", "as_json", is_flag=True, help="The object of query.")
 @common_options
-def command(
+def query_command(
     settings: Settings,
     use_daemon: bool,
     words: tuple[str, ...],
@@ -62,12 +62,12 @@ def command(
     show(
         answer,
         as_json,
-        lambda output: _show(output, answer, wants_color(color, output.is_terminal)),
+        lambda output: _show_places(output, answer, wants_color(color, output.is_terminal)),
     )
     return FOUND if answer["results"] else NOTHING
 
 
-def _show(output: Output, answer: Mapping[str, Any], color: bool) -> None:
+def _show_places(output: Output, answer: Mapping[str, Any], color: bool) -> None:
     for result in answer["results"]:
         place = f"{result['file_path']}:{result['start_line']}-{result['end_line']}"
         if color:
@@ -78,3 +78,48 @@ def _show(output: Output, answer: Mapping[str, Any], color: bool) -> None:
             output.line(f"    {line}")
     if answer.get("truncated"):
         output.line(f"({answer['total']:,} in total; next: --offset {answer['next_offset']})")
+
+
+# ── symbol ───────────────────────────────────────────────────────────────────────────────────────
+# flashgrep symbol: where a name is defined, and where it is used.
+
+
+@terminal_command("symbol")
+@click.argument("name")
+@click.option("-d", "--definitions", is_flag=True, help="Only definitions.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
+@click.option("--json", "as_json", is_flag=True, help="The object of get_symbol.")
+@common_options
+def symbol_command(
+    settings: Settings, use_daemon: bool, name: str, definitions: bool, color: str, as_json: bool
+) -> int:
+    """Show the definitions of NAME, then every line that uses it, as path:line:text."""
+    with opened(settings, use_daemon) as session:
+        answer = session.call("get_symbol", {"symbol_name": name})
+    show(
+        answer,
+        as_json,
+        lambda output: _show_symbol(
+            output, answer, definitions, wants_color(color, output.is_terminal)
+        ),
+    )
+    shown = answer["definitions"] or (answer["references"] and not definitions)
+    return FOUND if shown else NOTHING
+
+
+def _show_symbol(
+    output: Output, answer: Mapping[str, Any], only_defined: bool, color: bool
+) -> None:
+    for row in answer["definitions"]:
+        output.line(f"{_place(row, color)}{row['kind']}: {row['signature']}")
+    if only_defined:
+        return
+    for row in answer["references"]:
+        output.line(f"{_place(row, color)}{row['text']}")
+
+
+def _place(row: Mapping[str, Any], color: bool) -> str:
+    if not color:
+        return f"{row['file_path']}:{row['line']}:"
+    path, line = click.style(row["file_path"], fg="magenta"), click.style(row["line"], fg="green")
+    return f"{path}:{line}:"

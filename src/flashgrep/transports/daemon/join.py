@@ -7,7 +7,7 @@ directory, scope, index, limits and notes; what else shapes an answer is told wi
 and belongs to the connection. So the daemon's answers are the ones we would give, or fewer where
 it was started with a restriction, which is logged. In every other case there is no daemon for us;
 one log line says why, and which settings differ, unless there simply is no socket. An older server
-does not know the question, and an older `flashgrep mcp` asks for `stats` and finds a hash it does
+does not know the question, and an older `flashgrep mcp` asks for `index` and finds a hash it does
 not expect: both go their own ways.
 """
 

@@ -1,4 +1,4 @@
-"""flashgrep glob: find files and directories by name."""
+"""flashgrep glob and files: find files by name, or list what a search looks at."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ALL = 2**31
 @click.option("-0", "--null", is_flag=True, help="A NUL byte behind each path.")
 @click.option("--json", "as_json", is_flag=True, help="The object of the direct method.")
 @common_options
-def command(
+def glob_command(
     settings: Settings, use_daemon: bool, path: str | None, null: bool, as_json: bool, **given: Any
 ) -> int:
     """Find files whose name matches PATTERN below PATH, newest first: '*.py', 'src/**/*.{c,h}'."""
@@ -83,3 +83,38 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
         "respect_gitignore": given["ignore"],
         "limit": given["limit"],
     }
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────
+# flashgrep files: the files a search of the workspace looks at.
+
+
+@terminal_command("files")
+@click.argument("pattern", required=False)
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most N.")
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
+@click.option("-0", "--null", is_flag=True, help="A NUL byte behind each path.")
+@click.option("--json", "as_json", is_flag=True, help="The object of list_files.")
+@common_options
+def files_command(
+    settings: Settings,
+    use_daemon: bool,
+    pattern: str | None,
+    limit: int | None,
+    offset: int,
+    null: bool,
+    as_json: bool,
+) -> int:
+    """List the files of the workspace, or those whose path matches the glob PATTERN."""
+    arguments = {"pattern": pattern, "limit": limit, "offset": offset}
+    with opened(settings, use_daemon) as session:
+        answer = session.call("list_files", arguments)
+    output = Output()
+    if as_json:
+        print_json(output, answer)
+    else:
+        for name in answer["files"]:
+            raw = names.parse(name) or os.fsencode(name)
+            output.write(output.path(raw) + (b"\0" if null else b"\n"))
+    output.flush()
+    return FOUND if answer["files"] else NOTHING

@@ -1,0 +1,380 @@
+"""flashgrep kb import, export, suggestions, decide, undo and token."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams
+from flashgrep.notes.access.roles import Role, role_named
+from flashgrep.notes.access.token_file import Token
+from flashgrep.notes.access.tokens import Tokens, workspaces
+from flashgrep.notes.administration import Desk
+from flashgrep.notes.folders.exporting import Exported, export
+from flashgrep.notes.folders.vault import Imported, count_files, import_folder
+from flashgrep.notes.home import Home
+from flashgrep.notes.store.paths import ENDING
+from flashgrep.system.clock import milliseconds
+from flashgrep.terminal.command import (
+    FOUND,
+    NOTHING,
+    Bar,
+    Output,
+    print_json,
+    say,
+    terminal_command,
+)
+from flashgrep.terminal.kb import (
+    author_option,
+    json_option,
+    kb_option,
+    opened_desk,
+    user_name,
+    when,
+)
+
+_SHOWN_HIDDEN = 5
+_SHOWN_LOST = 5
+
+
+@terminal_command("import")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Let the folder win where both changed.")
+@author_option
+@json_option
+@kb_option
+def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_json: bool) -> int:
+    """Import a folder of Markdown, an Obsidian vault for one; other files become attachments.
+
+    Importing again changes nothing; a file that changed becomes an edit of its note. What could
+    not be taken is told, and the exit status is 1 then. Hidden files are left out.
+    """
+    total = count_files(folder)
+    with opened_desk(kb) as desk, Bar("importing") as bar:
+        done = import_folder(
+            desk,
+            folder,
+            author or user_name(),
+            force,
+            lambda count: bar.show(count / max(total, 1), f"{count:,} files"),
+        )
+    _tell_import(done, as_json)
+    return NOTHING if done.failed else FOUND
+
+
+def _tell_import(done: Imported, as_json: bool) -> None:
+    output = Output()
+    counts = {**done.fates, "attachments": done.attachments}
+    if as_json:
+        lists = {"failed": done.failed, "attached": done.attached, "hidden": done.hidden}
+        suggestions = {"restored": done.restored, "lost": done.lost}
+        print_json(output, {**counts, **lists, **suggestions})
+    else:
+        if done.restored:
+            counts["suggestions restored"] = done.restored
+        output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
+        _tell(done.attached, "kept as an attachment: ")
+        _tell(done.failed)
+        _tell_lost(done.lost)
+        _tell_hidden(done.hidden)
+    output.flush()
+
+
+def _tell_lost(lost: Mapping[str, Sequence[str]]) -> None:
+    """Suggestions that an export describes and the file no longer has as they were."""
+    for path, suggestions in lost.items():
+        more = ", …" if len(suggestions) > _SHOWN_LOST else ""
+        say(
+            f"{path}: not restored, its marks are not in the file as they were exported: "
+            f"{', '.join(suggestions[:_SHOWN_LOST])}{more}"
+        )
+
+
+def _tell_hidden(hidden: Sequence[str]) -> None:
+    """A note that is left out is told each; of the others, an application's mostly, some are."""
+    notes = [path for path in hidden if path.endswith(ENDING)]
+    _tell(dict.fromkeys(notes, "left out: its name begins with a dot; rename it to import it"))
+    others = [path for path in hidden if not path.endswith(ENDING)]
+    if others:
+        more = ", …" if len(others) > _SHOWN_HIDDEN else ""
+        say(f"{len(others)} hidden names left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
+
+
+@terminal_command("export")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite what is in the way.")
+@json_option
+@kb_option
+def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
+    """Write all notes and attachments into a folder that is new, empty, or an earlier export.
+
+    Nothing is deleted there. What could not be written is told, and the exit status is 1 then.
+    """
+    with opened_desk(kb) as desk, Bar("exporting") as bar:
+        done = export(
+            desk, folder, force, lambda at, total: bar.show(at / max(total, 1), f"{at:,} files")
+        )
+    _tell_export(done, as_json)
+    return NOTHING if done.failed else FOUND
+
+
+def _tell_export(done: Exported, as_json: bool) -> None:
+    output = Output()
+    counts = {"written": done.written, "attachments": done.attachments, "same": done.same}
+    if as_json:
+        print_json(output, {**counts, "failed": done.failed, "left": done.left})
+    else:
+        output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
+        _tell(done.failed)
+        _tell(dict.fromkeys(done.left, "its note is not here any more; the file was left"))
+    output.flush()
+
+
+def _tell(reasons: Mapping[str, str], before: str = "") -> None:
+    for path, reason in reasons.items():
+        say(f"{path}: {before}{reason}")
+
+
+# ── suggestions ──────────────────────────────────────────────────────────────────────────────────
+# flashgrep kb suggestions, decide and undo: what agents suggest, listed, accepted, rejected.
+
+
+@terminal_command("suggestions")
+@click.option("--note", metavar="NOTE", help="Only those in this note.")
+@click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
+@click.option("--older-than", metavar="TIME", help="An age such as 12h or 7d, or a date.")
+@click.option("--newer-than", metavar="TIME", help="The same.")
+@json_option
+@kb_option
+def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
+    """List what is suggested, the oldest first: id, place, time, author, old -> new.
+
+    Exit status 1 when there are none.
+    """
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    with opened_desk(kb) as desk:
+        found = list(_all(desk, wanted))
+    output = Output()
+    if as_json:
+        print_json(output, {"suggestions": found})
+    else:
+        for one in found:
+            output.line(_row(one))
+    output.flush()
+    return FOUND if found else NOTHING
+
+
+def _all(desk: Desk, wanted: dict[str, str]) -> Iterator[dict[str, Any]]:
+    cursor = None
+    while True:
+        page = desk.call("kb/suggestions", {**wanted, "cursor": cursor})
+        yield from page["suggestions"]
+        cursor = page["next"]
+        if cursor is None:
+            return
+
+
+def _row(one: dict[str, Any]) -> str:
+    place, made = f"{one['note']}:{one['line']}", when(one["time"])
+    change = f"{_short(one['old'])} -> {_short(one['new'])}"
+    return f"{one['id']}\t{place}\t{made}\t{one['author']}\t{change}"
+
+
+def _short(text: str) -> str:
+    """The beginning of a text on one line, with nothing that a terminal obeys."""
+    cut = text[: limits.SHORT_DIFF_CHARS]
+    quoted = json.dumps(cut, ensure_ascii=False) + ("..." if len(text) > len(cut) else "")
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
+
+
+@terminal_command("decide")
+@click.argument("action", type=click.Choice(["accept", "reject"]))
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@author_option
+@json_option
+@kb_option
+def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_json: bool) -> int:
+    """Accept or reject suggestions by the ids that `kb suggestions` lists.
+
+    Each line ends with the number of the decision, by which `kb undo` takes it back.
+
+    The first decision on each counts. One that was decided before, or is not there, is told, and
+    the exit status is 1 then.
+    """
+    by = author or user_name()
+    results: list[dict[str, Any]] = []
+    with opened_desk(kb) as desk:
+        for at in range(0, len(ids), limits.DECISIONS_A_CALL):
+            some = list(ids[at : at + limits.DECISIONS_A_CALL])
+            answer = desk.call("kb/decide", {"ids": some, "action": action, "by": by})
+            results += answer["results"]
+    output = Output()
+    if as_json:
+        print_json(output, {"results": results})
+    else:
+        for one in results:
+            if one["status"] == "done":
+                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
+    output.flush()
+    failed = [one for one in results if one["status"] != "done"]
+    for one in failed:
+        if not as_json:
+            say(f"{one['id']}: {one['message']}")
+    return NOTHING if failed else FOUND
+
+
+@terminal_command("undo")
+@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=click.IntRange(1))
+@author_option
+@json_option
+@kb_option
+def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool) -> int:
+    """Undo decisions by the numbers that `kb decide` prints: each suggestion is pending again.
+
+    One that cannot be undone is told, and the exit status is 1 then: it was undone before, is not
+    there, or the text around the suggestion is gone.
+    """
+    by = author or user_name()
+    with opened_desk(kb) as desk:
+        results = desk.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
+    output = Output()
+    if as_json:
+        print_json(output, {"results": results})
+    else:
+        for one in results:
+            if one["status"] == "done":
+                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
+    output.flush()
+    failed = [one for one in results if one["status"] != "done"]
+    for one in failed:
+        if not as_json:
+            say(f"{one['decision']}: {one['message']}")
+    return NOTHING if failed else FOUND
+
+
+# ── tokens ───────────────────────────────────────────────────────────────────────────────────────
+# flashgrep kb token: make, list and take back the tokens that servers ask for.
+
+
+_SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+_SECONDS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+@click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
+def token_command() -> None:
+    """Make, list and take back tokens. A running server sees a change at once."""
+
+
+@terminal_command("make")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice([role.shown for role in Role]),
+    default=Role.SUGGEST.shown,
+    show_default=True,
+    help="What it allows.",
+)
+@click.option(
+    "--folder", "folders", multiple=True, metavar="FOLDER", help="Only there; repeatable."
+)
+@click.option("--expires", metavar="SPAN", help="After 30m, 12h, 30d or 8w; never if not given.")
+@json_option
+@kb_option
+def make(
+    kb: Path, name: str, role: str, folders: tuple[str, ...], expires: str | None, as_json: bool
+) -> int:
+    """Make a token called NAME and print its secret, which is shown this once."""
+    until = None if expires is None else milliseconds() + _milliseconds(expires)
+    secret = _tokens(kb).make(name, role_named(role), folders or "", until)
+    output = Output()
+    if as_json:
+        print_json(output, {"name": name, "token": secret, "expires": until})
+    else:
+        output.line(secret)
+        back = shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
+        say(f"keep it: it is not shown again. Take it back with: {back}")
+    output.flush()
+    return FOUND
+
+
+@terminal_command("list")
+@json_option
+@kb_option
+def list_tokens(kb: Path, as_json: bool) -> int:
+    """List the tokens: name, role, folders, when they expire.
+
+    Secrets are kept nowhere, but for the tokens that serve prints for agents; those say so.
+    """
+    tokens = _tokens(kb).listed()
+    printed = _printed(kb)
+    output = Output()
+    if as_json:
+        told = [{**_told(token), "agents_of": printed.get(token.name)} for token in tokens]
+        print_json(output, {"tokens": told})
+    else:
+        for token in tokens:
+            output.line(_token_row(token, printed.get(token.name)))
+    output.flush()
+    return FOUND if tokens else NOTHING
+
+
+@terminal_command("revoke")
+@click.argument("name")
+@kb_option
+def revoke(kb: Path, name: str) -> int:
+    """Take a token back: who uses it is refused from now on, and open connections are closed."""
+    _tokens(kb).revoke(name)
+    say(f"the token {name} is no longer valid")
+    return FOUND
+
+
+def _tokens(kb: Path) -> Tokens:
+    return Tokens(Home(kb).path)
+
+
+def _printed(kb: Path) -> dict[str, str]:
+    """The tokens that serve prints, by name, and for which workspace."""
+    tokens, found = _tokens(kb), {}
+    for secret, workspace in workspaces(kb):
+        if token := tokens.find(secret):
+            found[token.name] = workspace
+    return found
+
+
+def _milliseconds(span: str) -> int:
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        raise InvalidParams(f"--expires: {span!r} is no span of time; write 30m, 12h, 30d or 8w")
+    return int(found[1]) * _SECONDS[found[2]] * 1_000
+
+
+def _told(token: Token) -> dict[str, Any]:
+    return {
+        "name": token.name,
+        "role": token.role.shown,
+        "folders": list(token.folders),
+        "made": token.made,
+        "expires": token.expires,
+        "expired": token.is_expired(milliseconds()),
+    }
+
+
+def _token_row(token: Token, workspace: str | None) -> str:
+    folders = ", ".join(folder or "everything" for folder in token.folders)
+    if token.expires is None:
+        until = "never expires"
+    else:
+        until = f"expire{'d' if token.is_expired(milliseconds()) else 's'} {when(token.expires)}"
+    printed = f"\tprinted by serve for the agents of {workspace}" if workspace else ""
+    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}{printed}"
+
+
+for _command in (make, list_tokens, revoke):
+    token_command.add_command(_command)
