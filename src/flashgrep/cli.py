@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 import click
@@ -19,6 +21,28 @@ import click
 from flashgrep import __version__, limits
 from flashgrep.errors import SettingsError
 from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
+
+# ── log lines for machines ───────────────────────────────────────────────────────────────────────
+# Log lines for machines; people get the plain format of `logging`.
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and a traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────
+
 
 _LOG_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _EXIT_SETTINGS = 2
@@ -166,8 +190,6 @@ def _settings(given: dict[str, Any]) -> Settings:
 def _start_logging(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     if settings.log_format == "json":
-        from flashgrep.observe import JsonFormatter
-
         handler.setFormatter(JsonFormatter())
     else:
         handler.setFormatter(logging.Formatter(_LOG_TEXT))

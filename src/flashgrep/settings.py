@@ -499,3 +499,22 @@ def _parsed(row: Setting, value: Any, source: str) -> Any:
         return row.parse(str(value))
     except SettingsError as error:
         raise SettingsError(f"{source}: {error}") from None
+
+
+# ── sizes ────────────────────────────────────────────────────────────────────────────────────────
+# Sizes as people read them, in the binary multiples that --max-file-size is given in.
+
+
+_SIZE_NAMES = ("KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def size_text(size: int) -> str:
+    """`512 bytes`, `2.4 MB`."""
+    if size < 1024:
+        return f"{size} byte" if size == 1 else f"{size} bytes"
+    value = float(size)
+    for unit in _SIZE_NAMES:
+        value /= 1024
+        if value < 1023.95 or unit == _SIZE_NAMES[-1]:
+            break
+    return f"{value:.1f} {unit}"

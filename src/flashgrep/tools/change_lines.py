@@ -23,13 +23,13 @@ from flashgrep.errors import (
     PreconditionFailed,
     TooLarge,
 )
+from flashgrep.settings import size_text
 from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Parameter
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format import source
 from flashgrep.tools.mounts.missing import missing
-from flashgrep.tools.sizes import size_text
 from flashgrep.workspace.scope import Place
 from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
 from flashgrep.workspace.write.batch import Change, Promise, promised

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
+from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.spec import json_text
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source
 from flashgrep.tools.mounts.files import Files
-from flashgrep.tools.sizes import size_text
 from flashgrep.workspace import text
 from flashgrep.workspace.scope import Place
 

@@ -19,8 +19,8 @@ from types import TracebackType
 
 from flashgrep import limits
 from flashgrep.errors import NotRead, TooLarge
+from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
-from flashgrep.tools.sizes import size_text
 from flashgrep.workspace import names
 from flashgrep.workspace.scope import Place, Scope
 from flashgrep.workspace.text import byte_order_mark

@@ -11,6 +11,7 @@ from typing import Any
 
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Document
+from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.arguments import Arguments
 from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
 from flashgrep.tools.dispatch.toolbox import Call
@@ -21,7 +22,6 @@ from flashgrep.tools.format.numbered import (
     view_lines,
     with_trailer,
 )
-from flashgrep.tools.sizes import size_text
 from flashgrep.workspace.text import decode, display
 
 log = logging.getLogger(__name__)

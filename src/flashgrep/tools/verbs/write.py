@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.arguments import Arguments
 from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
 from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.sizes import size_text
 
 
 def write(call: Call, arguments: Arguments) -> Answer:
