@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from flashgrep.system.idle import Rest
+from flashgrep.system.idle import IdleRelease
 
 PATIENCE = 30.0
 NEVER = 3_600.0
@@ -35,7 +35,7 @@ def join_all() -> None:
 
 def test_it_is_let_go_once_after_the_last_use_and_again_after_another() -> None:
     releases = Releases()
-    rest = Rest(releases, 0.02)
+    rest = IdleRelease(releases, 0.02)
     for expected in (1, 2, 3):
         releases.happened.clear()
         for _ in range(10):
@@ -48,7 +48,7 @@ def test_it_is_let_go_once_after_the_last_use_and_again_after_another() -> None:
 
 def test_what_is_never_used_is_never_let_go() -> None:
     releases = Releases()
-    rest = Rest(releases, 0.0)
+    rest = IdleRelease(releases, 0.0)
     assert waiting() == []
     rest.close()
     assert releases.count == 0
@@ -56,7 +56,7 @@ def test_what_is_never_used_is_never_let_go() -> None:
 
 def test_it_is_not_let_go_while_it_is_used() -> None:
     releases, seconds = Releases(), 0.1
-    rest = Rest(releases, seconds)
+    rest = IdleRelease(releases, seconds)
     pause = threading.Event()
     begin = before = time.monotonic()
     longest = 0.0  # between two uses: this machine may have been busy elsewhere
@@ -77,7 +77,7 @@ def test_it_is_not_let_go_while_it_is_used() -> None:
 
 def test_nothing_is_let_go_or_waited_for_once_it_is_closed() -> None:
     releases = Releases()
-    rest = Rest(releases, NEVER)
+    rest = IdleRelease(releases, NEVER)
     rest.used()
     assert len(waiting()) == 1
     rest.close()
@@ -97,7 +97,7 @@ def test_a_use_while_it_is_let_go_counts_anew() -> None:
         assert go_on.wait(PATIENCE)
         releases()
 
-    rest = Rest(slowly, 0.02)
+    rest = IdleRelease(slowly, 0.02)
     rest.used()
     assert began.wait(PATIENCE)
     rest.used()
@@ -111,7 +111,7 @@ def test_nothing_is_let_go_after_it_was_closed() -> None:
     """Whoever closes it takes away what would be let go."""
     for _ in range(200):
         releases = Releases()
-        rest = Rest(releases, 0.0005)
+        rest = IdleRelease(releases, 0.0005)
         rest.used()
         time.sleep(0.0004)  # about when it would happen
         rest.close()

@@ -32,7 +32,7 @@ from flashgrep.search.result import Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import scan_request
-from flashgrep.system.idle import Rest
+from flashgrep.system.idle import IdleRelease
 from flashgrep.workspace.find import Entry
 from flashgrep.workspace.scope import Place, Scope, is_within
 from flashgrep.workspace.walk import parent_rules
@@ -55,7 +55,7 @@ class WorkspaceIndex:
         self._state = TreeState(self._tracker)
         self._matchers = Matchers()
         self._touched = 0
-        self._rest = Rest(self._release, limits.RELEASE_SECONDS)
+        self._rest = IdleRelease(self._release, limits.RELEASE_SECONDS)
         self._ranks = RankedIndex(str(directory / "ranked"), self._report_ranked)
         self._updater = Updater(directory, self._state, self._ranks)
 

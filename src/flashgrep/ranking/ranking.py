@@ -26,7 +26,7 @@ from flashgrep.ranking.scoring import (
     RankedFile,
     rarity,
 )
-from flashgrep.system.idle import Rest
+from flashgrep.system.idle import IdleRelease
 
 if TYPE_CHECKING:
     import tantivy
@@ -95,7 +95,7 @@ class Ranking:
         self._schema = schema()
         self._lock = threading.Lock()
         self._searcher: tantivy.Searcher | None = None
-        self._rest = Rest(self._let_go, limits.RANKING_IDLE_SECONDS)
+        self._rest = IdleRelease(self._let_go, limits.RANKING_IDLE_SECONDS)
         self.documents = sum(manifest.documents for _, manifest in self._parts)
         self.text_bytes = sum(manifest.text_bytes for _, manifest in self._parts)
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 
-class Rest:
+class IdleRelease:
     """Calls `release` once, `seconds` after the last use; there is a thread only until then."""
 
     def __init__(self, release: Callable[[], None], seconds: float) -> None:

@@ -29,7 +29,7 @@ from flashgrep.ranking.ranked_tree import RankedTree
 from flashgrep.ranking.ranking import Keeps
 from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.decode import lines_of
-from flashgrep.system.idle import Rest, trim
+from flashgrep.system.idle import IdleRelease, trim
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.text import is_text
@@ -74,7 +74,7 @@ class RankedIndex:
         self._tree = RankedTree(directory)
         self._overlay = OverlayRanking()
         self._counted: _Counted | None = None
-        self._rest_overlay = Rest(self._let_go, limits.RANKING_IDLE_SECONDS)
+        self._rest_overlay = IdleRelease(self._let_go, limits.RANKING_IDLE_SECONDS)
         self._done = done
         self._followed: Mapping[str, str] = {}
         self._writes = False
