@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
     from flashgrep.search.scan.fair_queue import Flag
-    from flashgrep.workspace.find import Entry, Wanted
+    from flashgrep.workspace.find import FindRequest, FoundEntry
 
 Use = Literal["document", "either", "tree", "new"]
 """What a verb wants of a path: a document, a document or a folder, all below it, or a document
@@ -44,7 +44,7 @@ class StringEdit:
 class Entries:
     """What is below a folder, by paths relative to it."""
 
-    entries: list[Entry]
+    entries: list[FoundEntry]
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """What could not be looked into, with the reason."""
     label: Callable[[str], str] = str
@@ -135,7 +135,7 @@ class Mount(Protocol[P]):
     def anchors(self, path: P) -> Sequence[str]:
         """The names of a folder that may begin a glob without changing its meaning."""
 
-    def list(self, path: P, wanted: Wanted, by: str) -> Entries:
+    def list(self, path: P, wanted: FindRequest, by: str) -> Entries:
         """What is wanted below a folder, each entry with what it is sorted `by`."""
 
     def search(self, path: P, given: str | None, view: str | None) -> SearchedTree:

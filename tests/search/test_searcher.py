@@ -16,7 +16,7 @@ from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import Item, scan_request
 from flashgrep.search.scan.scan import Scan
 from flashgrep.search.searcher import Engine
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope
 from tests.tools.workshop import Workshop, workshop
 
 
@@ -30,7 +30,7 @@ class OldIndex:
         self.wanted: list[int] = []
 
     def search(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult | None:
         self.wanted.append(question.wanted)
         there = replace(scan_request(self._scope, where, question), root=self._copy)

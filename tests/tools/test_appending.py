@@ -18,7 +18,7 @@ import pytest
 from flashgrep.tools import change_lines, change_text
 from flashgrep.workspace.write import intents
 from flashgrep.workspace.write import replace as replacing_module
-from flashgrep.workspace.write.replace import Moved, Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged, replace_bytes
 from tests.tools.workshop import Workshop, workshop
 
 _CODE = """
@@ -106,7 +106,7 @@ def test_what_is_appended_during_an_edit_is_kept(
     with Appender(file) as appender:
         look = change_text.is_still
 
-        def look_and_append(target: Target, current: Any) -> bool:
+        def look_and_append(target: ReplaceTarget, current: Any) -> bool:
             is_same = look(target, current)
             if target.name == b"a":
                 appender.append()
@@ -151,7 +151,7 @@ def replacing(tmp_path: Path, between: Callable[[], None]) -> None:
         return True
 
     try:
-        target = Target(directory, b"a", os.fsencode(path), os.fsencode(tmp_path / "state"))
+        target = ReplaceTarget(directory, b"a", os.fsencode(path), os.fsencode(tmp_path / "state"))
         replace_bytes(target, b"new\n", original, check)
     finally:
         os.close(directory)
@@ -164,7 +164,7 @@ def test_a_file_that_moves_after_the_last_look_is_left_as_it_is(tmp_path: Path, 
         path.write_text(TEXT, encoding="utf-8")
     if names == 2:
         os.link(path, tmp_path / "b")
-    with Appender(path) as appender, pytest.raises(Moved):
+    with Appender(path) as appender, pytest.raises(TargetChanged):
         replacing(tmp_path, appender.append)
     assert path.read_text(encoding="utf-8") == (TEXT if names else "") + "appended\n"
     assert sorted(os.listdir(tmp_path / "state")) == []
@@ -176,6 +176,6 @@ def test_a_file_that_is_replaced_after_the_last_look_is_left_as_it_is(tmp_path: 
     path.write_text(TEXT, encoding="utf-8")
     other.write_text(TEXT, encoding="utf-8")
     os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
-    with pytest.raises(Moved):
+    with pytest.raises(TargetChanged):
         replacing(tmp_path, lambda: os.rename(other, path))
     assert path.read_text(encoding="utf-8") == TEXT

@@ -29,7 +29,7 @@ from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.tools.dispatch.toolbox import Call, Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts
-from flashgrep.workspace.find import Chooser, Entry, Wanted
+from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
 from tests.tools.workshop import Workshop, workshop
 
 PREFIX = "mem://"
@@ -115,8 +115,8 @@ class Memory:
     def anchors(self, path: str) -> Sequence[str]:
         return (PREFIX + path,)
 
-    def list(self, path: str, wanted: Wanted, by: str) -> Entries:
-        entries = [Entry(name, len(data), 0) for name, data in self._below(path).items()]
+    def list(self, path: str, wanted: FindRequest, by: str) -> Entries:
+        entries = [FoundEntry(name, len(data), 0) for name, data in self._below(path).items()]
         above = PREFIX + (f"{path}/" if path else "")
         return Entries(Chooser(wanted).chosen(entries), label=lambda shown: above + shown)
 

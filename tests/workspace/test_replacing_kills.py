@@ -19,11 +19,11 @@ SIZE = 100_000
 
 CHILD = """
 import os, sys
-from flashgrep.workspace.write.replace import Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 directory, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 path = os.path.join(directory, "file")
 fd = os.open(directory, os.O_RDONLY)
-target = Target(fd, b"file", path.encode(), state.encode())
+target = ReplaceTarget(fd, b"file", path.encode(), state.encode())
 for turn in range(1_000_000):
     letter = b"ab"[turn % 2 : turn % 2 + 1]
     replace_bytes(target, letter * (size + turn % 2 * 5_000), os.stat(path))
@@ -34,7 +34,7 @@ for turn in range(1_000_000):
 # As above, but a thread kills the process the moment the first new byte is in the file.
 SUICIDE = """
 import os, signal, sys, threading
-from flashgrep.workspace.write.replace import Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 directory, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 path = os.path.join(directory, "file")
 fd = os.open(directory, os.O_RDONLY)
@@ -48,7 +48,7 @@ def watch():
 
 threading.Thread(target=watch, daemon=True).start()
 new = b"b" if old == b"a" else b"a"
-replace_bytes(Target(fd, b"file", path.encode(), state.encode()), new * size, os.stat(path))
+replace_bytes(ReplaceTarget(fd, b"file", path.encode(), state.encode()), new * size, os.stat(path))
 signal.pause()
 """
 

@@ -11,7 +11,7 @@ import pytest
 
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, NotFound
 from flashgrep.workspace.safe_open import REGULAR
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import ResolvedPath
 from tests.workspace.reach import World, code, read
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -116,7 +116,7 @@ def test_missing_parents_are_made_inside_the_scope(world: World) -> None:
     scope = world.scope()
     fd, now = scope.open_parent(scope.place("one/two/three/file"), create=True)
     os.close(fd)
-    assert now == Place("one/two/three/file", os.fsencode(world.ws / "one/two/three/file"))
+    assert now == ResolvedPath("one/two/three/file", os.fsencode(world.ws / "one/two/three/file"))
     assert (world.ws / "one/two/three").is_dir()
 
 

@@ -16,7 +16,13 @@ from flashgrep import limits
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope
-from flashgrep.workspace.walk import Listing, by_bytes, chain_above, list_directory, parent_rules
+from flashgrep.workspace.walk import (
+    DirectoryListing,
+    by_bytes,
+    chain_above,
+    list_directory,
+    parent_rules,
+)
 
 
 @pytest.fixture
@@ -47,7 +53,9 @@ def _scope(workdir: Path, *deny: str, allow: tuple[Path, ...] = ()) -> Iterator[
         scope.close()
 
 
-def _list(scope: Scope, path: Path, chain: IgnoreChain | None, noise: bool = False) -> Listing:
+def _list(
+    scope: Scope, path: Path, chain: IgnoreChain | None, noise: bool = False
+) -> DirectoryListing:
     fd = os.open(path, DIRECTORY)
     try:
         return list_directory(fd, os.fsencode(path), chain, scope, noise)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from flashgrep import limits
 from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.result import Searcher
-from flashgrep.workspace.find import Entry
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.find import FoundEntry
+from flashgrep.workspace.scope import ResolvedPath, Scope
 
 if TYPE_CHECKING:
     from flashgrep.search.result import Report, SearchQuestion, SearchResult
@@ -44,7 +44,7 @@ class Status:
     """Why it is off, or not growing, for a person to read."""
 
 
-class Index(Searcher[Place], Protocol):
+class Index(Searcher[ResolvedPath], Protocol):
     """The index of a workspace; `NoIndex` is one that knows nothing."""
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Index(Searcher[Place], Protocol):
         """
         ...
 
-    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         """The files below a directory with size and time, and the links.
 
         None where the index cannot say: then a walk has to.
@@ -113,14 +113,14 @@ class NoIndex:
         return False
 
     def search(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult | None:
         return None
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
         return None
 
-    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         return None
 
     def ranked(
@@ -185,14 +185,14 @@ class StartingIndex:
         return self._index.is_ready()
 
     def search(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult | None:
         return self._waited().search(where, question, cancelled, report)
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
         return self._waited().files(stopped)
 
-    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         return self._waited().tree(root)
 
     def ranked(

@@ -33,8 +33,8 @@ from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import scan_request
 from flashgrep.system.idle import IdleRelease
-from flashgrep.workspace.find import Entry
-from flashgrep.workspace.scope import Place, Scope, is_within
+from flashgrep.workspace.find import FoundEntry
+from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.walk import parent_rules
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class WorkspaceIndex:
         return self._state.view is not None
 
     def search(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> IndexedScan | None:
         """Search below a directory; None where the disk has to be searched."""
         root, state = self._shown(where.path), self._state
@@ -126,7 +126,7 @@ class WorkspaceIndex:
             return None
         return views.names(view)
 
-    def tree(self, root: bytes) -> tuple[Iterable[Entry], Iterable[str]] | None:
+    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         """The files and links below a directory; None where something there is not certain."""
         shown = self._shown(root)
         rules = tuple(parent_rules(self._scope, root))

@@ -14,12 +14,12 @@ from flashgrep.search.scan.fair_queue import Flag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import ROOT, Item, file_request, scan_request
 from flashgrep.search.scan.scan import Scan
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope
 
 log = logging.getLogger(__name__)
 
 
-class SearchIndex(Searcher[Place], Protocol):
+class SearchIndex(Searcher[ResolvedPath], Protocol):
     """An index, as a search sees it: it answers for directories, or not at all."""
 
     def is_ready(self) -> bool:
@@ -52,7 +52,7 @@ class Engine:
         self._pool.close()
 
     def search(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult:
         """Search a directory tree, or one file."""
         check(question.pattern)
@@ -66,7 +66,7 @@ class Engine:
         return self._directory(where, question, cancelled, report)
 
     def _file(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult:
         scan = self._scan(where, question, cancelled, report, is_file=True)
         if scan.scanner.keeps(_name(where)):
@@ -75,7 +75,7 @@ class Engine:
         return _checked(scan, where, cancelled)
 
     def _directory(
-        self, where: Place, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
     ) -> SearchResult:
         """By the index, if it can; else over the disk, until the index is ready."""
         index, indexed = self._index, None
@@ -100,7 +100,7 @@ class Engine:
 
     def _scan(
         self,
-        where: Place,
+        where: ResolvedPath,
         question: SearchQuestion,
         cancelled: Flag,
         report: Report,
@@ -113,7 +113,7 @@ class Engine:
         return scan
 
 
-def _checked(scan: Scan, where: Place, cancelled: Flag) -> Scan:
+def _checked(scan: Scan, where: ResolvedPath, cancelled: Flag) -> Scan:
     """A root that cannot be read is a failure, not an empty result; a partial result says so."""
     for path, reason in scan.skipped:
         if path == ROOT:
@@ -142,6 +142,6 @@ def _compare(indexed: SearchResult, scan: Scan) -> None:
         log.error("verify-index: %s for %r", scan.remarks[-1], scan.request.pattern)
 
 
-def _name(where: Place) -> str:
+def _name(where: ResolvedPath) -> str:
     """A file's name as it was asked for: that of a link, not of what it leads to."""
     return os.fsdecode(os.path.basename(where.asked or where.path))

@@ -30,10 +30,10 @@ from flashgrep.tools.dispatch.spec import Parameter
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format import source
 from flashgrep.tools.mounts.missing import missing
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import ResolvedPath
 from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
-from flashgrep.workspace.write.batch import Change, Promise, promised
-from flashgrep.workspace.write.replace import Moved, Target
+from flashgrep.workspace.write.batch import BatchRecord, FileChange, promised
+from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged
 
 _FINAL_END = re.compile(r"\r?\n\Z")
 
@@ -76,7 +76,7 @@ class Splice:
 class Lines:
     """A file about to be spliced, by line number."""
 
-    def __init__(self, current: Current, place: Place) -> None:
+    def __init__(self, current: Current, place: ResolvedPath) -> None:
         if not is_text(current.data):
             raise InvalidParams(
                 f"{place.shown} is a binary file and has no lines; write it whole instead"
@@ -236,7 +236,7 @@ class Operation:
 class Group:
     """The operations on one file, under whatever names they call it."""
 
-    place: Place
+    place: ResolvedPath
     operations: list[Operation]
 
 
@@ -248,7 +248,7 @@ class Overtaken(Conflict):
 class Planned:
     """A file with its new bytes."""
 
-    place: Place
+    place: ResolvedPath
     current: Current
     data: bytes
 
@@ -355,16 +355,16 @@ def write_all(call: Call, files: Sequence[Planned]) -> None:
 
     Raises `Overtaken` where that is because a file changed, and it can be planned again.
     """
-    changes = [Change(file.place.path, file.current.data, file.data) for file in files]
+    changes = [FileChange(file.place.path, file.current.data, file.data) for file in files]
     recovery_dir = call.services.recovery_dir
     # One file is all or none by itself.
-    safe = promised(recovery_dir, changes) if len(files) > 1 else nullcontext(Promise())
+    safe = promised(recovery_dir, changes) if len(files) > 1 else nullcontext(BatchRecord())
     written: list[Planned] = []
     with safe as promise:
         for file in files:
             try:
                 _write(call, file.place, file.current, file.data)
-            except (FlashgrepError, Moved, OSError) as error:
+            except (FlashgrepError, TargetChanged, OSError) as error:
                 note = _put_back(call, written, promise)
                 raise _refused(file.place, error, note) from error
             written.append(file)
@@ -372,14 +372,14 @@ def write_all(call: Call, files: Sequence[Planned]) -> None:
         source.wrote(call.caller, file.place, file.data)
 
 
-def _write(call: Call, place: Place, current: Current, data: bytes) -> None:
-    def is_same(target: Target) -> bool:
+def _write(call: Call, place: ResolvedPath, current: Current, data: bytes) -> None:
+    def is_same(target: ReplaceTarget) -> bool:
         return target.path == place.path and is_still(target, current)
 
     replace(call, place, data, current.status, is_same, current.data)
 
 
-def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:
+def _put_back(call: Call, written: Sequence[Planned], promise: BatchRecord) -> str:
     """Give the files written so far their old bytes; what is to be said of that."""
     notes = []
     for file in reversed(written):
@@ -389,7 +389,7 @@ def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:
                 notes.append(f"{file.place.shown} was changed by someone else meanwhile.")
             else:
                 _write(call, file.place, now, file.current.data)
-        except (FlashgrepError, Moved, OSError) as error:
+        except (FlashgrepError, TargetChanged, OSError) as error:
             promise.is_kept = True
             notes.append(
                 f"{file.place.shown} could not be put back ({error}); its old bytes are safe and "
@@ -398,8 +398,8 @@ def _put_back(call: Call, written: Sequence[Planned], promise: Promise) -> str:
     return " ".join(notes) or _NOTHING
 
 
-def _refused(place: Place, error: Exception, note: str) -> FlashgrepError:
-    if isinstance(error, Moved):
+def _refused(place: ResolvedPath, error: Exception, note: str) -> FlashgrepError:
+    if isinstance(error, TargetChanged):
         kind = Overtaken if note == _NOTHING else Conflict
         return kind(f"{place.shown} changed while the batch was written. {note}")
     if isinstance(error, FlashgrepError):

@@ -23,12 +23,12 @@ from flashgrep.tools.format.numbered import snippet
 from flashgrep.tools.format.source import Seen, too_large
 from flashgrep.tools.mounts.missing import missing
 from flashgrep.workspace import text as file_text
-from flashgrep.workspace.occurrences import Found, find, in_file_quotes, line_of, near
+from flashgrep.workspace.occurrences import Occurrences, find, in_file_quotes, line_of, near
 from flashgrep.workspace.safe_open import REGULAR, open_in, read_at_most
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import ResolvedPath
 from flashgrep.workspace.text import Edit as Span
 from flashgrep.workspace.text import TextFile, decode, is_text, normalised
-from flashgrep.workspace.write.replace import Moved, Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged, replace_bytes
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.toolbox import Call
@@ -45,7 +45,7 @@ class Current:
     status: os.stat_result
 
 
-def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) -> None:
+def change(call: Call, place: ResolvedPath, make: Callable[[Current | None], bytes]) -> None:
     """Replace the file by what `make` makes of it (of None where there is none).
 
     `make` refuses by raising, and is asked again when the file changed meanwhile.
@@ -62,7 +62,7 @@ def change(call: Call, place: Place, make: Callable[[Current | None], bytes]) ->
     _until_settled(place, attempt)
 
 
-def overwrite(call: Call, place: Place, data: bytes) -> bool:
+def overwrite(call: Call, place: ResolvedPath, data: bytes) -> bool:
     """Give the file these bytes whatever it holds; whether there was one."""
     existed = False
 
@@ -77,18 +77,18 @@ def overwrite(call: Call, place: Place, data: bytes) -> bool:
     return existed
 
 
-def _until_settled(place: Place, attempt: Callable[[], None]) -> None:
+def _until_settled(place: ResolvedPath, attempt: Callable[[], None]) -> None:
     with holding([place]):
         for _ in range(limits.EDIT_ATTEMPTS):
             try:
                 return attempt()
-            except Moved:
+            except TargetChanged:
                 continue
     raise Conflict(f"{place.shown} keeps changing while it is edited; nothing was written")
 
 
 @contextmanager
-def holding(places: Iterable[Place]) -> Iterator[None]:
+def holding(places: Iterable[ResolvedPath]) -> Iterator[None]:
     """Hold the locks of these files, taken in one order by everyone who takes several."""
     stripes = sorted({hash(place.path) % len(_STRIPES) for place in places})
     with ExitStack() as held:
@@ -99,25 +99,25 @@ def holding(places: Iterable[Place]) -> Iterator[None]:
 
 def replace(
     call: Call,
-    place: Place,
+    place: ResolvedPath,
     data: bytes,
     status: os.stat_result | None,
-    check: Callable[[Target], bool] | None,
+    check: Callable[[ReplaceTarget], bool] | None,
     old: bytes | None = None,
-) -> Place:
+) -> ResolvedPath:
     """Replace one file's `old` bytes, `check` being the last look; where it stands now."""
     require_size(call, place, data)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
         name = os.path.basename(place.path)
-        target = Target(parent, name, place.path, call.services.recovery_dir)
+        target = ReplaceTarget(parent, name, place.path, call.services.recovery_dir)
         replace_bytes(target, data, status, check and (lambda: check(target)), old)
     finally:
         os.close(parent)
     return place
 
 
-def require_size(call: Call, place: Place, data: bytes) -> None:
+def require_size(call: Call, place: ResolvedPath, data: bytes) -> None:
     """Refuse new content over the size limit."""
     ceiling = call.settings.max_file_size
     if len(data) > ceiling:
@@ -125,7 +125,7 @@ def require_size(call: Call, place: Place, data: bytes) -> None:
         raise too_large(f"The new content of {place.shown}", len(data), ceiling, remedy)
 
 
-def current_of(call: Call, place: Place) -> Current | None:
+def current_of(call: Call, place: ResolvedPath) -> Current | None:
     """The file as it is; None where there is none."""
     status = _regular_status(call, place)
     if status is None:
@@ -143,7 +143,7 @@ def current_of(call: Call, place: Place) -> Current | None:
     return Current(data, status)
 
 
-def _regular_status(call: Call, place: Place) -> os.stat_result | None:
+def _regular_status(call: Call, place: ResolvedPath) -> os.stat_result | None:
     try:
         fd, status = call.services.scope.open_regular(place)
     except NotFound:
@@ -152,7 +152,7 @@ def _regular_status(call: Call, place: Place) -> os.stat_result | None:
     return status
 
 
-def is_still(target: Target, current: Current | None) -> bool:
+def is_still(target: ReplaceTarget, current: Current | None) -> bool:
     """The last look: the name still holds the bytes the change was made from."""
     try:
         fd = open_in(target.name, REGULAR, dir_fd=target.parent_fd)
@@ -189,7 +189,7 @@ class Report:
     snippet: str = ""
 
 
-def apply_edit(call: Call, place: Place, edit: StringEdit) -> str:
+def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
     """Edit a file; the text confirms and shows the place. Refusals have both wordings."""
     _check(edit)
     report = Report()
@@ -226,7 +226,7 @@ def _check(edit: StringEdit) -> None:
         )
 
 
-def _spans(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> list[Span]:
+def _spans(file: TextFile, place: ResolvedPath, edit: StringEdit, changed: bool) -> list[Span]:
     old = normalised(edit.old)
     found = find(file.text, old, edit.fold_quotes)
     count = found.count
@@ -237,7 +237,7 @@ def _spans(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> lis
     return [_span(file, found, start, end, old, edit.new) for start, end in found.spans()]
 
 
-def _span(file: TextFile, found: Found, start: int, end: int, old: str, new: str) -> Span:
+def _span(file: TextFile, found: Occurrences, start: int, end: int, old: str, new: str) -> Span:
     if found.by_quotes:
         new = in_file_quotes(file.text[start:end], old, normalised(new))
     return start, end, new
@@ -261,7 +261,7 @@ def _snippet(data: bytes, span: Span, chars: int) -> str:
 # ── texts ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _confirmation(place: Place, edit: StringEdit, report: Report) -> str:
+def _confirmation(place: ResolvedPath, edit: StringEdit, report: Report) -> str:
     if edit.replace_all:
         plural = "" if report.count == 1 else "s"
         what = f"replaced {report.count} occurrence{plural}, lines {_listed(report)}"
@@ -277,7 +277,9 @@ def _listed(report: Report) -> str:
     return f"{listed} and {more} more" if more else listed
 
 
-def _not_found(file: TextFile, place: Place, edit: StringEdit, changed: bool) -> StringNotFound:
+def _not_found(
+    file: TextFile, place: ResolvedPath, edit: StringEdit, changed: bool
+) -> StringNotFound:
     hints = [near(file.text, normalised(edit.old))]
     if not file.is_valid:
         hints.append(_odd(file.text, normalised(edit.old)))
@@ -309,7 +311,7 @@ def _odd(text: str, old: str) -> str:
     )
 
 
-def _not_unique(found: Found, count: int, place: Place, edit: StringEdit) -> NotUnique:
+def _not_unique(found: Occurrences, count: int, place: ResolvedPath, edit: StringEdit) -> NotUnique:
     few, spans = range(limits.LISTED_LINES), found.spans()
     lines = [line_of(found.text, at) for _, (at, _) in zip(few, spans, strict=False)]
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""

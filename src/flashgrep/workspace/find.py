@@ -19,11 +19,17 @@ from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope, is_within
-from flashgrep.workspace.walk import NOISE, Listing, chain_above, list_directory, parent_rules
+from flashgrep.workspace.walk import (
+    NOISE,
+    DirectoryListing,
+    chain_above,
+    list_directory,
+    parent_rules,
+)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FindRequest:
     """What to find."""
 
     pattern: Glob | None = None
@@ -37,7 +43,7 @@ class Wanted:
     case_sensitive: bool = True
 
 
-class Entry(NamedTuple):
+class FoundEntry(NamedTuple):
     """A path found: relative to the root, with what it can be sorted by."""
 
     shown: str
@@ -49,7 +55,7 @@ class Entry(NamedTuple):
 class Finding:
     """What a walk brought."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FoundEntry] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     opened: int = 0
     """Directories opened: how well the walk was pruned."""
@@ -65,13 +71,13 @@ class _Directory(NamedTuple):
 class Chooser:
     """Tells which paths are wanted, by their names alone."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FindRequest) -> None:
         self.wanted = wanted
         self.prefix = wanted.pattern.fixed_prefix if wanted.pattern else ()
         self.deepest = _deepest(wanted)
         self._reached: dict[str, bool] = {}
 
-    def chosen(self, entries: Iterable[Entry]) -> list[Entry]:
+    def chosen(self, entries: Iterable[FoundEntry]) -> list[FoundEntry]:
         """Those that a walk of a tree that holds just these would find."""
         found = []
         for entry in entries:
@@ -140,7 +146,7 @@ class Finder(Chooser):
     """One walk."""
 
     def __init__(
-        self, scope: Scope, root: bytes, wanted: Wanted, cancelled: Callable[[], bool]
+        self, scope: Scope, root: bytes, wanted: FindRequest, cancelled: Callable[[], bool]
     ) -> None:
         super().__init__(wanted)
         self.scope = scope
@@ -164,7 +170,7 @@ class Finder(Chooser):
             self._directory(self.stack.pop())
         return self.finding
 
-    def among(self, files: Iterable[Entry], links: Iterable[str]) -> Finding:
+    def among(self, files: Iterable[FoundEntry], links: Iterable[str]) -> Finding:
         """Find the same among all there is below the root, where that is known without a walk.
 
         For a walk that respects ignore rules and follows no links.
@@ -206,7 +212,7 @@ class Finder(Chooser):
         finally:
             os.close(directory)
 
-    def _entries(self, at: _Directory, listing: Listing, directory: int) -> None:
+    def _entries(self, at: _Directory, listing: DirectoryListing, directory: int) -> None:
         prefix = at.shown + "/" if at.shown else ""
         if self.wanted.directories:
             self._offer(prefix, listing.directories, directory)
@@ -220,7 +226,9 @@ class Finder(Chooser):
                 if child.real not in self.entered:
                     self.stack.append(child)
 
-    def _child(self, at: _Directory, listing: Listing, shown: str, name: str) -> _Directory:
+    def _child(
+        self, at: _Directory, listing: DirectoryListing, shown: str, name: str
+    ) -> _Directory:
         encoded = os.fsencode(name)
         chain = listing.chain.child(encoded, None) if at.chain is not None else None
         return _Directory(
@@ -236,7 +244,9 @@ class Finder(Chooser):
                     continue  # it has gone
                 self._found(prefix + name, status)
 
-    def _link(self, at: _Directory, listing: Listing | None, shown: str, name: str) -> None:
+    def _link(
+        self, at: _Directory, listing: DirectoryListing | None, shown: str, name: str
+    ) -> None:
         try:
             place = self.scope.follow(at.real.rstrip(b"/") + b"/" + os.fsencode(name))
             status = self.scope.status(place)
@@ -260,14 +270,14 @@ class Finder(Chooser):
             heapq.heappush(self.later, (key, child._replace(real=place.path)))
 
     def _found(self, shown: str, status: os.stat_result) -> None:
-        self.finding.entries.append(Entry(shown, status.st_size, status.st_mtime_ns))
+        self.finding.entries.append(FoundEntry(shown, status.st_size, status.st_mtime_ns))
 
     def _skip(self, shown: str, error: OSError) -> None:
         reason = os.strerror(error.errno).lower() if error.errno else "unreadable"
         self.finding.skipped.append((shown or ".", reason))
 
 
-def _deepest(wanted: Wanted) -> int | None:
+def _deepest(wanted: FindRequest) -> int | None:
     """The deepest directory worth opening: 0 is the root."""
     depths = [] if wanted.max_depth is None else [wanted.max_depth]
     if wanted.pattern and wanted.pattern.has_slash and wanted.pattern.max_depth is not None:

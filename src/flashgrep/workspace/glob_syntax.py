@@ -46,17 +46,17 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Alternatives:
     """Braces: any one of the alternatives."""
 
     alternatives: tuple[Parsed, ...]
 
 
-Node = str | Wild | Class | Group  # a str is one literal character
+Node = str | Wild | Class | Alternatives  # a str is one literal character
 Parsed = tuple[Node, ...]
 
 
-class _Parser:
+class _GlobParser:
     """Read one pattern into nodes; whatever is malformed is refused with its place."""
 
     def __init__(self, pattern: str) -> None:
@@ -106,7 +106,7 @@ class _Parser:
         self.at += 1
         return self.pattern[self.at - 1]
 
-    def _group(self, depth: int) -> Group:
+    def _group(self, depth: int) -> Alternatives:
         start = self.at
         if depth > limits.GLOB_NESTING:
             remedy = f"at most {limits.GLOB_NESTING} levels are read"
@@ -119,7 +119,7 @@ class _Parser:
                 raise self._malformed(start, "an unclosed {", "close it with }, or write \\{")
             if self.pattern[self.at] == "}":
                 self.at += 1
-                return Group(tuple(alternatives))
+                return Alternatives(tuple(alternatives))
 
     def _class(self) -> Class:
         start = self.at
@@ -157,7 +157,7 @@ class _Parser:
 
 def parse_glob(pattern: str) -> Parsed:
     """Read a pattern; refuse a malformed one with its place and the remedy."""
-    return _Parser(pattern).parse()
+    return _GlobParser(pattern).parse()
 
 
 def _class_source(ranges: list[tuple[int, int]], negated: bool) -> str:
@@ -184,24 +184,24 @@ def _literal(character: str) -> str:
 # ── from nodes to RE2 ───────────────────────────────────────────────────────────────────────────
 
 
-def edges(group: Group, end: int) -> Iterator[Node]:
+def edges(group: Alternatives, end: int) -> Iterator[Node]:
     """The nodes that stand first (end 0) or last (end -1) in the alternatives."""
     for alternative in group.alternatives:
         if alternative:
             node = alternative[end]
-            yield from edges(node, end) if isinstance(node, Group) else (node,)
+            yield from edges(node, end) if isinstance(node, Alternatives) else (node,)
 
 
 def _always_ends(node: Node) -> bool:
     """Whether a component ends with this node on every way through it."""
-    if isinstance(node, Group):
+    if isinstance(node, Alternatives):
         return all(way and _always_ends(way[-1]) for way in node.alternatives)
     return node == "/"
 
 
 def _goes_in(node: Node, group: Node, end: int) -> bool:
     """Whether a slash or `**` next to a group can only be understood inside it."""
-    if not isinstance(group, Group) or node not in ("/", Wild.DOUBLE):
+    if not isinstance(group, Alternatives) or node not in ("/", Wild.DOUBLE):
         return False
     beside = set(edges(group, end))
     if node == "/":
@@ -213,12 +213,12 @@ def _absorbed(nodes: Parsed) -> Parsed:
     """Move slashes and `**` into the groups that need them, until nothing moves."""
     found: list[Node] = []
     for node in nodes:
-        while isinstance(node, Group) and found and _goes_in(found[-1], node, 0):
+        while isinstance(node, Alternatives) and found and _goes_in(found[-1], node, 0):
             first = found.pop()
-            node = Group(tuple((first, *rest) for rest in node.alternatives))
+            node = Alternatives(tuple((first, *rest) for rest in node.alternatives))
         last = found[-1] if found else ""
-        if isinstance(last, Group) and _goes_in(node, last, -1):
-            found[-1] = Group(tuple((*rest, node) for rest in last.alternatives))
+        if isinstance(last, Alternatives) and _goes_in(node, last, -1):
+            found[-1] = Alternatives(tuple((*rest, node) for rest in last.alternatives))
         else:
             found.append(node)
     return tuple(found) if len(found) == len(nodes) else _absorbed(tuple(found))
@@ -239,7 +239,7 @@ def _spelled(nodes: Parsed, starts: bool) -> str:
     nodes = _absorbed(nodes)
     for at, node in enumerate(nodes):
         following = nodes[at + 1] if at + 1 < len(nodes) else ""
-        if isinstance(node, Group):
+        if isinstance(node, Alternatives):
             ways = (_spelled(way, starts) for way in node.alternatives)
             out.append(f"(?:{'|'.join(ways)})")
         elif node == Wild.DOUBLE and starts and following == "/":

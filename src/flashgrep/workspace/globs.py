@@ -27,7 +27,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.workspace.glob_syntax import (
     BAD_BYTES,
     CROSSING,
-    Group,
+    Alternatives,
     Parsed,
     Wild,
     by_component,
@@ -188,7 +188,11 @@ class DenyRules:
         """Put the working directory before a relative glob, and resolve `.` and `..`."""
         components = by_component(parse_glob(pattern))
         first = components[0][:1]
-        if first and isinstance(first[0], Group) and {"/", Wild.DOUBLE} & {*edges(first[0], 0)}:
+        if (
+            first
+            and isinstance(first[0], Alternatives)
+            and {"/", Wild.DOUBLE} & {*edges(first[0], 0)}
+        ):
             raise InvalidParams(
                 f"The glob {pattern!r} begins with braces that hold absolute paths: give each as a"
                 " glob of its own"
@@ -260,7 +264,7 @@ def _leading_text(nodes: Parsed) -> str:
 
 def _slashes(nodes: Parsed) -> int:
     total = sum(node == "/" for node in nodes)
-    groups = (node for node in nodes if isinstance(node, Group))
+    groups = (node for node in nodes if isinstance(node, Alternatives))
     return total + sum(max(map(_slashes, group.alternatives)) for group in groups)
 
 
@@ -269,7 +273,9 @@ def _names_hidden(nodes: Parsed, starts: bool = True) -> bool:
     for node in nodes:
         if node == "." and starts:
             return True
-        if isinstance(node, Group) and all(_names_hidden(way, starts) for way in node.alternatives):
+        if isinstance(node, Alternatives) and all(
+            _names_hidden(way, starts) for way in node.alternatives
+        ):
             return True
         starts = node == "/"
     return False
@@ -280,7 +286,7 @@ def _tails(nodes: Parsed) -> set[str] | None:
     tails = {""}
     for node in reversed(nodes):
         ways = {node} if isinstance(node, str) else {"*"}
-        if isinstance(node, Group):
+        if isinstance(node, Alternatives):
             inner = [_tails(alternative) for alternative in node.alternatives]
             ways = {text for texts in inner if texts is not None for text in texts}
             if None in inner:

@@ -52,7 +52,7 @@ class _NeverMatches(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IgnoreLine:
     """One rule: what it matches, in RE2's spelling, and what it says about it."""
 
     number: int
@@ -65,9 +65,9 @@ class Line:
     source: str
 
 
-def parse_lines(data: bytes) -> list[Line]:
+def parse_lines(data: bytes) -> list[IgnoreLine]:
     """Read a rule file; lines that can match nothing are left out."""
-    lines: list[Line] = []
+    lines: list[IgnoreLine] = []
     for number, text in _rule_texts(data):
         try:
             lines.append(_line(number, text))
@@ -92,7 +92,7 @@ def _without_trailing_spaces(text: bytes) -> bytes:
     return kept + b" " if backslashes % 2 else kept
 
 
-def _line(number: int, text: bytes) -> Line:
+def _line(number: int, text: bytes) -> IgnoreLine:
     negated = text.startswith(b"!")
     text = text[negated:]
     directory_only = text.endswith(b"/")
@@ -102,7 +102,7 @@ def _line(number: int, text: bytes) -> Line:
         raise _NeverMatches
     if on_name:
         source, depth = _Translator(text, paths=False).translated(), 1
-        return Line(
+        return IgnoreLine(
             number=number,
             negated=negated,
             directory_only=directory_only,
@@ -113,14 +113,14 @@ def _line(number: int, text: bytes) -> Line:
     return _path_line(number, negated, directory_only, text.removeprefix(b"/"))
 
 
-def _path_line(number: int, negated: bool, directory_only: bool, text: bytes) -> Line:
+def _path_line(number: int, negated: bool, directory_only: bool, text: bytes) -> IgnoreLine:
     cut = next((at for at, byte in enumerate(text) if byte in _SPECIAL), len(text))
     translator = _Translator(text[cut:], paths=True)
     source = "".join(map(_literal, text[:cut])) + translator.translated()
     slashes = text[:cut].count(b"/") + translator.slashes
     rest = source.removeprefix(DIRECTORIES)
     if rest != source and translator.slashes == 0 and translator.crossings == 1:
-        return Line(
+        return IgnoreLine(
             number=number,
             negated=negated,
             directory_only=directory_only,
@@ -129,7 +129,7 @@ def _path_line(number: int, negated: bool, directory_only: bool, text: bytes) ->
             source=rest,
         )
     depth = None if translator.crossings else slashes + 1
-    return Line(
+    return IgnoreLine(
         number=number,
         negated=negated,
         directory_only=directory_only,

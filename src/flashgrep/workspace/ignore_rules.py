@@ -21,7 +21,7 @@ from typing import Any
 from re2 import _re2
 
 from flashgrep import limits
-from flashgrep.workspace.ignore_lines import DIRECTORIES, MANY, Line, parse_lines
+from flashgrep.workspace.ignore_lines import DIRECTORIES, MANY, IgnoreLine, parse_lines
 
 _BOTH = _re2.RE2.Anchor.ANCHOR_BOTH
 _UNANCHORED = _re2.RE2.Anchor.UNANCHORED
@@ -45,7 +45,7 @@ def _whole(expression: Any, subject: bytes) -> bool:
     return found
 
 
-def _unions(lines: Sequence[Line], spell: Callable[[Sequence[Line]], str]) -> list[Any]:
+def _unions(lines: Sequence[IgnoreLine], spell: Callable[[Sequence[IgnoreLine]], str]) -> list[Any]:
     """Compile lines into as few expressions as RE2's budget allows."""
     expression = _compiled(spell(lines))
     if expression is not None:
@@ -68,14 +68,16 @@ def _alternation(sources: Iterable[str]) -> str:
     return "(?:" + "|".join(others + ([f"{MANY}(?:{'|'.join(starred)})"] if starred else [])) + ")"
 
 
-def _spelled(lines: Sequence[Line], suffix: Callable[[Line], str], on_paths: bool) -> str:
+def _spelled(
+    lines: Sequence[IgnoreLine], suffix: Callable[[IgnoreLine], str], on_paths: bool
+) -> str:
     names = [line.source + suffix(line) for line in lines if line.on_name]
     paths = [line.source + suffix(line) for line in lines if not line.on_name]
     ways = [(DIRECTORIES if on_paths else "") + _alternation(names)] if names else []
     return "(?:" + "|".join([*ways, *([_alternation(paths)] if paths else [])]) + ")"
 
 
-def _directory_suffix(line: Line) -> str:
+def _directory_suffix(line: IgnoreLine) -> str:
     # A slash would be the natural mark, but `x/**` would then match the directory `x/` itself.
     return r"\x00" if line.directory_only else r"\x00?"
 
@@ -88,7 +90,7 @@ def _marked(path: bytes, is_directory: bool) -> bytes:
 class _Span:
     """Consecutive lines as a tree of halves: the last match is found in a few questions."""
 
-    def __init__(self, lines: Sequence[Line], on_paths: bool) -> None:
+    def __init__(self, lines: Sequence[IgnoreLine], on_paths: bool) -> None:
         self.lines = lines
         self._on_paths = on_paths
         self._expressions: list[Any] | None = None
@@ -124,7 +126,7 @@ class _Span:
 class _Speakers:
     """The lines that can match an entry at one depth below their rule file."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[IgnoreLine]) -> None:
         self.lines = tuple(lines)
         self.on_paths = not all(line.on_name for line in lines)
         self._span = _Span(self.lines, self.on_paths)
@@ -172,7 +174,7 @@ def _joined(names: Sequence[str], prefix: str = "") -> bytes:
 class Rules:
     """The rules of one file, about paths relative to the directory it stands in."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[IgnoreLine]) -> None:
         self.lines = tuple(lines)
         paths = [line for line in self.lines if not line.on_name]
         self._depths = {line.depth for line in paths if line.depth is not None}
@@ -223,7 +225,7 @@ class Rules:
         """Drop the rules by which this one path is ignored; those a later `!` beat stay."""
         if self.decide(relative, is_directory) is not True:
             return self
-        dropped: set[Line] = set()
+        dropped: set[IgnoreLine] = set()
         for line in reversed(self.lines):
             if _line_matches(line, relative, is_directory):
                 if line.negated:
@@ -249,7 +251,7 @@ def decide_line_by_line(rules: Rules, relative: bytes, is_directory: bool) -> bo
     return None
 
 
-def _line_matches(line: Line, relative: bytes, is_directory: bool) -> bool:
+def _line_matches(line: IgnoreLine, relative: bytes, is_directory: bool) -> bool:
     if line.directory_only and not is_directory:
         return False
     subject = relative.rpartition(b"/")[2] if line.on_name else relative
@@ -258,27 +260,27 @@ def _line_matches(line: Line, relative: bytes, is_directory: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _DirectoryRules:
     """One rule file above a directory, and the way from it down to there."""
 
     rules: Rules
     depth: int = 0
     parent: bytes = b""
 
-    def below(self, name: bytes) -> _Level:
+    def below(self, name: bytes) -> _DirectoryRules:
         reach = self.rules.reach
         if reach is not None and self.depth >= reach:
             return self  # only names count from here on, so the path need not grow
-        return _Level(self.rules, self.depth + 1, self.parent + name + b"/")
+        return _DirectoryRules(self.rules, self.depth + 1, self.parent + name + b"/")
 
     def decide(self, name: bytes, is_directory: bool) -> bool | None:
         speakers = self.rules.at_depth(self.depth)
         path = self.parent + name if speakers.on_paths else name
         return speakers.decide(_marked(path, is_directory))
 
-    def admitting(self, name: bytes, is_directory: bool) -> _Level:
+    def admitting(self, name: bytes, is_directory: bool) -> _DirectoryRules:
         rules = self.rules.admitting(self.parent + name, is_directory)
-        return _Level(rules, self.depth, self.parent)
+        return _DirectoryRules(rules, self.depth, self.parent)
 
     def touched(self, names: Sequence[str], joined: bytes) -> list[int]:
         speakers = self.rules.at_depth(self.depth)
@@ -294,7 +296,7 @@ class IgnoreChain:
     Only levels that have rules are kept, so a deep tree with few rule files costs little.
     """
 
-    levels: tuple[_Level, ...] = ()
+    levels: tuple[_DirectoryRules, ...] = ()
 
     @staticmethod
     def empty() -> IgnoreChain:
@@ -307,7 +309,7 @@ class IgnoreChain:
 
     def with_rules(self, rules: Rules | None) -> IgnoreChain:
         """Add the rules that stand in this directory itself: how a chain starts at its top."""
-        return IgnoreChain((*self.levels, _Level(rules))) if rules else self
+        return IgnoreChain((*self.levels, _DirectoryRules(rules))) if rules else self
 
     def split(self, names: Sequence[str], is_directory: Callable[[int], bool]) -> list[bool]:
         """Tell for each entry of this directory whether it is kept; ignored ones are False.

@@ -19,7 +19,7 @@ _OPENS_AFTER: Final = frozenset(" \t\r\n([{<\u2014\u2013\u00a0")
 
 
 @dataclass(frozen=True)
-class Found:
+class Occurrences:
     """An edit's string and the text it was looked for in, both folded alike."""
 
     text: str
@@ -43,11 +43,11 @@ class Found:
             at = self.text.find(self.old, at + len(self.old))
 
 
-def find(text: str, old: str, fold_quotes: bool) -> Found:
+def find(text: str, old: str, fold_quotes: bool) -> Occurrences:
     """Look for a string; quotes are folded only when nothing matches exactly."""
     if fold_quotes and old not in text:
-        return Found(straight(text), straight(old), by_quotes=True)
-    return Found(text, old, by_quotes=False)
+        return Occurrences(straight(text), straight(old), by_quotes=True)
+    return Occurrences(text, old, by_quotes=False)
 
 
 def line_of(text: str, position: int) -> int:

@@ -18,7 +18,7 @@ from typing import Final
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.workspace.safe_open import O_PATH
-from flashgrep.workspace.scope import Place, Scope, is_within
+from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 
 REASON: Final = "made up by the kernel, entered only where it is named as path"
 """What is told of a place that a walk has left out."""
@@ -65,7 +65,7 @@ def is_made_up_place(scope: Scope, path: bytes) -> bool:
     if _is_known_path(path):
         return True
     try:
-        opened = scope.open(Place("", path), _ANY)
+        opened = scope.open(ResolvedPath("", path), _ANY)
     except (OSError, FlashgrepError):
         return False
     try:

@@ -52,7 +52,7 @@ class Denied(Exception):
 
 
 @dataclass(frozen=True)
-class _Step:
+class _ResolveStep:
     """A component still to be looked at."""
 
     name: bytes
@@ -99,7 +99,7 @@ class _Walk:
         self.wants_directory = False
 
     def run(self, path: bytes) -> bytes:
-        pending = deque(map(_Step, path.split(b"/")))
+        pending = deque(map(_ResolveStep, path.split(b"/")))
         try:
             while pending:
                 step = pending.popleft()
@@ -121,7 +121,7 @@ class _Walk:
     def _path(self, *more: bytes) -> bytes:
         return b"/" + b"/".join([*self.names, *more])
 
-    def _down(self, name: bytes, pending: deque[_Step]) -> bool:
+    def _down(self, name: bytes, pending: deque[_ResolveStep]) -> bool:
         """Step into `name`, or follow it if it is a link; False where nothing can be seen."""
         if self.bounds is not None and not self.left:
             self.left = not self.bounds.knows(self._path(name))
@@ -140,7 +140,7 @@ class _Walk:
         self.names.append(name)
         return True
 
-    def _follow(self, name: bytes, target: bytes, pending: deque[_Step]) -> None:
+    def _follow(self, name: bytes, target: bytes, pending: deque[_ResolveStep]) -> None:
         trusted = False
         if self.bounds is not None:
             stands = self._path(name)
@@ -151,7 +151,7 @@ class _Walk:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), target)
         if target.endswith((b"/", b"/.")) and not _go_on(pending):
             self.wants_directory = True
-        pending.extendleft(_Step(part, trusted) for part in reversed(target.split(b"/")))
+        pending.extendleft(_ResolveStep(part, trusted) for part in reversed(target.split(b"/")))
         if target.startswith(b"/"):
             self.names.clear()
             self._move(self.root)
@@ -196,7 +196,7 @@ def _judge_denied(bounds: Bounds, path: bytes) -> None:
         raise Denied if bounds.contains(path) else Beyond
 
 
-def _go_on(pending: deque[_Step]) -> bool:
+def _go_on(pending: deque[_ResolveStep]) -> bool:
     """Whether a component is left that leads anywhere."""
     return any(rest.name not in (b"", b".") for rest in pending)
 

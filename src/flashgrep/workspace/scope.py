@@ -1,9 +1,9 @@
 """What may be reached: allowed directories, denied patterns, and the opens that enforce them.
 
-A `Place` is where an argument leads once every link is followed. Permission is judged on that
-real path, and the open that follows goes beneath the allowed directory's descriptor and through
-no link, so it reaches that very path or fails. When the tree moved meanwhile, the argument is
-resolved and judged anew.
+A `ResolvedPath` is where an argument leads once every link is followed. Permission is judged on
+that real path, and the open that follows goes beneath the allowed directory's descriptor and
+through no link, so it reaches that very path or fails. When the tree moved meanwhile, the argument
+is resolved and judged anew.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ATTEMPTS = 32
 
 
 @dataclass(frozen=True)
-class Place:
+class ResolvedPath:
     """Where an argument leads: how the caller named it, and the real path."""
 
     shown: str
@@ -80,7 +80,7 @@ class Scope:
 
     # ── where does an argument lead ─────────────────────────────────────────────────────────────
 
-    def place(self, text: str) -> Place:
+    def place(self, text: str) -> ResolvedPath:
         """Resolve a path argument and judge it; what it names may not exist."""
         _check_argument(text)
         decoded = names.parse(text)
@@ -92,11 +92,11 @@ class Scope:
             return self._place(names.shown(literal), literal)
         return place
 
-    def follow(self, path: bytes) -> Place:
+    def follow(self, path: bytes) -> ResolvedPath:
         """The place an absolute path leads to, as a walk meets it."""
         return self._place(names.shown(path), path)
 
-    def _place(self, shown: str, raw: bytes) -> Place:
+    def _place(self, shown: str, raw: bytes) -> ResolvedPath:
         asked = raw if raw.startswith(b"/") else self.workdir + b"/" + raw
         try:
             real = self._resolved(asked)
@@ -109,7 +109,7 @@ class Scope:
         self._judge(real, shown)
         if raw.endswith((b"/", b"/.")) and self._is_not_directory(real):
             raise NotFound(f"Path not found: {shown} (it ends in / and names no directory)")
-        return Place(shown, real, asked)
+        return ResolvedPath(shown, real, asked)
 
     def _resolved(self, asked: bytes) -> bytes:
         if self.allowed and b".." in asked.split(b"/"):
@@ -177,15 +177,17 @@ class Scope:
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────
 
-    def open(self, place: Place, flags: int, mode: int = 0) -> int:
+    def open(self, place: ResolvedPath, flags: int, mode: int = 0) -> int:
         """Open a place through no link; OSError as the kernel says it."""
 
-        def attempt(now: Place) -> int:
+        def attempt(now: ResolvedPath) -> int:
             return open_beneath(*self._beneath(now.path), flags, mode)
 
         return self._opened(place, attempt)[0]
 
-    def _opened(self, place: Place, attempt: Callable[[Place], int]) -> tuple[int, Place]:
+    def _opened(
+        self, place: ResolvedPath, attempt: Callable[[ResolvedPath], int]
+    ) -> tuple[int, ResolvedPath]:
         """What `attempt` opens, and where; a place that moved is resolved and judged anew."""
         error: OSError | None = None
         for _ in range(_ATTEMPTS):
@@ -211,7 +213,7 @@ class Scope:
                 return fd, path[len(root) :].lstrip(b"/")
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
 
-    def status(self, place: Place) -> os.stat_result | None:
+    def status(self, place: ResolvedPath) -> os.stat_result | None:
         """What stands at a place, or None where nothing does."""
         try:
             fd = self.open(place, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -224,7 +226,7 @@ class Scope:
         finally:
             os.close(fd)
 
-    def kind(self, place: Place) -> str | None:
+    def kind(self, place: ResolvedPath) -> str | None:
         """`file`, `directory`, `other`, or None where nothing is."""
         status = self.status(place)
         if status is None:
@@ -233,7 +235,7 @@ class Scope:
             return "file"
         return "directory" if stat.S_ISDIR(status.st_mode) else "other"
 
-    def open_regular(self, place: Place, write: bool = False) -> tuple[int, os.stat_result]:
+    def open_regular(self, place: ResolvedPath, write: bool = False) -> tuple[int, os.stat_result]:
         """Open a regular file; anything else is refused without being touched.
 
         Looked at by `O_PATH` first: opening a device can have effects of its own.
@@ -250,14 +252,14 @@ class Scope:
             raise IOFailure(f"{place.shown} changed while it was opened; try again")
         return fd, status
 
-    def open_directory(self, place: Place) -> int:
+    def open_directory(self, place: ResolvedPath) -> int:
         """Open a directory for listing."""
         try:
             return self.open(place, DIRECTORY)
         except OSError as error:
             raise from_os_error(error, place.shown) from None
 
-    def open_parent(self, place: Place, create: bool = False) -> tuple[int, Place]:
+    def open_parent(self, place: ResolvedPath, create: bool = False) -> tuple[int, ResolvedPath]:
         """Open the directory a place stands in; `create` makes parents.
 
         Gives the place as it is now: when the tree moved, all of it is judged anew and not the
@@ -268,7 +270,7 @@ class Scope:
         except OSError as error:
             raise from_os_error(error, place.shown) from None
 
-    def _open_parent(self, place: Place, create: bool) -> int:
+    def _open_parent(self, place: ResolvedPath, create: bool) -> int:
         parent, _, name = place.path.rpartition(b"/")
         if not name or not self._is_allowed(parent or b"/"):
             raise InvalidParams(f"{place.shown} is a directory, not a file")
@@ -284,7 +286,7 @@ class Scope:
         return descend(root, filter(None, relative.split(b"/")), create=True)
 
     def _is_not_directory(self, real: bytes) -> bool:
-        return self.kind(Place("", real)) not in ("directory", None)
+        return self.kind(ResolvedPath("", real)) not in ("directory", None)
 
 
 def _denied(shown: str) -> AccessDenied:
@@ -298,7 +300,7 @@ def _spelled(given: Iterable[tuple[str, bytes]]) -> list[tuple[bytes, bytes]]:
     return sorted(unlike, key=lambda pair: -len(pair[0]))
 
 
-def _require_regular(kind: str | None, place: Place) -> None:
+def _require_regular(kind: str | None, place: ResolvedPath) -> None:
     if kind is None:
         raise NotFound(f"Path not found: {place.shown}")
     if kind == "directory":

@@ -26,7 +26,7 @@ TEMPORARY_PREFIX: Final = ".flashgrep-"
 
 
 @dataclass(frozen=True)
-class Listing:
+class DirectoryListing:
     """The entries of one directory that a walk goes on with, each kind sorted by bytes."""
 
     files: list[str]
@@ -40,7 +40,7 @@ class Listing:
 
 def list_directory(
     directory: int, path: bytes, chain: IgnoreChain | None, scope: Scope, noise: bool = False
-) -> Listing:
+) -> DirectoryListing:
     """List an open directory whose real path is `path`.
 
     `chain` holds the rules of its parents, or None where ignore rules do not count. `noise` keeps
@@ -53,7 +53,7 @@ def list_directory(
 
 def list_entries(
     directory: int, path: bytes, chain: IgnoreChain, scope: Scope, names: Sequence[str]
-) -> Listing:
+) -> DirectoryListing:
     """List an open directory as if it held `names` alone; those that are not there are left out.
 
     `chain` holds the rules of its parents.
@@ -67,7 +67,7 @@ def _listing(
     chain: IgnoreChain | None,
     own: Rules | None,
     scope: Scope,
-) -> Listing:
+) -> DirectoryListing:
     """What a walk goes on with of the files, directories and links that were found."""
     files, directories, links = found
     if chain is not None:
@@ -79,7 +79,7 @@ def _listing(
         files = _permitted(scope, path, files)
         directories = _permitted(scope, path, directories)
         links = _permitted(scope, path, links)
-    return Listing(
+    return DirectoryListing(
         files=_without_temporaries(by_bytes(files)),
         directories=by_bytes(directories),
         links=_without_temporaries(by_bytes(links)),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.workspace.find import Finder, Wanted
+from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import compile_glob, name_filter
 from tests.tools.workshop import Workshop, workshop
 
@@ -427,7 +427,7 @@ def test_a_path_that_is_no_directory_is_refused(shop: Workshop) -> None:
 
 def walk(shop: Workshop, pattern: str = "*", **wanted: Any) -> tuple[list[str], int]:
     """What a walk finds, and how many directories it opens."""
-    asked = Wanted(
+    asked = FindRequest(
         compile_glob(pattern, case_sensitive=wanted.get("case_sensitive", True)), **wanted
     )
     finder = Finder(shop.application.services.scope, os.fsencode(shop.root), asked, lambda: False)

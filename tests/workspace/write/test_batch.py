@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from flashgrep.system.atomic import write_all
-from flashgrep.workspace.write.batch import Change, promised
-from flashgrep.workspace.write.intents import Intent, Note
+from flashgrep.workspace.write.batch import FileChange, promised
+from flashgrep.workspace.write.intents import Intent, IntentRecord
 from flashgrep.workspace.write.recovery import recover
-from flashgrep.workspace.write.replace import Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 
 
 class Scene:
@@ -24,15 +24,15 @@ class Scene:
         for number, path in enumerate(self.paths):
             path.write_bytes(b"old %d\n" % number)
         self.changes = [
-            Change(os.fsencode(path), b"old %d\n" % number, b"new and longer %d\n" % number)
+            FileChange(os.fsencode(path), b"old %d\n" % number, b"new and longer %d\n" % number)
             for number, path in enumerate(self.paths)
         ]
 
-    def replace(self, change: Change) -> None:
+    def replace(self, change: FileChange) -> None:
         directory, name = os.path.split(change.path)
         parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            target = Target(parent, name, change.path, self.recovery)
+            target = ReplaceTarget(parent, name, change.path, self.recovery)
             replace_bytes(target, change.new, os.stat(change.path))
         finally:
             os.close(parent)
@@ -128,7 +128,7 @@ def test_a_file_torn_in_place_is_whole_before_the_batch_is_undone(scene: Scene) 
     change = scene.changes[1]
     status = os.stat(change.path)
     directory, name = (os.fsdecode(part) for part in os.path.split(change.path))
-    note = Note(directory, name, "", status.st_ino, len(change.old), len(change.new))
+    note = IntentRecord(directory, name, "", status.st_ino, len(change.old), len(change.new))
     intent = Intent(scene.recovery, note)
     write_all(intent.fd, change.old + change.new)
     intent.publish(durable=False)

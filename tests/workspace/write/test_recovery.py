@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.workspace.write.intents import Intent, Note
+from flashgrep.workspace.write.intents import Intent, IntentRecord
 from flashgrep.workspace.write.recovery import recover
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -25,7 +25,7 @@ def top(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", str(made)], check=True)
 
 
-def _abandon(state: Path, note: Note, data: bytes = b"") -> None:
+def _abandon(state: Path, note: IntentRecord, data: bytes = b"") -> None:
     """An intent whose writer is dead: on disk, and locked by nobody."""
     intent = Intent(os.fsencode(state), note)
     os.write(intent.fd, data)
@@ -50,7 +50,7 @@ def test_a_stray_file_is_found_however_deep(top: Path, tmp_path: Path, name: str
     try:
         assert len(path) > 16_000
         os.close(os.open(TEMPORARY, os.O_CREAT | os.O_WRONLY, dir_fd=fd))
-        _abandon(tmp_path / "state", Note(path, "file", TEMPORARY))
+        _abandon(tmp_path / "state", IntentRecord(path, "file", TEMPORARY))
         assert recover(os.fsencode(tmp_path / "state")).temporaries == 1
         assert os.listdir(fd) == []
         assert os.listdir(tmp_path / "state") == []
@@ -64,7 +64,7 @@ def test_a_torn_file_is_put_back_however_deep(top: Path, tmp_path: Path) -> None
         target = os.open("file", os.O_CREAT | os.O_RDWR, dir_fd=fd)
         os.write(target, b"new.old.")
         inode = os.fstat(target).st_ino
-        note = Note(path, "file", target_inode=inode, old_size=8, new_size=8)
+        note = IntentRecord(path, "file", target_inode=inode, old_size=8, new_size=8)
         _abandon(tmp_path / "state", note, b"old.old." + b"new.new.")
         assert recover(os.fsencode(tmp_path / "state")).restored == 1
         assert os.pread(target, 100, 0) == b"old.old."
@@ -80,8 +80,8 @@ def test_a_directory_that_became_a_link_is_not_followed(top: Path, tmp_path: Pat
     (top / "elsewhere" / "file").write_text("new.old.", encoding="utf-8")
     inode = (top / "elsewhere" / "file").stat().st_ino
     (top / "here").symlink_to("elsewhere")
-    _abandon(tmp_path / "state", Note(str(top / "here"), "file", TEMPORARY))
-    torn = Note(str(top / "here"), "file", target_inode=inode, old_size=8, new_size=8)
+    _abandon(tmp_path / "state", IntentRecord(str(top / "here"), "file", TEMPORARY))
+    torn = IntentRecord(str(top / "here"), "file", target_inode=inode, old_size=8, new_size=8)
     _abandon(tmp_path / "state", torn, b"old.old." + b"new.new.")
     done = recover(os.fsencode(tmp_path / "state"))
     assert (done.temporaries, done.restored, done.kept) == (0, 0, 1)
@@ -90,6 +90,6 @@ def test_a_directory_that_became_a_link_is_not_followed(top: Path, tmp_path: Pat
 
 
 def test_a_directory_that_is_gone_ends_the_matter(top: Path, tmp_path: Path) -> None:
-    _abandon(tmp_path / "state", Note(str(top / "gone"), "file", TEMPORARY))
+    _abandon(tmp_path / "state", IntentRecord(str(top / "gone"), "file", TEMPORARY))
     assert recover(os.fsencode(tmp_path / "state")).temporaries == 0
     assert os.listdir(tmp_path / "state") == []

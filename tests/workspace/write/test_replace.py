@@ -16,9 +16,14 @@ import pytest
 
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure
 from flashgrep.system.atomic import write_all
-from flashgrep.workspace.write.intents import Intent, Note
+from flashgrep.workspace.write.intents import Intent, IntentRecord
 from flashgrep.workspace.write.recovery import recover
-from flashgrep.workspace.write.replace import Moved, Outcome, Target, replace_bytes
+from flashgrep.workspace.write.replace import (
+    ReplaceResult,
+    ReplaceTarget,
+    TargetChanged,
+    replace_bytes,
+)
 
 ACL = "system.posix_acl_access"
 DEFAULT_ACL = "system.posix_acl_default"
@@ -51,14 +56,14 @@ class Bench:
     def path(self, name: str = "file") -> Path:
         return self.root / name
 
-    def target(self, name: str = "file") -> Target:
-        return Target(
+    def target(self, name: str = "file") -> ReplaceTarget:
+        return ReplaceTarget(
             self.fd, os.fsencode(name), os.fsencode(self.path(name)), os.fsencode(self.state)
         )
 
     def write(
         self, data: bytes, name: str = "file", check: Callable[[], bool] | None = None
-    ) -> Outcome:
+    ) -> ReplaceResult:
         path = self.path(name)
         original = path.stat() if path.exists() else None
         return replace_bytes(self.target(name), data, original, check)
@@ -83,7 +88,7 @@ def test_the_file_holds_the_new_bytes_and_nothing_is_left_behind(
 ) -> None:
     if old is not None:
         bench.path().write_bytes(old)
-    assert bench.write(new) == Outcome(len(new), in_place=False)
+    assert bench.write(new) == ReplaceResult(len(new), in_place=False)
     assert bench.path().read_bytes() == new
     assert bench.strays() == []
 
@@ -144,7 +149,7 @@ def test_a_hard_link_keeps_both_names(bench: Bench) -> None:
     bench.path().write_bytes(b"old")
     os.link(bench.path(), bench.path("other"))
     for data in (b"a longer text than before", b"short", b""):
-        assert bench.write(data) == Outcome(len(data), in_place=True)
+        assert bench.write(data) == ReplaceResult(len(data), in_place=True)
         assert bench.path("other").read_bytes() == data
     assert bench.path().stat().st_nlink == 2
     assert bench.strays() == []
@@ -155,7 +160,7 @@ def test_the_last_look_can_call_it_off(bench: Bench, linked: bool) -> None:
     bench.path().write_bytes(b"old")
     if linked:
         os.link(bench.path(), bench.path("other"))
-    with pytest.raises(Moved):
+    with pytest.raises(TargetChanged):
         bench.write(b"new", check=lambda: False)
     assert bench.path().read_bytes() == b"old"
     assert bench.strays() == []
@@ -193,13 +198,13 @@ def test_an_unwritable_state_directory_costs_only_the_note(bench: Bench) -> None
 CHILD = """
 import json, os, sys
 from flashgrep.errors import FlashgrepError
-from flashgrep.workspace.write.replace import Target, replace_bytes
+from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 directory, name, state, size, user = sys.argv[1:]
 os.setresuid(int(user), int(user), int(user))
 path = os.path.join(directory, name)
 fd = os.open(directory, os.O_RDONLY)
 original = os.stat(path) if os.path.exists(path) else None
-target = Target(fd, name.encode(), path.encode(), state.encode())
+target = ReplaceTarget(fd, name.encode(), path.encode(), state.encode())
 try:
     told = {"in_place": replace_bytes(target, b"x" * int(size), original).in_place}
 except FlashgrepError as error:
@@ -318,7 +323,7 @@ def test_a_read_only_file_is_refused(bench: Bench) -> None:
 def leave_note(bench: Bench, old: bytes, new: bytes, now: bytes) -> None:
     """The traces of a server that died while it wrote in place."""
     bench.path().write_bytes(now)
-    note = Note(
+    note = IntentRecord(
         str(bench.root),
         "file",
         target_inode=bench.path().stat().st_ino,
@@ -371,7 +376,8 @@ def test_a_stray_temporary_file_is_removed_and_a_living_writers_is_not(bench: Be
     for name in names:
         bench.path(name).write_bytes(b"half")
     dead, live = (
-        Intent(os.fsencode(bench.state), Note(str(bench.root), "file", name)) for name in names
+        Intent(os.fsencode(bench.state), IntentRecord(str(bench.root), "file", name))
+        for name in names
     )
     dead.publish(durable=False)
     live.publish(durable=False)

@@ -19,7 +19,7 @@ import numpy as np
 from flashgrep.index.format.segment import Mask, Segment
 from flashgrep.index.plan.segment_set import SegmentSet, segment_set
 from flashgrep.search.scan.request import walk_key
-from flashgrep.workspace.find import Entry
+from flashgrep.workspace.find import FoundEntry
 
 NO_SEGMENTS: Final = segment_set(())
 ROOM: Final = 1 << 20
@@ -119,7 +119,7 @@ class Snapshot:
                 return (before + bisect_left(_Keys(segment), key)) * ROOM
         return before * ROOM
 
-    def entries(self, directory: str) -> Iterator[Entry]:
+    def entries(self, directory: str) -> Iterator[FoundEntry]:
         """The files alive below a directory, by their paths from there, with size and time."""
         cut = len(directory) + 1 if directory else 0
         for number, segment in enumerate(self.segments):
@@ -127,7 +127,7 @@ class Snapshot:
             files = (np.flatnonzero(self.alive[number][first:past]) + first).tolist()
             names, rows = segment.all_names(), segment.status[:, :2].tolist()
             for file in files:
-                yield Entry(names[file][cut:], *rows[file])
+                yield FoundEntry(names[file][cut:], *rows[file])
 
     @property
     def files(self) -> int:

@@ -26,7 +26,7 @@ from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import (
     RULE_FILE,
-    Listing,
+    DirectoryListing,
     RuleChains,
     Ruled,
     chain_above,
@@ -119,7 +119,7 @@ class Lister:
                 ]
         return tree, [place for place, _ in stack]
 
-    def _directory(self, tree: Tree, place: Waiting, chain: IgnoreChain) -> Listing | None:
+    def _directory(self, tree: Tree, place: Waiting, chain: IgnoreChain) -> DirectoryListing | None:
         """One directory, watched first; None where it cannot be read, or has gone."""
         real = self.real(place.shown)
         try:
@@ -150,12 +150,12 @@ def _cannot_read(tree: Tree, place: Waiting, error: OSError) -> None:
         tree.unreadable.add(place.shown)
 
 
-def chain_of(listing: Listing, name: str) -> IgnoreChain:
+def chain_of(listing: DirectoryListing, name: str) -> IgnoreChain:
     """The rules in force in a directory that a listing has."""
     return listing.chain.child(os.fsencode(name), None)
 
 
-def _look_at(tree: Tree, shown: str, directory: int, listing: Listing) -> None:
+def _look_at(tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
     prefix = shown + "/" if shown else ""
     files: dict[str, Identity] = {}
     for name in listing.files:

@@ -39,7 +39,7 @@ from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import (
     RULE_FILE,
     TEMPORARY_PREFIX,
-    Listing,
+    DirectoryListing,
     RuleChains,
     Ruled,
     chain_above,
@@ -177,7 +177,7 @@ class Tracker:
 
     def entries(
         self, directory: str, names: list[str], chains: RuleChains, ruled: Ruled
-    ) -> Listing | None:
+    ) -> DirectoryListing | None:
         """Those of some names in a directory that a search looks at now."""
         above = tuple(pair for pair in ruled if pair[0] != directory)
         real = self.real(directory)

@@ -11,7 +11,7 @@ from flashgrep.search.result import Counting, Filters, FoundFile, SearchQuestion
 from flashgrep.workspace.walk import parent_rules
 
 if TYPE_CHECKING:
-    from flashgrep.workspace.scope import Place, Scope
+    from flashgrep.workspace.scope import ResolvedPath, Scope
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class ScanRequest:
         return astuple(self)
 
 
-def scan_request(scope: Scope, where: Place, question: SearchQuestion) -> ScanRequest:
+def scan_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
     """A question about a directory, as those who search files take it."""
     return _request(scope, where.path, question, tuple(parent_rules(scope, where.path)))
 
 
-def file_request(scope: Scope, where: Place, question: SearchQuestion) -> ScanRequest:
+def file_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
     """A question about one file; ignore rules do not count, because it was named."""
     return _request(scope, os.path.dirname(where.path), question)
 

@@ -27,9 +27,15 @@ from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.safe_open import DIRECTORY, REGULAR, open_in
-from flashgrep.workspace.scope import Place, Scope, is_within
+from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.text import is_text
-from flashgrep.workspace.walk import NOISE, Listing, RuleChains, chain_above, list_directory
+from flashgrep.workspace.walk import (
+    NOISE,
+    DirectoryListing,
+    RuleChains,
+    chain_above,
+    list_directory,
+)
 
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32
@@ -187,7 +193,7 @@ class _Slice:
             files = [name for name in files if self.scanner.keeps(prefix + name)]
         self._files(item, directory, files)
 
-    def _push(self, item: Item, listing: Listing) -> None:
+    def _push(self, item: Item, listing: DirectoryListing) -> None:
         prefix = item.shown + "/" if item.shown else ""
         real = item.real.rstrip(b"/") + b"/"
         for name in reversed(listing.directories):
@@ -206,14 +212,14 @@ class _Slice:
         elif stat.S_ISDIR(mode) and name not in NOISE and not self._is_below_root(place.path):
             self.outcome.links.append(Item(shown, place.path, item.ruled))
 
-    def _target(self, item: Item, name: str) -> tuple[Place, int]:
+    def _target(self, item: Item, name: str) -> tuple[ResolvedPath, int]:
         """Where a link leads, and the mode of what stands there: 0 where nothing may be seen."""
         real = item.real.rstrip(b"/") + b"/" + os.fsencode(name)
         try:
             place = self.scope.follow(real)
             status = self.scope.status(place)
         except FlashgrepError:
-            return Place("", real), 0  # denied, or leading nowhere: silent, as documented
+            return ResolvedPath("", real), 0  # denied, or leading nowhere: silent, as documented
         return place, 0 if status is None else status.st_mode
 
     def _leads_to_kernel(self, shown: str, path: bytes, mode: int) -> bool:

@@ -27,7 +27,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.roles import AuthorKind, Principal, Role, everywhere
 from flashgrep.workspace import names
-from flashgrep.workspace.scope import Place, Scope, is_within
+from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 
 # ── clients ──────────────────────────────────────────────────────────────────────────────────────
 # What is known of clients, by the name they give themselves: what they do with long answers.
@@ -94,7 +94,7 @@ class Caller:
     """Under which its suggestions stand."""
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
     """What it may do with which notes."""
-    searched: Place | None = field(default=None, repr=False)
+    searched: ResolvedPath | None = field(default=None, repr=False)
     """The directory that its last grep or glob searched; None for the working directory."""
     _client: tuple[str, str] = field(default=("", ""), repr=False)
     """What the client calls itself, and its version."""
@@ -268,7 +268,7 @@ class Running:
 # of the working directory.
 
 
-def shown_root(scope: Scope, root: Place) -> str:
+def shown_root(scope: Scope, root: ResolvedPath) -> str:
     """A directory as a prefix of paths that `read` accepts: as the caller named it where that lies
     below the working directory, else in full; "" for the working directory itself."""
     if root.path == scope.workdir:
@@ -278,12 +278,12 @@ def shown_root(scope: Scope, root: Place) -> str:
     return names.shown(path.rstrip(b"/")) + "/"
 
 
-def remember(caller: Caller, scope: Scope, root: Place) -> None:
+def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
     """Note where the answer that is on its way has its root."""
     caller.searched = None if root.path == scope.workdir else root
 
 
-def below(scope: Scope, root: Place | None, missing: Place) -> str | None:
+def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str | None:
     """The missing path where it stands below the root of the last search; None if nothing does."""
     rest = _inside(scope, missing.asked)
     if root is None or rest is None:
@@ -296,7 +296,7 @@ def below(scope: Scope, root: Place | None, missing: Place) -> str | None:
     return shown_root(scope, root) + names.shown(rest) if found else None
 
 
-def _named(root: Place) -> bytes:
+def _named(root: ResolvedPath) -> bytes:
     # A `..` behind a link leads elsewhere than the text says: then the real path is told.
     parts = root.asked.split(b"/")
     return root.path if b".." in parts else os.path.normpath(root.asked)

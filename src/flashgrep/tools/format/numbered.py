@@ -21,7 +21,7 @@ from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.spec import Answer, Budget, Image
 from flashgrep.workspace import names, text
 from flashgrep.workspace.safe_open import DIRECTORY, open_in
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.text import OddLines, display
 
 EMPTY_FILE = "Warning: the file exists but its contents are empty."
@@ -306,7 +306,7 @@ class Listing:
 
 
 def list_directory(
-    scope: Scope, place: Place, budget: Budget, is_cancelled: Callable[[], bool]
+    scope: Scope, place: ResolvedPath, budget: Budget, is_cancelled: Callable[[], bool]
 ) -> str:
     """The entries of a directory and of the directories in it, sorted by name."""
     listing = Listing(scope, budget, is_cancelled)

@@ -19,7 +19,7 @@ from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source
 from flashgrep.tools.mounts.files import Files
 from flashgrep.workspace import text
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import ResolvedPath
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _too_long(number: int, line: str) -> TooLarge:
     )
 
 
-def read_slice(call: Call, place: Place, window: Window, room: Room) -> Slice:
+def read_slice(call: Call, place: ResolvedPath, window: Window, room: Room) -> Slice:
     """Read the lines of a window; the caller has read the file then."""
     with Files(call).read(place) as source:
         _require_text(source)

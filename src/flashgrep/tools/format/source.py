@@ -22,7 +22,7 @@ from flashgrep.errors import NotRead, TooLarge
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
 from flashgrep.workspace import names
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.text import byte_order_mark
 
 UNSETTLED = "stat:unsettled"
@@ -32,7 +32,7 @@ UNSETTLED = "stat:unsettled"
 class Source:
     """A regular file opened for showing; close it by leaving the block."""
 
-    def __init__(self, scope: Scope, place: Place, ceiling: int, caller: Caller) -> None:
+    def __init__(self, scope: Scope, place: ResolvedPath, ceiling: int, caller: Caller) -> None:
         self.place = place
         self.shown = place.shown
         self.name = names.shown(place.path)
@@ -149,7 +149,7 @@ class Seen(Enum):
     CHANGED = "changed"
 
 
-def judge(caller: Caller, place: Place, data: bytes, status: os.stat_result) -> Seen:
+def judge(caller: Caller, place: ResolvedPath, data: bytes, status: os.stat_result) -> Seen:
     """Whether the caller has seen these bytes at this place."""
     seen = caller.seen(place.path)
     if seen is None:
@@ -158,7 +158,7 @@ def judge(caller: Caller, place: Place, data: bytes, status: os.stat_result) -> 
     return Seen.SAME if seen == now else Seen.CHANGED
 
 
-def wrote(caller: Caller, place: Place, data: bytes) -> None:
+def wrote(caller: Caller, place: ResolvedPath, data: bytes) -> None:
     """A file the caller wrote counts as read."""
     caller.remember(place.path, content_hash(data))
 

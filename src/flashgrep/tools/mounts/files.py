@@ -18,8 +18,8 @@ from flashgrep.tools.format.source import Seen, Source
 from flashgrep.tools.mounts.missing import missing
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.workspace import names
-from flashgrep.workspace.find import Finder, Wanted
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.find import Finder, FindRequest
+from flashgrep.workspace.scope import ResolvedPath
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ class Files:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def resolve(self, given: str | None, use: Use) -> Place:
+    def resolve(self, given: str | None, use: Use) -> ResolvedPath:
         """Where a path leads, links followed; a new file's may not end in a slash."""
         if use == "new" and given is not None:
             require_file_name(given)
         return self._call.services.scope.place("." if given is None else given)
 
-    def shown(self, path: Place) -> str:
+    def shown(self, path: ResolvedPath) -> str:
         return path.shown
 
-    def is_folder(self, path: Place) -> bool:
+    def is_folder(self, path: ResolvedPath) -> bool:
         return self._call.services.scope.kind(path) == "directory"
 
-    def outline(self, path: Place, chars: int) -> str:
+    def outline(self, path: ResolvedPath, chars: int) -> str:
         """Two levels of a directory."""
         return list_directory(
             self._call.services.scope, path, Budget(chars), lambda: bool(self._call.cancelled)
@@ -61,11 +61,11 @@ class Files:
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 
-    def anchors(self, path: Place) -> Sequence[str]:
+    def anchors(self, path: ResolvedPath) -> Sequence[str]:
         """An absolute pattern below a directory means the same as its relative rest."""
         return (os.fsdecode(path.path),)
 
-    def list(self, path: Place, wanted: Wanted, by: str) -> Entries:
+    def list(self, path: ResolvedPath, wanted: FindRequest, by: str) -> Entries:
         """Found among what the index knows, or else by a walk."""
         scope, index = self._call.services.scope, self._call.services.index
         kind = scope.kind(path)
@@ -80,7 +80,7 @@ class Files:
         finding = finder.run() if tree is None else finder.among(*tree)
         return Entries(finding.entries, finding.skipped, names.shown_path)
 
-    def search(self, path: Place, given: str | None, view: str | None) -> SearchedTree:
+    def search(self, path: ResolvedPath, given: str | None, view: str | None) -> SearchedTree:
         """Files below a directory, or one file, which the answer names as the caller did."""
         _refuse_view(view)
         scope = self._call.services.scope
@@ -103,7 +103,7 @@ class Files:
             root=shown_root(scope, path),
         )
 
-    def _why_empty(self, path: Place) -> str:
+    def _why_empty(self, path: ResolvedPath) -> str:
         # Silent in a walk, as documented; but who names a file must not take this for "no match".
         with self.read(path) as source:
             if is_text(source.head):
@@ -112,7 +112,7 @@ class Files:
 
     # ── documents ───────────────────────────────────────────────────────────────────────────────
 
-    def read(self, path: Place, view: str | None = None) -> Source:
+    def read(self, path: ResolvedPath, view: str | None = None) -> Source:
         """Open a file; a missing one is refused with a suggestion."""
         _refuse_view(view)
         call = self._call
@@ -121,10 +121,10 @@ class Files:
         except NotFound:
             raise missing(call.services.scope, path, call.caller.searched) from None
 
-    def edit(self, path: Place, edit: StringEdit) -> str:
+    def edit(self, path: ResolvedPath, edit: StringEdit) -> str:
         return apply_edit(self._call, path, edit)
 
-    def write(self, path: Place, data: bytes, must_be_read: bool) -> bool:
+    def write(self, path: ResolvedPath, data: bytes, must_be_read: bool) -> bool:
         if not must_be_read:
             return overwrite(self._call, path, data)
         existed = False
@@ -139,14 +139,14 @@ class Files:
         change(self._call, path, make)
         return existed
 
-    def _require_read(self, path: Place, current: Current) -> None:
+    def _require_read(self, path: ResolvedPath, current: Current) -> None:
         seen = source.judge(self._call.caller, path, current.data, current.status)
         if seen is Seen.NEVER:
             raise source.not_read(path.shown)
         if seen is Seen.CHANGED:
             raise Conflict(CHANGED)
 
-    def links(self, path: Place) -> DocumentLinks:
+    def links(self, path: ResolvedPath) -> DocumentLinks:
         raise InvalidParams(f"{path.shown} is a file, and files have no links; name a note")
 
 

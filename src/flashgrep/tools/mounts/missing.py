@@ -10,10 +10,10 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.tools.dispatch.caller import below
 from flashgrep.workspace import names
-from flashgrep.workspace.scope import Place, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope
 
 
-def missing(scope: Scope, place: Place, searched: Place | None = None) -> NotFound:
+def missing(scope: Scope, place: ResolvedPath, searched: ResolvedPath | None = None) -> NotFound:
     """`File does not exist.`, the working directory, and a near name that may be reached.
 
     What the caller searched last comes first: the path is likely one of that answer.
@@ -26,7 +26,7 @@ def missing(scope: Scope, place: Place, searched: Place | None = None) -> NotFou
     )
 
 
-def suggestion(scope: Scope, place: Place) -> str | None:
+def suggestion(scope: Scope, place: ResolvedPath) -> str | None:
     """A name like the missing one beside it, or the same name nearby; never a denied one."""
     parent, _, name = place.path.rpartition(b"/")
     return _beside(scope, parent or b"/", name) or _nearby(scope, name)
@@ -60,7 +60,7 @@ def _entries(scope: Scope, directory: bytes) -> list[tuple[bytes, bool]]:
     if not scope.permits(directory):
         return []
     try:
-        fd = scope.open_directory(Place("", directory))
+        fd = scope.open_directory(ResolvedPath("", directory))
     except (FlashgrepError, OSError):
         return []
     try:

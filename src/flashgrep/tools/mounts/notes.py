@@ -32,7 +32,7 @@ from flashgrep.tools.format.source import Seen, not_read
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.tools.mounts.remote import RemoteNotes
 from flashgrep.tools.mounts.wording import INSTEAD
-from flashgrep.workspace.find import Chooser, Entry, Wanted
+from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -95,7 +95,7 @@ class Notes:
         """A folder's full name is accepted even where answers leave the prefix out."""
         return (NOTES + path, self._prefix + path)
 
-    def list(self, path: str, wanted: Wanted, by: str) -> Entries:
+    def list(self, path: str, wanted: FindRequest, by: str) -> Entries:
         leaves = self.tree.below(path)
         if [leaf.path for leaf in leaves] == [path]:
             raise InvalidParams(f"{self.shown(path)} is a note; glob searches below a folder")
@@ -254,7 +254,7 @@ class NotesPoint(MountPoint):
 
 def _entries(
     notes: KnowledgeBase, leaves: Sequence[Leaf], folder: str, by: str
-) -> tuple[list[Entry], set[str]]:
+) -> tuple[list[FoundEntry], set[str]]:
     """The notes with what they are sorted by, and the paths of those that are quarantined."""
     sizes: dict[str, int] = {}
     if by == "size":
@@ -265,19 +265,19 @@ def _entries(
     entries, damaged = [], set()
     for leaf in leaves:
         shown = paths.from_folder(leaf.path, folder)
-        entries.append(Entry(shown, sizes.get(leaf.note, 0), changed.get(leaf.note, 0)))
+        entries.append(FoundEntry(shown, sizes.get(leaf.note, 0), changed.get(leaf.note, 0)))
         if leaf.note in quarantined:
             damaged.add(shown)
     return entries, damaged
 
 
-def _folders(entries: Iterable[Entry]) -> list[Entry]:
+def _folders(entries: Iterable[FoundEntry]) -> list[FoundEntry]:
     """The folders of some notes; each changed when the last note in it did."""
     found: dict[str, int] = {}
     for entry in entries:
         for folder in paths.folders(entry.shown):
             found[folder] = max(found.get(folder, 0), entry.modified)
-    return [Entry(folder, 0, changed) for folder, changed in found.items()]
+    return [FoundEntry(folder, 0, changed) for folder, changed in found.items()]
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────

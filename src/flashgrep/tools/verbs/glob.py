@@ -9,7 +9,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
 from flashgrep.search.scan.request import walk_key
 from flashgrep.tools.dispatch.spec import Answer, Budget, Parameter, ToolSpec
-from flashgrep.workspace.find import Entry, Wanted
+from flashgrep.workspace.find import FindRequest, FoundEntry
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
     return _answer(call, arguments, target.mount.list(target.path, wanted, by), by)
 
 
-def _wanted(arguments: Arguments, anchors: Sequence[str]) -> Wanted:
+def _wanted(arguments: Arguments, anchors: Sequence[str]) -> FindRequest:
     """What to find below a folder, one of whose names may stand before the pattern."""
     get = arguments.get
     case_sensitive: bool = get("case_sensitive")
@@ -44,7 +44,7 @@ def _wanted(arguments: Arguments, anchors: Sequence[str]) -> Wanted:
     pattern = _pattern(get("pattern"), anchors, case_sensitive)
     if pattern is None and not extensions:
         raise InvalidParams("Missing required parameter: pattern (or extensions)")
-    wanted = Wanted(
+    wanted = FindRequest(
         pattern,
         get("type") == "directory",
         name_filter(get("exclude")) if get("exclude") else None,
@@ -80,7 +80,7 @@ def _extensions(given: list[str] | None, case_sensitive: bool) -> frozenset[str]
     return frozenset(found)
 
 
-def _check_together(wanted: Wanted, arguments: Arguments) -> None:
+def _check_together(wanted: FindRequest, arguments: Arguments) -> None:
     """Refuse options that cannot both be meant, naming both."""
     pattern = wanted.pattern
     if "sort_order" in arguments.given and "sort_by" not in arguments.given:
@@ -104,7 +104,7 @@ def _check_together(wanted: Wanted, arguments: Arguments) -> None:
         )
 
 
-def _sorted(entries: list[Entry], by: str, order: str | None) -> list[Entry]:
+def _sorted(entries: list[FoundEntry], by: str, order: str | None) -> list[FoundEntry]:
     entries.sort(key=lambda entry: _bytes_key(entry.shown))
     keys: dict[str, Any] = {
         "modified": lambda entry: entry.modified,

@@ -17,7 +17,7 @@ from flashgrep.tools.dispatch.spec import (
 )
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.grep import printable
-from flashgrep.workspace.find import Finder, Wanted
+from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import name_filter
 
 
@@ -51,7 +51,9 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     if known is not None:
         return known, []
     # Links are followed as grep follows them: a directory outside once, at the first link to it.
-    finder = Finder(scope, root.path, Wanted(follow_symlinks=True), lambda: bool(call.cancelled))
+    finder = Finder(
+        scope, root.path, FindRequest(follow_symlinks=True), lambda: bool(call.cancelled)
+    )
     finding = finder.run()
     names = [entry.shown for entry in finding.entries]
     names.sort(key=lambda name: walk_key("", name))

@@ -31,7 +31,7 @@ from flashgrep.workspace.globs import NameFilter
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.arguments import Arguments
     from flashgrep.tools.dispatch.toolbox import Call
-    from flashgrep.workspace.scope import Place
+    from flashgrep.workspace.scope import ResolvedPath
 
 
 # ── without a ranked index ───────────────────────────────────────────────────────────────────────
@@ -46,7 +46,7 @@ _NAME_WEIGHT = 1.0
 
 
 def rank_by_scanning(
-    call: Call, question: RankedQuestion, place: Place, filters: tuple[tuple[str, ...], ...]
+    call: Call, question: RankedQuestion, place: ResolvedPath, filters: tuple[tuple[str, ...], ...]
 ) -> tuple[list[RankedFile], list[tuple[str, str]]]:
     """The files that hold a word of the question, best first; and what could not be searched."""
     counts: dict[str, dict[str, int]] = {}
@@ -60,7 +60,7 @@ def rank_by_scanning(
     return _ranked(call, place, counts), sorted(skipped.items())
 
 
-def _ranked(call: Call, place: Place, counts: dict[str, dict[str, int]]) -> list[RankedFile]:
+def _ranked(call: Call, place: ResolvedPath, counts: dict[str, dict[str, int]]) -> list[RankedFile]:
     paths = set().union(*counts.values()) if counts else set()
     total = len(paths)
     rarities = {word: rarity(total, len(files)) for word, files in counts.items()}
@@ -85,7 +85,7 @@ def _score(
     return score * path_weight(path)
 
 
-def _size(call: Call, place: Place, path: str) -> int:
+def _size(call: Call, place: ResolvedPath, path: str) -> int:
     scope = call.services.scope
     try:
         fd, status = scope.open_regular(scope.follow(place.path + b"/" + os.fsencode(path)))

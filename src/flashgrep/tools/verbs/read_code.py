@@ -12,7 +12,7 @@ from flashgrep.tools.dispatch.arguments import Arguments
 from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
 from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format.slices import Room, Window, read_slice
-from flashgrep.workspace.scope import Place
+from flashgrep.workspace.scope import ResolvedPath
 
 if TYPE_CHECKING:
     from flashgrep.tools.verbs.get_symbol import Definition
@@ -25,7 +25,7 @@ CONTEXT_LINES = 20
 class Target:
     """What is to be read, and what else is said of it."""
 
-    place: Place
+    place: ResolvedPath
     window: Window
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -24,11 +24,11 @@ from typing import Literal, NamedTuple
 
 from flashgrep.system.atomic import write_all
 from flashgrep.workspace.safe_open import REGULAR, open_in
-from flashgrep.workspace.write.intents import Intent, Note, sync_directory
-from flashgrep.workspace.write.replace import Target, replace_bytes
+from flashgrep.workspace.write.intents import Intent, IntentRecord, sync_directory
+from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """One file of a batch: its real path, what it held, what it is to hold."""
 
     path: bytes
@@ -36,7 +36,7 @@ class Change(NamedTuple):
     new: bytes
 
 
-class Entry(NamedTuple):
+class BatchEntry(NamedTuple):
     """A row of the table; names with undecodable bytes as surrogates."""
 
     directory: str
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Promise:
+class BatchRecord:
     """The intent of a batch under way."""
 
     is_kept: bool = False
@@ -55,11 +55,11 @@ class Promise:
 
 
 @contextmanager
-def promised(recovery_dir: bytes, changes: Sequence[Change]) -> Iterator[Promise]:
+def promised(recovery_dir: bytes, changes: Sequence[FileChange]) -> Iterator[BatchRecord]:
     """Keep the old bytes of all files safe until the block ends."""
     table = json.dumps([_entry(change) for change in changes]).encode()
-    intent = Intent(recovery_dir, Note("", "", table_size=len(table)))
-    promise = Promise()
+    intent = Intent(recovery_dir, IntentRecord("", "", table_size=len(table)))
+    promise = BatchRecord()
     try:
         write_all(intent.fd, table)
         for change in changes:
@@ -74,9 +74,9 @@ def promised(recovery_dir: bytes, changes: Sequence[Change]) -> Iterator[Promise
             sync_directory(recovery_dir)
 
 
-def _entry(change: Change) -> Entry:
+def _entry(change: FileChange) -> BatchEntry:
     directory, name = (_text(part) for part in os.path.split(change.path))
-    return Entry(
+    return BatchEntry(
         directory=directory,
         name=name,
         old_size=len(change.old),
@@ -85,17 +85,17 @@ def _entry(change: Change) -> Entry:
     )
 
 
-def entries_of(fd: int, note: Note) -> Iterator[tuple[Entry, int]]:
+def entries_of(fd: int, note: IntentRecord) -> Iterator[tuple[BatchEntry, int]]:
     """The files of a batch's intent, and where the old bytes of each begin."""
     start = os.lseek(fd, 0, os.SEEK_CUR)
     at = start + note.table_size
     for row in json.loads(os.pread(fd, note.table_size, start)):
-        entry = Entry(*row)
+        entry = BatchEntry(*row)
         yield entry, at
         at += entry.old_size
 
 
-def state_of(target: Target, entry: Entry) -> Literal["old", "new", "foreign"]:
+def state_of(target: ReplaceTarget, entry: BatchEntry) -> Literal["old", "new", "foreign"]:
     """Whether a file holds its bytes before or after the batch, or others."""
     try:
         fd = open_in(target.name, REGULAR, dir_fd=target.parent_fd)
@@ -108,7 +108,7 @@ def state_of(target: Target, entry: Entry) -> Literal["old", "new", "foreign"]:
     return "new" if digest == entry.new_hash else "foreign"
 
 
-def put_old(target: Target, entry: Entry, old: bytes) -> None:
+def put_old(target: ReplaceTarget, entry: BatchEntry, old: bytes) -> None:
     """Replace the new bytes by the old ones."""
     status = os.stat(target.name, dir_fd=target.parent_fd, follow_symlinks=False)
     replace_bytes(target, old, status, lambda: state_of(target, entry) == "new")

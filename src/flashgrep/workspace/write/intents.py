@@ -34,7 +34,7 @@ _HEADER_BYTES: Final = 1024 * 1024  # the longest path argument, each character 
 
 
 @dataclass(frozen=True)
-class Note:
+class IntentRecord:
     """What an intent says: the directory and the names in it, undecodable bytes as surrogates."""
 
     directory: str
@@ -50,7 +50,7 @@ class Note:
 class Intent:
     """A note on disk, locked by its writer; leaving the block takes it away."""
 
-    def __init__(self, recovery_dir: bytes, note: Note) -> None:
+    def __init__(self, recovery_dir: bytes, note: IntentRecord) -> None:
         make_private(os.fsdecode(recovery_dir))
         self._directory = recovery_dir
         self.fd, self._stem = _made_and_locked(recovery_dir)
@@ -90,7 +90,7 @@ def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
         os.close(fd)
 
 
-def abandoned(recovery_dir: bytes) -> Iterator[tuple[bytes, int, Note | None]]:
+def abandoned(recovery_dir: bytes) -> Iterator[tuple[bytes, int, IntentRecord | None]]:
     """Each intent whose writer is dead: its path, a descriptor past the header, the note."""
     for name in sorted(_listed(recovery_dir)):
         if not name.endswith((SUFFIX, UNFINISHED)):
@@ -123,11 +123,11 @@ def _locked(path: bytes) -> int | None:
     return None
 
 
-def _read_note(fd: int) -> Note | None:
+def _read_note(fd: int) -> IntentRecord | None:
     head = os.pread(fd, _HEADER_BYTES, 0)
     line, end, _ = head.partition(b"\n")
     try:
-        note = Note(**json.loads(line))
+        note = IntentRecord(**json.loads(line))
     except (ValueError, TypeError):
         return None
     os.lseek(fd, len(line) + len(end), os.SEEK_SET)

@@ -21,9 +21,9 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.workspace import names
 from flashgrep.workspace.safe_open import MOVED, STEP, open_beneath
-from flashgrep.workspace.write.batch import Entry, entries_of, put_old, state_of
-from flashgrep.workspace.write.intents import KEPT, SUFFIX, Note, abandoned
-from flashgrep.workspace.write.replace import Target, locked, put_back
+from flashgrep.workspace.write.batch import BatchEntry, entries_of, put_old, state_of
+from flashgrep.workspace.write.intents import KEPT, SUFFIX, IntentRecord, abandoned
+from flashgrep.workspace.write.replace import ReplaceTarget, locked, put_back
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def recover(recovery_dir: bytes) -> Recovery:
     return done
 
 
-def _recover_one(path: bytes, fd: int, note: Note | None, done: Recovery) -> None:
+def _recover_one(path: bytes, fd: int, note: IntentRecord | None, done: Recovery) -> None:
     if note is not None and note.temporary:
         done.temporaries += _remove_temporary(note)
     elif note is not None and _put_right(path, fd, note, done) == "foreign":
@@ -65,7 +65,7 @@ def _recover_one(path: bytes, fd: int, note: Note | None, done: Recovery) -> Non
     os.unlink(path)
 
 
-def _put_right(path: bytes, fd: int, note: Note, done: Recovery) -> State:
+def _put_right(path: bytes, fd: int, note: IntentRecord, done: Recovery) -> State:
     if note.table_size:
         states = [
             _undo(entry, fd, at, os.path.dirname(path), done) for entry, at in entries_of(fd, note)
@@ -77,15 +77,15 @@ def _put_right(path: bytes, fd: int, note: Note, done: Recovery) -> State:
     return state
 
 
-def _undo(entry: Entry, record: int, at: int, recovery_dir: bytes, done: Recovery) -> State:
+def _undo(entry: BatchEntry, record: int, at: int, recovery_dir: bytes, done: Recovery) -> State:
     """Give one file of an unfinished batch its old bytes back, if it holds the new ones."""
-    note = Note(entry.directory, entry.name)
+    note = IntentRecord(entry.directory, entry.name)
     directory = _open_directory(note)
     if directory is None:
         return "foreign"
     try:
         path = os.path.join(_bytes(entry.directory), _bytes(entry.name))
-        target = Target(directory, _bytes(entry.name), path, recovery_dir)
+        target = ReplaceTarget(directory, _bytes(entry.name), path, recovery_dir)
         state = state_of(target, entry)
         if state == "new":
             put_old(target, entry, os.pread(record, entry.old_size, at))
@@ -98,7 +98,7 @@ def _undo(entry: Entry, record: int, at: int, recovery_dir: bytes, done: Recover
         os.close(directory)
 
 
-def _remove_temporary(note: Note) -> bool:
+def _remove_temporary(note: IntentRecord) -> bool:
     """Unlink by the random name: no other file is called so."""
     directory = _open_directory(note)
     if directory is None:
@@ -112,7 +112,7 @@ def _remove_temporary(note: Note) -> bool:
         os.close(directory)
 
 
-def _open_directory(note: Note) -> int | None:
+def _open_directory(note: IntentRecord) -> int | None:
     """The directory of a note through no link and of any depth; None where it is gone or moved."""
     slash = os.open("/", STEP)
     try:
@@ -125,7 +125,7 @@ def _open_directory(note: Note) -> int | None:
         os.close(slash)
 
 
-def _restore(fd: int, note: Note, done: Recovery) -> State:
+def _restore(fd: int, note: IntentRecord, done: Recovery) -> State:
     target = _open_target(note)
     if target is None:
         return "foreign"
@@ -142,7 +142,7 @@ def _restore(fd: int, note: Note, done: Recovery) -> State:
         os.close(target)
 
 
-def _open_target(note: Note) -> int | None:
+def _open_target(note: IntentRecord) -> int | None:
     """The file the note is about: by path, and the same inode, since it was written in place."""
     directory = _open_directory(note)
     if directory is None:
@@ -163,7 +163,7 @@ def _open_target(note: Note) -> int | None:
     return None
 
 
-def _state(target: int, record: int, start: int, note: Note) -> State:
+def _state(target: int, record: int, start: int, note: IntentRecord) -> State:
     size = os.fstat(target).st_size
     if not min(note.old_size, note.new_size) <= size <= max(note.old_size, note.new_size):
         return "foreign"
@@ -191,5 +191,5 @@ def _bytes(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
 
-def _shown(note: Note) -> str:
+def _shown(note: IntentRecord) -> str:
     return names.shown(os.path.join(_bytes(note.directory), _bytes(note.name)))

@@ -17,9 +17,9 @@ all the same, and one way is simpler than two.
 
 Two servers may edit one file. The last look at the target and the rename happen under a lock on
 the directory (on the file itself, in place): whoever comes second sees other bytes and is told
-`Moved`. Programs that know nothing of the lock are noticed by the file's status (inode, size and
-times), taken before its bytes are compared and again as the last call before the rename or the
-first byte in place. What is left to them:
+`TargetChanged`. Programs that know nothing of the lock are noticed by the file's status (inode,
+size and times), taken before its bytes are compared and again as the last call before the rename
+or the first byte in place. What is left to them:
 
     in place, the time of the write itself: what is appended meanwhile is cut off
     bytes changed without a change of size, within one tick of the file system's clock
@@ -48,7 +48,7 @@ from flashgrep.system import lock
 from flashgrep.system.atomic import write_all
 from flashgrep.workspace import names
 from flashgrep.workspace.write.attributes import CannotKeep, copy_attributes
-from flashgrep.workspace.write.intents import Intent, Note, sync_directory
+from flashgrep.workspace.write.intents import Intent, IntentRecord, sync_directory
 
 log = logging.getLogger(__name__)
 
@@ -60,12 +60,12 @@ _EXISTING: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Moved(Exception):
+class TargetChanged(Exception):
     """The target is no longer what the new bytes were made from; read it again."""
 
 
 @dataclass(frozen=True)
-class Target:
+class ReplaceTarget:
     """A file to replace: an open directory, the name in it, and the real path of both."""
 
     parent_fd: int
@@ -75,7 +75,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplaceResult:
     """How a replacement went."""
 
     size: int
@@ -87,17 +87,17 @@ class _RenameImpossible(Exception):
 
 
 def replace_bytes(
-    target: Target,
+    target: ReplaceTarget,
     data: bytes,
     original: os.stat_result | None,
     check: Callable[[], bool] | None = None,
     old: bytes | None = None,
-) -> Outcome:
+) -> ReplaceResult:
     """Give `target` the bytes `data`; on any failure its old bytes stand, and the error is ours.
 
     `original` is what stands there, None for a new file. `check` is the last look, under the
-    lock: when it says no, nothing is changed and `Moved` is raised. With the `old` bytes, what is
-    appended to them in the last moment is carried over.
+    lock: when it says no, nothing is changed and `TargetChanged` is raised. With the `old` bytes,
+    what is appended to them in the last moment is carried over.
     """
     try:
         return _replace(target, data, original, check, old)
@@ -106,12 +106,12 @@ def replace_bytes(
 
 
 def _replace(
-    target: Target,
+    target: ReplaceTarget,
     data: bytes,
     original: os.stat_result | None,
     check: Callable[[], bool] | None,
     old: bytes | None,
-) -> Outcome:
+) -> ReplaceResult:
     if original is not None and not _is_writable(target):
         raise AccessDenied(f"{names.shown(target.path)} is read-only for this server")
     if original is not None and original.st_nlink > 1:
@@ -127,14 +127,14 @@ def _replace(
         return _overwrite(target, data, original, check)
 
 
-def _is_writable(target: Target) -> bool:
+def _is_writable(target: ReplaceTarget) -> bool:
     try:
         return os.access(target.name, os.W_OK, dir_fd=target.parent_fd, effective_ids=True)
     except NotImplementedError:
         return True
 
 
-def _told(error: OSError, target: Target) -> FlashgrepError:
+def _told(error: OSError, target: ReplaceTarget) -> FlashgrepError:
     ours = from_os_error(error, names.shown(target.path))
     if isinstance(ours, IOFailure):
         return IOFailure(f"{ours.message}. The file was left as it was.")
@@ -145,11 +145,11 @@ def _told(error: OSError, target: Target) -> FlashgrepError:
 
 
 def _rename_over(
-    target: Target,
+    target: ReplaceTarget,
     data: bytes,
     original: os.stat_result | None,
     check: Callable[[], bool] | None,
-) -> Outcome:
+) -> ReplaceResult:
     temporary = b".flashgrep-" + secrets.token_hex(8).encode() + b".tmp"
     with _noted(target, temporary):
         fd = _temporary_file(target, temporary, original)
@@ -168,13 +168,13 @@ def _rename_over(
         finally:
             os.close(fd)
         sync_directory(target.parent_fd)
-    return Outcome(len(data), in_place=False)
+    return ReplaceResult(len(data), in_place=False)
 
 
 @contextmanager
-def _noted(target: Target, temporary: bytes) -> Iterator[None]:
+def _noted(target: ReplaceTarget, temporary: bytes) -> Iterator[None]:
     """A note of the temporary file for as long as there may be one."""
-    note = Note(_text(os.path.dirname(target.path)), _text(target.name), _text(temporary))
+    note = IntentRecord(_text(os.path.dirname(target.path)), _text(target.name), _text(temporary))
     try:
         intent = Intent(target.recovery_dir, note)
     except OSError as error:  # an unwritable state directory costs the clean-up, not the write
@@ -188,7 +188,9 @@ def _noted(target: Target, temporary: bytes) -> Iterator[None]:
         intent.remove()
 
 
-def _temporary_file(target: Target, temporary: bytes, original: os.stat_result | None) -> int:
+def _temporary_file(
+    target: ReplaceTarget, temporary: bytes, original: os.stat_result | None
+) -> int:
     # A new file gets what the umask or the directory's default ACL says, from the kernel itself.
     mode = 0o666 if original is None else 0o600
     try:
@@ -197,7 +199,7 @@ def _temporary_file(target: Target, temporary: bytes, original: os.stat_result |
         raise _sorted_out(error) from error
 
 
-def _keep_attributes(target: Target, fd: int, original: os.stat_result) -> None:
+def _keep_attributes(target: ReplaceTarget, fd: int, original: os.stat_result) -> None:
     source = os.open(target.name, os.O_RDONLY | _EXISTING, dir_fd=target.parent_fd)
     try:
         copy_attributes(source, fd, original)
@@ -207,7 +209,7 @@ def _keep_attributes(target: Target, fd: int, original: os.stat_result) -> None:
         os.close(source)
 
 
-def _rename(target: Target, temporary: bytes) -> None:
+def _rename(target: ReplaceTarget, temporary: bytes) -> None:
     parent = target.parent_fd
     try:
         os.rename(temporary, target.name, src_dir_fd=parent, dst_dir_fd=parent)
@@ -225,7 +227,7 @@ def _remove(parent_fd: int, name: bytes) -> None:
 
 
 @contextmanager
-def _carrying_over(target: Target, old: bytes) -> Iterator[None]:
+def _carrying_over(target: ReplaceTarget, old: bytes) -> Iterator[None]:
     """Hold the old file while it is replaced, and save what was appended to it meanwhile."""
     held = os.open(target.name, os.O_RDONLY | _EXISTING, dir_fd=target.parent_fd)
     try:
@@ -243,13 +245,13 @@ def _pieces(fd: int) -> Iterator[bytes]:
         yield piece
 
 
-def _is_same(fd: int, target: Target) -> bool:
+def _is_same(fd: int, target: ReplaceTarget) -> bool:
     """Whether a name still holds an open file: then it was not replaced."""
     status, sight = os.fstat(fd), _sight(target)
     return (status.st_dev, status.st_ino) == (sight.device, sight.inode)
 
 
-def _append(target: Target, late: bytes) -> None:
+def _append(target: ReplaceTarget, late: bytes) -> None:
     flags = os.O_WRONLY | os.O_APPEND | _EXISTING
     try:
         fd = os.open(target.name, flags, dir_fd=target.parent_fd)
@@ -267,29 +269,29 @@ def _append(target: Target, late: bytes) -> None:
 
 
 def _overwrite(
-    target: Target,
+    target: ReplaceTarget,
     data: bytes,
     original: os.stat_result,
     check: Callable[[], bool] | None,
-) -> Outcome:
+) -> ReplaceResult:
     fd = os.open(target.name, os.O_RDWR | _EXISTING, dir_fd=target.parent_fd)
     try:
         with locked(fd):
             status = os.fstat(fd)
             if status.st_ino != original.st_ino or not stat.S_ISREG(status.st_mode):
-                raise Moved
+                raise TargetChanged
             seen = _look(target, check)
             _overwrite_kept(target, fd, data, status, seen)
     finally:
         os.close(fd)
-    return Outcome(len(data), in_place=True)
+    return ReplaceResult(len(data), in_place=True)
 
 
 def _overwrite_kept(
-    target: Target, fd: int, data: bytes, status: os.stat_result, seen: Sight | None
+    target: ReplaceTarget, fd: int, data: bytes, status: os.stat_result, seen: FileStat | None
 ) -> None:
     """Overwrite with the old bytes in an intent; when even putting them back fails, it stays."""
-    note = Note(
+    note = IntentRecord(
         _text(os.path.dirname(target.path)),
         _text(target.name),
         target_inode=status.st_ino,
@@ -319,7 +321,7 @@ def _overwrite_kept(
             os.close(intent.fd)
 
 
-def _put_back_or_tell(target: Target, fd: int, source: int, at: int, size: int) -> None:
+def _put_back_or_tell(target: ReplaceTarget, fd: int, source: int, at: int, size: int) -> None:
     try:
         put_back(fd, source, at, size)
     except OSError as error:
@@ -390,7 +392,7 @@ def locked(fd: int) -> Iterator[None]:
         yield
 
 
-class Sight(NamedTuple):
+class FileStat(NamedTuple):
     """What stands under a name: enough to notice that it changed. All 0 where nothing does."""
 
     device: int = 0
@@ -400,28 +402,28 @@ class Sight(NamedTuple):
     changed: int = 0
 
 
-def _look(target: Target, check: Callable[[], bool] | None) -> Sight | None:
+def _look(target: ReplaceTarget, check: Callable[[], bool] | None) -> FileStat | None:
     """The last look at the bytes, with what stood there when it began; None if nobody looks."""
     if check is None:
         return None
     seen = _sight(target)
     if not check():
-        raise Moved
+        raise TargetChanged
     return seen
 
 
-def _require_unmoved(target: Target, seen: Sight | None) -> None:
+def _require_unmoved(target: ReplaceTarget, seen: FileStat | None) -> None:
     """The very last look: cheap, so that as little as possible happens behind it."""
     if seen is not None and _sight(target) != seen:
-        raise Moved
+        raise TargetChanged
 
 
-def _sight(target: Target) -> Sight:
+def _sight(target: ReplaceTarget) -> FileStat:
     try:
         status = os.stat(target.name, dir_fd=target.parent_fd, follow_symlinks=False)
     except FileNotFoundError:
-        return Sight()
-    return Sight(
+        return FileStat()
+    return FileStat(
         device=status.st_dev,
         inode=status.st_ino,
         size=status.st_size,
