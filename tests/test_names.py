@@ -12,13 +12,11 @@ SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
 MOST_POSITIONAL: Final = 3
 
 SHARED_NAMES: Final = {
-    "Batch",
     "Change",
     "Damaged",
     "Event",
     "Exported",
     "Found",
-    "Jobs",
     "Kind",
     "Leaf",
     "Manifest",
@@ -48,11 +46,11 @@ SHARED_NAMES: Final = {
 POSITIONAL: Final = {
     "Decided": 2,
     "FindRequest": 1,
-    "Outcome": 2,
     "Overlay": 1,
     "Plan": 1,
     "Published": 1,
     "ReplaceTarget": 2,
+    "SliceResult": 2,
     "Snapshot": 3,
     "Standing": 1,
     "Wanted": 1,

@@ -16,7 +16,7 @@ from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.catalog import all_tools, instructions, offered
@@ -111,7 +111,7 @@ def build(
     state = _state(path)
     pool = Pool(module="flashgrep.index.answer.search_worker")
     index = _index(settings, scope, state, pool)
-    engine = Engine(scope, pool, index, settings.verify_index)
+    engine = DiskSearcher(scope, pool, index, settings.verify_index)
     services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
     ownership = _own_notes(settings, services, keeps_notes)
     told = instructions(scope, specs, settings)
@@ -132,7 +132,7 @@ def build_for_terminal(
     workdir = os.path.realpath(os.fsencode(settings.workdir))
     own = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, environment)))
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (own,))
-    services = Services(scope, b"", Engine(scope))
+    services = Services(scope, b"", DiskSearcher(scope))
     return Application(
         settings=settings,
         toolbox=Toolbox(all_tools(), services, settings, ""),

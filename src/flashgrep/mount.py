@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
-    from flashgrep.search.scan.fair_queue import Flag
+    from flashgrep.search.scan.fair_queue import CancelFlag
     from flashgrep.workspace.find import FindRequest, FoundEntry
 
 Use = Literal["document", "either", "tree", "new"]
@@ -55,7 +55,7 @@ class Entries:
 class SearchedTree:
     """What is searched, and how an answer names what is found there."""
 
-    search: Callable[[SearchQuestion, Flag, Report], SearchResult]
+    search: Callable[[SearchQuestion, CancelFlag, Report], SearchResult]
     label: Callable[[list[str]], list[str]]
     """Found paths as the answer names them, many at once."""
     label_skipped: Callable[[str], str]

@@ -19,7 +19,7 @@ from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion, SearchResult, on_page
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import haste, twins
 
@@ -40,7 +40,7 @@ def _write(top: Path) -> Path:
 @contextmanager
 def disk(top: Path) -> Iterator[Search]:
     scope = Scope(str(_write(top)))
-    engine = Engine(scope)
+    engine = DiskSearcher(scope)
     yield lambda question: engine.search(scope.place("."), question, False, lambda *_: None)
     engine.close()
     scope.close()

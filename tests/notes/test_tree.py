@@ -23,7 +23,7 @@ from flashgrep.notes.texts import NoteResult, NoteSearcher, Shown
 from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 
 POOL = Pool()
@@ -49,7 +49,9 @@ def paths(tree: NoteTree, folder: str = "") -> list[str]:
     return [leaf.path for leaf in tree.below(folder)]
 
 
-def searched(notes: KnowledgeBase, question: SearchQuestion, cancelled: Flag = False) -> NoteResult:
+def searched(
+    notes: KnowledgeBase, question: SearchQuestion, cancelled: CancelFlag = False
+) -> NoteResult:
     searcher = NoteSearcher(notes, NoteTree(notes, READER), POOL)
     return searcher.search("", question, cancelled, lambda *_: None)
 

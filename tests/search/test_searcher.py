@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from flashgrep.search.result import Report, SearchQuestion, SearchResult
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import Item, scan_request
 from flashgrep.search.scan.scan import Scan
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from tests.tools.workshop import Workshop, workshop
 
@@ -30,7 +30,7 @@ class OldIndex:
         self.wanted: list[int] = []
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         self.wanted.append(question.wanted)
         there = replace(scan_request(self._scope, where, question), root=self._copy)
@@ -57,7 +57,7 @@ def remembered(shop: Workshop, verify: bool = True) -> OldIndex:
     scope, pool = shop.application.services.scope, Pool(1)
     index = OldIndex(scope, pool, copy)
     shop.application.services.search.close()
-    shop.application.services.search = Engine(scope, pool, index, verify=verify)
+    shop.application.services.search = DiskSearcher(scope, pool, index, verify=verify)
     return index
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.arguments import read_arguments
 from flashgrep.tools.dispatch.caller import Caller
@@ -36,7 +36,7 @@ class Desk:
         self.settings = Settings(workdir=str(root))
         self.caller = Caller("someone")
         self.scope = Scope(str(root), always_denied=(os.fsencode(state),))
-        self.engine = Engine(self.scope)
+        self.engine = DiskSearcher(self.scope)
 
     def set(self, **settings: Any) -> None:
         """Change settings as if the server had been started with them."""

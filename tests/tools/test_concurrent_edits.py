@@ -18,7 +18,7 @@ ROUNDS = 2_500 if os.environ.get("FLASHGREP_HEAVY") else 40
 
 CHILD = """
 import os, sys
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.tools.verbs import edit
 from flashgrep.tools.dispatch.arguments import read_arguments
@@ -28,8 +28,8 @@ from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.workspace.scope import Scope
 root, state, word, rounds = sys.argv[1:]
 scope = Scope(root)
-call = Call(Caller("x"), Services(scope, state.encode(), Engine(scope)), Settings(workdir=root))
-for turn in range(int(rounds)):
+call = Call(Caller("x"), Services(scope, state.encode(), DiskSearcher(scope)),
+Settings(workdir=root)) for turn in range(int(rounds)):
     asked = {"path": "a", "old_str": f"{word}={turn};", "new_str": f"{word}={turn + 1};"}
     edit.SPEC.handler(call, read_arguments(edit.SPEC, asked))
 """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flashgrep.search.pattern import has_line_anchors
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
 NOTHING = "No matches found"
@@ -56,13 +56,13 @@ def test_a_page_looks_for_one_match_beyond_it_and_no_further(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted: list[int] = []
-    whole = Engine.search
+    whole = DiskSearcher.search
 
-    def search(engine: Engine, where: Any, question: Any, *others: Any) -> Any:
+    def search(engine: DiskSearcher, where: Any, question: Any, *others: Any) -> Any:
         wanted.append(question.wanted)
         return whole(engine, where, question, *others)
 
-    monkeypatch.setattr(Engine, "search", search)
+    monkeypatch.setattr(DiskSearcher, "search", search)
     shop.files("a", "b", data="x\n" * 100)
     last(shop, output_mode="content", head_limit=5, offset=7)
     last(shop, output_mode="content")

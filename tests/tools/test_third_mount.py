@@ -21,7 +21,7 @@ from flashgrep.search.result import (
     SearchQuestion,
     SearchResult,
 )
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.dispatch.caller import Caller, content_hash
@@ -124,7 +124,7 @@ class Memory:
         texts = {n: d for n, d in self._documents.items() if (n + "/").startswith(path + "/")}
         texts = texts if path else self._documents
 
-        def search(question: SearchQuestion, cancelled: Flag, report: Report) -> SearchResult:
+        def search(question: SearchQuestion, cancelled: CancelFlag, report: Report) -> SearchResult:
             pool = self._call.services.search.pool
             return MemoryResult(TextSearch(question.pattern, pool, cancelled), question, texts)
 

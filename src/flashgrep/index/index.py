@@ -17,7 +17,7 @@ from flashgrep.workspace.scope import ResolvedPath, Scope
 
 if TYPE_CHECKING:
     from flashgrep.search.result import Report, SearchQuestion, SearchResult
-    from flashgrep.search.scan.fair_queue import Flag
+    from flashgrep.search.scan.fair_queue import CancelFlag
     from flashgrep.search.scan.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class NoIndex:
         return False
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         return None
 
@@ -185,7 +185,7 @@ class StartingIndex:
         return self._index.is_ready()
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         return self._waited().search(where, question, cancelled, report)
 

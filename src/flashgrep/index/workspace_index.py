@@ -29,7 +29,7 @@ from flashgrep.index.watch.listing import Rules
 from flashgrep.index.watch.tracker import Changes, Tracker
 from flashgrep.ranking.scoring import RankedFile
 from flashgrep.search.result import Report, SearchQuestion
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import scan_request
 from flashgrep.system.idle import IdleRelease
@@ -84,7 +84,7 @@ class WorkspaceIndex:
         return self._state.view is not None
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> IndexedScan | None:
         """Search below a directory; None where the disk has to be searched."""
         root, state = self._shown(where.path), self._state

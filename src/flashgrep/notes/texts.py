@@ -29,7 +29,7 @@ from flashgrep.notes.suggestions.pending import Pending
 from flashgrep.notes.tree import Leaf, NoteTree
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.texts import Named, TextSearch
 from flashgrep.workspace.globs import NameFilter
@@ -188,7 +188,7 @@ class NoteSearcher:
         self._shown = shown
 
     def search(
-        self, where: str, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: str, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> NoteResult:
         """Search the notes in a folder, or one note; "" is all of them."""
         check(question.pattern)
@@ -219,7 +219,7 @@ class NoteResult:
         shown: Shown,
         question: SearchQuestion,
         pool: Pool,
-        cancelled: Flag,
+        cancelled: CancelFlag,
         report: Report,
     ) -> None:
         """Search notes, which are in walk order."""

@@ -16,7 +16,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.ranking.definitions import Defined
 from flashgrep.ranking.symbol_worker import Definitions
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.system.child import Child, ChildDied
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class SymbolParser:
         self._worker: Child | None = None
 
     def definitions(
-        self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: Flag
+        self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: CancelFlag
     ) -> list[Defined]:
         """The definitions of a name in a file's text; `NotParsed` where that cannot be said."""
         job = (path, text, name, list(lines))
@@ -54,7 +54,7 @@ class SymbolParser:
                 log.warning("%s could not be parsed", path)
                 raise NotParsed from error
 
-    def _parsed(self, job: tuple[Any, ...], cancelled: Flag) -> list[Defined]:
+    def _parsed(self, job: tuple[Any, ...], cancelled: CancelFlag) -> list[Defined]:
         seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
         worker = self._worker = self._worker or Child(_MODULE)
         try:
@@ -74,7 +74,7 @@ class SymbolParser:
                 self._worker = None
 
 
-def _answer(worker: Child, cancelled: Flag, deadline: float) -> Definitions:
+def _answer(worker: Child, cancelled: CancelFlag, deadline: float) -> Definitions:
     answer = worker.receive_unless(lambda: bool(cancelled) or time.monotonic() > deadline)
     if answer is None and cancelled:
         raise Cancelled("The search was cancelled")

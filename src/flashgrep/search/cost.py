@@ -34,7 +34,7 @@ from flashgrep.search.syntax import (
     Choice,
     Edge,
     Node,
-    NotUnderstood,
+    PatternNotUnderstood,
     Repeat,
     Unknown,
     parse,
@@ -200,7 +200,7 @@ def _shortest_match(spec: PatternSpec) -> int:
 def _tree(spec: PatternSpec) -> Node | None:
     try:
         return parse(spec.source, spec.case_insensitive)
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return None
 
 

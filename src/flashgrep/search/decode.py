@@ -23,15 +23,7 @@ from re2 import _re2
 
 from flashgrep import limits
 from flashgrep.search.pattern import UNANCHORED, PatternSpec
-from flashgrep.search.syntax import (
-    Alt,
-    Cat,
-    Node,
-    NotUnderstood,
-    Repeat,
-    Unknown,
-    parse,
-)
+from flashgrep.search.syntax import Alt, Cat, Node, PatternNotUnderstood, Repeat, Unknown, parse
 
 Region = tuple[Any, int, int]
 """A buffer and the part of it that holds whole lines."""
@@ -245,7 +237,7 @@ def needs_care(spec: PatternSpec) -> bool:
     """Whether a pattern can match what is no character: it has a part that may be many things."""
     try:
         return _is_open(parse(spec.source, spec.case_insensitive))
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return True
 
 

@@ -14,7 +14,17 @@ from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.syntax import Alt, Cat, Char, Choice, Edge, Node, NotUnderstood, Repeat, parse
+from flashgrep.search.syntax import (
+    Alt,
+    Cat,
+    Char,
+    Choice,
+    Edge,
+    Node,
+    PatternNotUnderstood,
+    Repeat,
+    parse,
+)
 
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
 
@@ -46,7 +56,7 @@ def required_literals(pattern: str) -> frozenset[bytes] | None:
     """Literals one of which stands in every match of `pattern`, or None where none is known."""
     try:
         found = _required(parse(pattern))
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return None
     if not found or len(found) > _MOST:
         return None
@@ -57,7 +67,7 @@ def is_literal(pattern: str) -> bool:
     """Whether a pattern is nothing but characters that stand for themselves."""
     try:
         tree = parse(pattern)
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return False
     parts = tree.parts if isinstance(tree, Cat) else (tree,)
     return all(isinstance(part, Char) and not part.folded for part in parts)
@@ -67,7 +77,7 @@ def literal_prefix(pattern: str) -> str:
     """The literal that every match of `pattern` begins with; empty where there is none."""
     try:
         tree = parse(pattern)
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return ""
     prefix = ""
     for part in tree.parts if isinstance(tree, Cat) else (tree,):
@@ -81,7 +91,7 @@ def literal_alternatives(pattern: str) -> list[str]:
     """The alternatives of a pattern that is nothing but literals; none of any other pattern."""
     try:
         tree = parse(pattern)
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return []
     texts = [_literal(part) for part in (tree.parts if isinstance(tree, Alt) else (tree,))]
     return [text for text in texts if text] if all(texts) else []
@@ -98,7 +108,7 @@ def needs_newline(pattern: str) -> bool:
     """Whether every match of `pattern` holds a newline, so that no single line can match."""
     try:
         return _holds_newline(parse(pattern))
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return False
 
 

@@ -17,7 +17,17 @@ from typing import Any, Final
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.cost import bounded
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, Span, compiled
-from flashgrep.search.syntax import Alt, Cat, Char, Choice, Edge, Node, NotUnderstood, Repeat, parse
+from flashgrep.search.syntax import (
+    Alt,
+    Cat,
+    Char,
+    Choice,
+    Edge,
+    Node,
+    PatternNotUnderstood,
+    Repeat,
+    parse,
+)
 
 # ── the start of a line ──────────────────────────────────────────────────────────────────────────
 # Finds lines by patterns that begin with `^`: where a line begins is a newline to look for.
@@ -81,7 +91,7 @@ def line_start(spec: PatternSpec, whole: Any, may_take_long: bool = False) -> Li
             return None
         behind = compiled("\\n" + "".join(map(_spelled, tree.parts[1:])))
         return LineStart(whole, behind if may_take_long else bounded(behind, spec))
-    except (NotUnderstood, InvalidPattern):
+    except (PatternNotUnderstood, InvalidPattern):
         return None
 
 
@@ -101,7 +111,7 @@ def _spelled(node: Node) -> str:
             return f"(?:{'|'.join(map(_spelled, parts))})"
         case Repeat(part, low, high):
             return f"(?:{_spelled(part)}){{{low},{'' if high is None else high}}}"
-    raise NotUnderstood
+    raise PatternNotUnderstood
 
 
 def _ranges(codes: Iterable[int]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from flashgrep.search.pattern import PatternSpec
-    from flashgrep.search.scan.fair_queue import Flag
+    from flashgrep.search.scan.fair_queue import CancelFlag
 
 Counting = Literal["files", "lines", "matches"]
 """What is wanted of each file: whether it matches, its matching lines, or its matches."""
@@ -101,7 +101,7 @@ class Searcher(Protocol[Where]):
     """What can be searched: the disk, an index, notes."""
 
     def search(
-        self, where: Where, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: Where, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         """Search a place; None where this searcher cannot answer and another one has to."""
         ...

@@ -10,7 +10,7 @@ from typing import Protocol
 from flashgrep.errors import InvalidParams, IOFailure, NotFound
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Report, Searcher, SearchQuestion, SearchResult
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import ROOT, Item, file_request, scan_request
 from flashgrep.search.scan.scan import Scan
@@ -27,7 +27,7 @@ class SearchIndex(Searcher[ResolvedPath], Protocol):
         ...
 
 
-class Engine:
+class DiskSearcher:
     """Searches the files of a scope: with an index where there is one, and always exactly."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Engine:
         self._pool.close()
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult:
         """Search a directory tree, or one file."""
         check(question.pattern)
@@ -66,7 +66,7 @@ class Engine:
         return self._directory(where, question, cancelled, report)
 
     def _file(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult:
         scan = self._scan(where, question, cancelled, report, is_file=True)
         if scan.scanner.keeps(_name(where)):
@@ -75,7 +75,7 @@ class Engine:
         return _checked(scan, where, cancelled)
 
     def _directory(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: Flag, report: Report
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult:
         """By the index, if it can; else over the disk, until the index is ready."""
         index, indexed = self._index, None
@@ -102,7 +102,7 @@ class Engine:
         self,
         where: ResolvedPath,
         question: SearchQuestion,
-        cancelled: Flag,
+        cancelled: CancelFlag,
         report: Report,
         is_file: bool = False,
     ) -> Scan:
@@ -113,7 +113,7 @@ class Engine:
         return scan
 
 
-def _checked(scan: Scan, where: ResolvedPath, cancelled: Flag) -> Scan:
+def _checked(scan: Scan, where: ResolvedPath, cancelled: CancelFlag) -> Scan:
     """A root that cannot be read is a failure, not an empty result; a partial result says so."""
     for path, reason in scan.skipped:
         if path == ROOT:

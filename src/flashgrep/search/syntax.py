@@ -8,7 +8,7 @@ r"""Reads a pattern into a tree, as far as it is understood for certain.
 
 What speeds a search up reads this tree: literals for the matcher, grams for the index. A tree may
 say less than the pattern, never more, so whatever is rare or odd becomes `Unknown`, and a pattern
-this parser loses its way in is `NotUnderstood` altogether. RE2 alone decides what matches.
+this parser loses its way in is `PatternNotUnderstood` altogether. RE2 alone decides what matches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMED: Final = {
 }
 
 
-class NotUnderstood(Exception):
+class PatternNotUnderstood(Exception):
     """The pattern leaves the part of the syntax known here."""
 
 
@@ -100,15 +100,15 @@ class _Flags:
 
 
 def parse(pattern: str, folded: bool = False) -> Node:
-    """The tree of a pattern that RE2 accepts; `NotUnderstood` where it is beyond this parser."""
-    parser = _Parser(pattern, _Flags(folded))
+    """The tree of a pattern that RE2 accepts; `PatternNotUnderstood` for one beyond this parser."""
+    parser = _PatternParser(pattern, _Flags(folded))
     found = parser.alternation()
     if parser.at != len(pattern):
-        raise NotUnderstood
+        raise PatternNotUnderstood
     return found
 
 
-class _Parser:
+class _PatternParser:
     """Recursive descent over alternation, sequence, atom, quantifier."""
 
     def __init__(self, pattern: str, flags: _Flags) -> None:
@@ -134,7 +134,7 @@ class _Parser:
             if node is not None:
                 parts.append(self._quantified(node))
             elif self._peek() in tuple("*+?{"):
-                raise NotUnderstood  # it repeats what stands before the flags
+                raise PatternNotUnderstood  # it repeats what stands before the flags
         return parts[0] if len(parts) == 1 else Cat(tuple(parts))
 
     def _atom(self, character: str) -> Node | None:
@@ -148,7 +148,7 @@ class _Parser:
         if character in "^$":
             return Edge("start" if character == "^" else "end")
         if character in "*+?":
-            raise NotUnderstood
+            raise PatternNotUnderstood
         return UNKNOWN if character == "." else self._char(character)
 
     def _char(self, character: str) -> Node:
@@ -165,7 +165,7 @@ class _Parser:
         self.at = len(self.pattern) if end < 0 else end + 2
         text = self.pattern[start : end if end >= 0 else None]
         if not text and self._peek() in tuple("*+?{"):
-            raise NotUnderstood
+            raise PatternNotUnderstood
         parts = [self._char(character) for character in text]
         if parts:
             parts[-1] = self._quantified(parts[-1])
@@ -192,7 +192,7 @@ class _Parser:
         if character in _ESCAPES:
             return _ESCAPES[character]
         if not character or character.isalnum():
-            raise NotUnderstood
+            raise PatternNotUnderstood
         return character
 
     def _hexadecimal(self) -> str:
@@ -204,16 +204,16 @@ class _Parser:
         try:
             character = chr(int(digits, 16))
         except (ValueError, OverflowError):
-            raise NotUnderstood from None
+            raise PatternNotUnderstood from None
         if "\ud800" <= character <= "\udfff":
-            raise NotUnderstood  # no text holds it, and it has no bytes in UTF-8
+            raise PatternNotUnderstood  # no text holds it, and it has no bytes in UTF-8
         return character
 
     def _skip_property(self, character: str) -> None:
         if character in "pP" and self._take() == "{":
             end = self.pattern.find("}", self.at)
             if end < 0:
-                raise NotUnderstood
+                raise PatternNotUnderstood
             self.at = end + 1
 
     # ── sets ────────────────────────────────────────────────────────────────────────────────────
@@ -251,18 +251,18 @@ class _Parser:
     def _member(self) -> int:
         character = self._take()
         if character == "":
-            raise NotUnderstood
+            raise PatternNotUnderstood
         if character == "\\":
             escape = self._take()
             if escape == "Q":
-                raise NotUnderstood
+                raise PatternNotUnderstood
             character = self._escaped(escape)
         return ord(character)
 
     def _named_set(self) -> frozenset[int] | None:
         end = self.pattern.find(":]", self.at)
         if end < 0:
-            raise NotUnderstood
+            raise PatternNotUnderstood
         name, self.at = self.pattern[self.at + 2 : end], end + 2
         return _NAMED.get(name)
 
@@ -280,10 +280,10 @@ class _Parser:
             return None  # (?i): flags for what follows in the group around it
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise NotUnderstood
+            raise PatternNotUnderstood
         found = self.alternation()
         if self._take() != ")":
-            raise NotUnderstood
+            raise PatternNotUnderstood
         self.depth -= 1
         self.flags = before
         return found
@@ -294,7 +294,7 @@ class _Parser:
         if self.pattern.startswith(("P<", "<"), self.at):
             end = self.pattern.find(">", self.at)
             if end < 0:
-                raise NotUnderstood
+                raise PatternNotUnderstood
             self.at = end + 1
             return False
         on = True
@@ -304,7 +304,7 @@ class _Parser:
             elif character == "i":
                 self.flags = replace(self.flags, folded=on)
             elif character not in ("s", "m", "U"):
-                raise NotUnderstood
+                raise PatternNotUnderstood
         return character == ")"
 
     # ── quantifiers ─────────────────────────────────────────────────────────────────────────────
@@ -324,7 +324,7 @@ class _Parser:
         end = self.pattern.find("}", self.at)
         low, comma, high = (self.pattern[self.at + 1 : end] if end > 0 else "").partition(",")
         if not low.isascii() or not low.isdigit() or (high and not high.isdigit()):
-            raise NotUnderstood  # RE2 takes such a brace for a plain character
+            raise PatternNotUnderstood  # RE2 takes such a brace for a plain character
         self.at = end + 1
         return int(low), int(high) if high else None if comma else int(low)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile
-from flashgrep.search.scan.batch import Batch, modified
+from flashgrep.search.scan.batch import FileBatch, modified
 
 
 def test_a_file_that_vanished_after_it_was_read_is_the_oldest(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_a_file_that_vanished_after_it_was_read_is_the_oldest(tmp_path: Path) ->
         os.utime(tmp_path / name, ns=(5, 5))
     directory = os.open(tmp_path, os.O_RDONLY)
     try:
-        batch = Batch(Counter(PatternSpec("x"), "files"))
+        batch = FileBatch(Counter(PatternSpec("x"), "files"))
         for name in ("gone", "there"):
             fd = os.open(name, os.O_RDONLY, dir_fd=directory)
             assert batch.read(fd, "d/", name, directory)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from flashgrep.errors import Cancelled
-from flashgrep.search.scan.fair_queue import Turn, Turns
+from flashgrep.search.scan.fair_queue import FairQueue, Slot
 from flashgrep.tools.dispatch.toolbox import Cancellation
 
 PATIENCE_SECONDS = 120.0
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 120.0
 class Queue:
     """Some who wait for a turn, each in a thread, and the order in which they got it."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: FairQueue) -> None:
         self._turns = turns
         self._threads: list[threading.Thread] = []
         self.served: list[str] = []
@@ -41,14 +41,14 @@ class Queue:
             thread.join()
 
 
-def taken(turns: Turns, share: str, is_short: bool = False) -> Turn:
+def taken(turns: FairQueue, share: str, is_short: bool = False) -> Slot:
     turn = turns.take(0, is_short=is_short, share=share)
     assert turn is not None
     return turn
 
 
 def test_a_connection_that_used_little_comes_before_one_that_used_much() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     turns.give_back(taken(turns, "busy"), 10.0)
     held = taken(turns, "other")
     queue = Queue(turns)
@@ -60,7 +60,7 @@ def test_a_connection_that_used_little_comes_before_one_that_used_much() -> None
 
 
 def test_connections_that_ask_alike_are_served_in_turns() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     held = taken(turns, "other")
     queue = Queue(turns)
     for share in ("a", "a", "a", "b", "b", "b"):
@@ -71,7 +71,7 @@ def test_connections_that_ask_alike_are_served_in_turns() -> None:
 
 
 def test_a_spare_place_is_for_what_is_short_and_of_one_who_uses_little() -> None:
-    turns = Turns(1, spare=1)
+    turns = FairQueue(1, spare=1)
     held = taken(turns, "busy")
     assert turns.take(0, share="quiet") is None
     assert turns.take(0, is_short=True, share="busy") is None
@@ -82,7 +82,7 @@ def test_a_spare_place_is_for_what_is_short_and_of_one_who_uses_little() -> None
 
 
 def test_one_who_is_cancelled_leaves_the_line_at_once() -> None:
-    turns, cancelled = Turns(1), Cancellation()
+    turns, cancelled = FairQueue(1), Cancellation()
     held = taken(turns, "busy")
     failures: list[BaseException] = []
 
@@ -107,7 +107,7 @@ def test_one_who_is_cancelled_leaves_the_line_at_once() -> None:
 def test_what_was_used_is_forgotten_of_those_who_used_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     for number in range(3_000):
         turns.give_back(taken(turns, f"c{number}"), float(number))
     assert len(turns._used) <= 1_001

@@ -22,8 +22,8 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan import scan as scanning
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.scanner import Patience
-from flashgrep.search.searcher import Engine
+from flashgrep.search.scan.scanner import SliceLimits
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.workspace.scope import Scope
 from tests.search import oracle
 from tests.search.strategies import patterns, texts
@@ -91,7 +91,7 @@ def searched(root: Path, spec: PatternSpec, pool: Pool, path: str = ".") -> list
     scope = Scope(str(root))
     try:
         question = SearchQuestion(spec, "lines")
-        scan = Engine(scope, pool).search(scope.place(path), question, False, lambda *_: None)
+        scan = DiskSearcher(scope, pool).search(scope.place(path), question, False, lambda *_: None)
         assert scan.skipped == []
         return [(file.path, file.count) for file in scan.files()]
     finally:
@@ -109,7 +109,7 @@ def test_a_scan_finds_what_the_naive_walk_finds(tree: _Tree, spec: PatternSpec, 
         expected = oracle.counts(root, spec)
         assert searched(root, spec, pool) == expected
         with pytest.MonkeyPatch.context() as patch:  # nothing inline: workers do it all
-            patch.setattr(scanning, "INLINE", Patience(seconds=-1))
+            patch.setattr(scanning, "INLINE", SliceLimits(seconds=-1))
             assert searched(root, spec, pool) == expected
         with nothing_long_here():
             assert searched(root, spec, pool) == expected
@@ -140,7 +140,7 @@ def forest(tmp_path: Path) -> Path:
 def test_slices_of_one_file_still_add_up(
     forest: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "INLINE", Patience(files=1))
+    monkeypatch.setattr(scanning, "INLINE", SliceLimits(files=1))
     found = searched(forest, PatternSpec("needle"), pool)
     assert found == oracle.counts(forest, PatternSpec("needle"))
     assert len(found) == 43
@@ -157,7 +157,7 @@ def test_a_large_file_is_left_to_a_worker_and_found(
 def test_wanted_lines_come_from_the_front_of_the_walk(forest: Path, pool: Pool) -> None:
     scope = Scope(str(forest))
     question = SearchQuestion(PatternSpec("needle"), "lines", wanted=9)
-    scan = Engine(scope, pool).search(scope.place("."), question, False, lambda *_: None)
+    scan = DiskSearcher(scope, pool).search(scope.place("."), question, False, lambda *_: None)
     expected = oracle.counts(forest, PatternSpec("needle"))
     assert [(file.path, file.count) for file in scan.files()][:3] == expected[:3]
     scope.close()
@@ -166,11 +166,11 @@ def test_wanted_lines_come_from_the_front_of_the_walk(forest: Path, pool: Pool) 
 def test_a_cancelled_search_ends_and_leaves_the_pool_usable(
     forest: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "INLINE", Patience(seconds=-1))
+    monkeypatch.setattr(scanning, "INLINE", SliceLimits(seconds=-1))
     scope = Scope(str(forest))
     question = SearchQuestion(PatternSpec("needle"), "lines")
     with pytest.raises(Cancelled):
-        Engine(scope, pool).search(scope.place("."), question, True, lambda *_: None)
+        DiskSearcher(scope, pool).search(scope.place("."), question, True, lambda *_: None)
     scope.close()
     assert len(searched(forest, PatternSpec("needle"), pool)) == 43
 
@@ -178,7 +178,7 @@ def test_a_cancelled_search_ends_and_leaves_the_pool_usable(
 def test_a_killed_worker_is_replaced_and_its_share_done_again(
     forest: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "INLINE", Patience(seconds=-1))
+    monkeypatch.setattr(scanning, "INLINE", SliceLimits(seconds=-1))
     worker = pool.borrow(5)
     assert worker is not None
     worker._process.kill()

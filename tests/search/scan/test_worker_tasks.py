@@ -16,7 +16,7 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.tools.dispatch.toolbox import Cancellation
 from flashgrep.workspace.scope import Scope
 from tests.faults.processes import children, is_alive, wait_until
@@ -59,7 +59,7 @@ class Searching:
         ON_BEHALF.set(share)
         try:
             question, place = SearchQuestion(spec, "files"), self._scope.place(".")
-            engine = Engine(self._scope, pool)
+            engine = DiskSearcher(self._scope, pool)
             found = engine.search(place, question, self.cancelled, lambda *_: None)
             self.found = [file.path for file in found.files()]
         except BaseException as error:

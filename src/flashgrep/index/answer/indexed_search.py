@@ -41,7 +41,7 @@ from flashgrep.search.cost import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpts import Text
 from flashgrep.search.literals import bordered_literal
 from flashgrep.search.result import FoundFile, Line, Order, Page, Report
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import ScanRequest
 from flashgrep.search.scan.scan import Scan, read_lines
@@ -58,7 +58,7 @@ class IndexedScan:
         tracker: Tracker,
         root: str,
         pool: Pool,
-        cancelled: Flag,
+        cancelled: CancelFlag,
         damaged: Callable[[Damaged], None],
         changed: Callable[[set[str]], None],
     ) -> None:
@@ -106,7 +106,7 @@ class IndexedScan:
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
 
-    def _on_disk(self, cancelled: Flag, report: Report) -> list[FoundFile]:
+    def _on_disk(self, cancelled: CancelFlag, report: Report) -> list[FoundFile]:
         items = self._overlay.items()
         if not items:
             return []
@@ -117,7 +117,7 @@ class IndexedScan:
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
-    def _in_segments(self, wanted: int, matchers: Matchers, cancelled: Flag) -> None:
+    def _in_segments(self, wanted: int, matchers: Matchers, cancelled: CancelFlag) -> None:
         snapshot = self._view.snapshot
         others = range(snapshot.base, len(snapshot.segments))
         if self._is_few and self._away is None:
@@ -137,7 +137,7 @@ class IndexedScan:
         is_text = self.request.pattern.multiline
         return not is_text and len(self._pieces) <= limits.INDEX_FEW_PIECES
 
-    def _one_by_one(self, wanted: int, cancelled: Flag) -> None:
+    def _one_by_one(self, wanted: int, cancelled: CancelFlag) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
         last = self._view.snapshot.base - 1
         found: dict[Place, int] = {}
@@ -163,7 +163,9 @@ class IndexedScan:
         found = snapshot.segment_set.stretches(pieces, self._candidates.alternatives(pieces))
         return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
-    def _until(self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: Flag) -> None:
+    def _until(
+        self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: CancelFlag
+    ) -> None:
         """Match some segments in the order of the walk until enough is found, in growing steps.
 
         Others help with a step that would take long. It may turn out to have been more than was
@@ -202,7 +204,7 @@ class IndexedScan:
         return hits
 
     def _by_all(
-        self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: Flag
+        self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: CancelFlag
     ) -> list[Hits]:
         """Match with the help of others."""
         self._require_tame()
@@ -219,7 +221,7 @@ class IndexedScan:
             self._finder.found_by_others(number, files.tolist())
         return hits
 
-    def _everywhere(self, order: list[int], matchers: Matchers, cancelled: Flag) -> None:
+    def _everywhere(self, order: list[int], matchers: Matchers, cancelled: CancelFlag) -> None:
         """Match all candidates of all segments."""
         work: list[Work] = []
         numbers: list[int] = []
@@ -245,7 +247,7 @@ class IndexedScan:
         for number, parts in hits.items():
             self._add(number, parts)
 
-    def _matched(self, work: list[Work], matchers: Matchers, cancelled: Flag) -> list[Hits]:
+    def _matched(self, work: list[Work], matchers: Matchers, cancelled: CancelFlag) -> list[Hits]:
         """What each portion found: a first one shows how fast it goes and how much matches."""
         if not work:
             return []
@@ -346,7 +348,7 @@ class IndexedScan:
             if at < past
         }
 
-    def _under_other_names(self, wanted: int, cancelled: Flag) -> None:
+    def _under_other_names(self, wanted: int, cancelled: CancelFlag) -> None:
         """Links to files of the segments: the same text, shown under the link's name."""
         for shown, (number, file) in self._candidate_aliases():
             segment = self._view.snapshot.segments[number]
@@ -449,6 +451,6 @@ def _with_probe(work: Work) -> list[Work]:
     return [part for part in work.cut(limits.INDEX_PROBE_BYTES) if part.size]
 
 
-def _stop(cancelled: Flag) -> None:
+def _stop(cancelled: CancelFlag) -> None:
     if cancelled:
         raise Cancelled("The search was cancelled")

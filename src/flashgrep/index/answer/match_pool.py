@@ -26,7 +26,7 @@ from flashgrep.index.format.segment import Damaged, numbers
 from flashgrep.search.cost import bytes_in, portion, seconds_a_byte, seconds_of_matches
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.scan.fair_queue import HERE, Flag
+from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import ScanRequest
 from flashgrep.search.scan.worker_tasks import run_all
@@ -96,7 +96,7 @@ class Matchers:
         counter: Counter,
         is_dense: bool,
         work: Sequence[Work],
-        cancelled: Flag,
+        cancelled: CancelFlag,
     ) -> list[Hits]:
         """Match everything, in shares; what each of `work` found, in order."""
         self._want()
@@ -184,7 +184,7 @@ def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
 
 
 def matched_here(
-    counter: Counter, is_dense: bool, work: Sequence[Work], cancelled: Flag
+    counter: Counter, is_dense: bool, work: Sequence[Work], cancelled: CancelFlag
 ) -> Iterator[Hits]:
     """Match everything in this thread."""
     for each in work:
@@ -232,7 +232,7 @@ class Away:
         self._request = request
         self._pool = pool
 
-    def match(self, work: Sequence[Work], cancelled: Flag) -> list[Hits]:
+    def match(self, work: Sequence[Work], cancelled: CancelFlag) -> list[Hits]:
         """What was found in some work; a file may be in several of the parts."""
         spec = astuple(self._request.pattern)
         messages = [

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from flashgrep.search.cost import may_take_long
-from flashgrep.search.scan.worker import Jobs
+from flashgrep.search.scan.worker import ScanJobs
 from flashgrep.system.child import serve
 
 
 class _AllJobs:
     def __init__(self) -> None:
-        self._on_disk = Jobs()
+        self._on_disk = ScanJobs()
         self._in_segments: Any = None
 
     def handle(self, message: Any) -> Any:

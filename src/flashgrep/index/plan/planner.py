@@ -32,7 +32,7 @@ from flashgrep.search.syntax import (
     Choice,
     Edge,
     Node,
-    NotUnderstood,
+    PatternNotUnderstood,
     Repeat,
     parse,
 )
@@ -108,7 +108,7 @@ def plan(spec: PatternSpec) -> Plan:
     """The plan of a pattern; remembered, because agents page."""
     try:
         tree = parse(spec.source, spec.case_insensitive)
-    except NotUnderstood:
+    except PatternNotUnderstood:
         return Plan(None)
     planner, is_folded = _Planner(spec.multiline), _is_folded(tree)
     if isinstance(tree, Alt) and not is_folded:

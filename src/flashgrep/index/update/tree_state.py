@@ -21,7 +21,7 @@ from flashgrep.index.update import rescan
 from flashgrep.index.update.compactor import NO_DOUBT, Doubt, without
 from flashgrep.index.update.debounce import Bell, Pace
 from flashgrep.index.watch.tracker import Changes, Tracker
-from flashgrep.search.scan.fair_queue import Flag
+from flashgrep.search.scan.fair_queue import CancelFlag
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class TreeState:
                 return status
             return replace(status, total_files=view.snapshot.files + len(view.entries))
 
-    def wait_while_loading(self, cancelled: Flag) -> None:
+    def wait_while_loading(self, cancelled: CancelFlag) -> None:
         """Wait for the segments of an earlier server, but not for long."""
         deadline = time.monotonic() + limits.INDEX_WAIT_SECONDS
         with self._changed:

@@ -25,7 +25,7 @@ Entry = tuple[str, str, int, int, int, bool]
 """Path of the directory, name, its descriptor, start, end, and whether a mark announced text."""
 
 
-class Batch:
+class FileBatch:
     """A buffer of files waiting to be matched.
 
     This is the loop's hottest place: 80,000 calls for the Linux tree, so an entry is a bare tuple.

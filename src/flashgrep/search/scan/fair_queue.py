@@ -30,14 +30,14 @@ WAIT_SECONDS: Final = 1.0
 """How often one who waits in line looks whether its time is over."""
 
 
-class Flag(Protocol):
+class CancelFlag(Protocol):
     """Whether the caller has withdrawn."""
 
     def __bool__(self) -> bool: ...
 
 
 @contextmanager
-def waking(cancelled: Flag, event: threading.Event) -> Iterator[None]:
+def waking(cancelled: CancelFlag, event: threading.Event) -> Iterator[None]:
     """In this block the caller's withdrawal sets an event, if it is of the kind that can."""
     wakes = getattr(cancelled, "wakes", None)
     if wakes is None:
@@ -48,7 +48,7 @@ def waking(cancelled: Flag, event: threading.Event) -> Iterator[None]:
 
 
 @dataclass(eq=False)
-class Turn:
+class Slot:
     """A place that is held, or waited for."""
 
     share: str
@@ -57,14 +57,14 @@ class Turn:
     called: threading.Event = field(default_factory=threading.Event)
 
 
-class Turns:
+class FairQueue:
     """So many places, and some spare ones for those who use them little."""
 
     def __init__(self, places: int, spare: int = 0) -> None:
         self._places = places
         self._spare = spare
-        self._held: set[Turn] = set()
-        self._waiting: list[Turn] = []
+        self._held: set[Slot] = set()
+        self._waiting: list[Slot] = []
         self._used: dict[str, tuple[float, float]] = {}
         """Seconds that each share had used, and when that was."""
         self._lock = threading.Lock()
@@ -76,15 +76,15 @@ class Turns:
     def take(
         self,
         wait_seconds: float,
-        cancelled: Flag = False,
+        cancelled: CancelFlag = False,
         is_short: bool = False,
         share: str | None = None,
-    ) -> Turn | None:
+    ) -> Slot | None:
         """A place, or None where none is free; waits in line for at most `wait_seconds`.
 
         Who is cancelled while it waits gets None at once. Spare places are for what `is_short`.
         """
-        turn = Turn(ON_BEHALF.get() if share is None else share, is_short)
+        turn = Slot(ON_BEHALF.get() if share is None else share, is_short)
         with self._lock:
             if not self._waiting and self._has_room(turn):
                 turn.since = time.monotonic()
@@ -101,7 +101,7 @@ class Turns:
             self._waiting.remove(turn)
         return None
 
-    def give_back(self, turn: Turn, used: float | None = None) -> None:
+    def give_back(self, turn: Slot, used: float | None = None) -> None:
         """End a turn; whoever has used least of late is next.
 
         What counts is the processor time `used`, where it is known, or how long the turn was.
@@ -116,7 +116,7 @@ class Turns:
             self._call()
 
     @contextmanager
-    def turn(self, cancelled: Flag) -> Iterator[None]:
+    def turn(self, cancelled: CancelFlag) -> Iterator[None]:
         """Hold a place in this block; `Cancelled` is raised where the caller withdraws before."""
         taken = self.take(WAIT_SECONDS, cancelled)
         while taken is None:
@@ -139,7 +139,7 @@ class Turns:
                 self._held.add(turn)
                 turn.called.set()
 
-    def _has_room(self, turn: Turn) -> bool:
+    def _has_room(self, turn: Slot) -> bool:
         if len(self._held) < self._places:
             return True
         if not turn.is_short or len(self._held) >= self._places + self._spare:
@@ -160,6 +160,6 @@ class Turns:
         self._used = {share: self._used[share] for share in kept}
 
 
-HERE: Final = Turns(len(os.sched_getaffinity(0)))
+HERE: Final = FairQueue(len(os.sched_getaffinity(0)))
 """Matching in the server's own threads, which share one interpreter: more than a few at once only
 make each other slower, and everybody else."""

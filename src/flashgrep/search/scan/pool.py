@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import IOFailure
-from flashgrep.search.scan.fair_queue import Flag, Turn, Turns
+from flashgrep.search.scan.fair_queue import CancelFlag, FairQueue, Slot
 from flashgrep.system.child import Child
 
 _MODULE: Final = "flashgrep.search.scan.worker"
@@ -37,7 +37,7 @@ class Worker(Child):
     def __init__(self, module: str = _MODULE) -> None:
         super().__init__(module)
         self._begun: list[int] = []
-        self.turn = Turn("")
+        self.turn = Slot("")
         """Its place among those that work."""
         self.is_short = True
         """Whether it works for what is sure to be short: it has never given way to others."""
@@ -65,8 +65,8 @@ class Pool:
     def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
         self.size = size or min(len(os.sched_getaffinity(0)), _MOST)
         self._module = module
-        self._turns = Turns(self.size, limits.SPARE_WORKERS)
-        self._apart = Turns(self.size)
+        self._turns = FairQueue(self.size, limits.SPARE_WORKERS)
+        self._apart = FairQueue(self.size)
         self._idle: list[Worker] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -83,7 +83,7 @@ class Pool:
         return self._turns.has_waiters
 
     def borrow(
-        self, wait_seconds: float, cancelled: Flag = False, is_short: bool = False
+        self, wait_seconds: float, cancelled: CancelFlag = False, is_short: bool = False
     ) -> Worker | None:
         """A worker, or None where all are busy; waits in line for at most `wait_seconds`.
 
@@ -91,7 +91,7 @@ class Pool:
         """
         return self._working(self._turns, wait_seconds, cancelled, is_short)
 
-    def borrow_apart(self, wait_seconds: float, cancelled: Flag = False) -> Worker | None:
+    def borrow_apart(self, wait_seconds: float, cancelled: CancelFlag = False) -> Worker | None:
         """A worker for what is known to take long."""
         worker = self._working(self._apart, wait_seconds, cancelled)
         if worker is not None:
@@ -119,7 +119,7 @@ class Pool:
         _give_way(worker, _NICEST)
 
     def _working(
-        self, turns: Turns, wait_seconds: float, cancelled: Flag, is_short: bool = False
+        self, turns: FairQueue, wait_seconds: float, cancelled: CancelFlag, is_short: bool = False
     ) -> Worker | None:
         if self._closed:
             return None

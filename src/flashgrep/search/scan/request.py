@@ -112,7 +112,7 @@ def walk_key(directory: str, name: str) -> str:
     return path.replace("/", "\0")
 
 
-class Outcome(NamedTuple):
+class SliceResult(NamedTuple):
     """What a slice of a search brought."""
 
     found: list[FoundFile]

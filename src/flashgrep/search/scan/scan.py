@@ -17,11 +17,11 @@ from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search.cost import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpts import FileExcerpts, NeedsWorker, Source
 from flashgrep.search.result import FoundFile, Line, Order, Page, Report
-from flashgrep.search.scan.fair_queue import HERE, Flag
+from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, Worker
-from flashgrep.search.scan.request import Item, Outcome, ScanRequest, walk_key
+from flashgrep.search.scan.request import Item, ScanRequest, SliceResult, walk_key
 from flashgrep.search.scan.scanner import INLINE, Scanner
-from flashgrep.search.scan.worker_tasks import DIED, Crew, run_one
+from flashgrep.search.scan.worker_tasks import DIED, WorkerTasks, run_one
 from flashgrep.workspace.scope import Scope, is_within
 
 _ITEMS = 64  # directories handed over at once
@@ -35,7 +35,7 @@ class Scan:
         request: ScanRequest,
         scope: Scope,
         pool: Pool,
-        cancelled: Flag,
+        cancelled: CancelFlag,
         report: Report,
         may_be_partial: bool = False,
     ) -> None:
@@ -58,7 +58,7 @@ class Scan:
         self._links: list[tuple[str, int, Item]] = []
         self._entered = {request.root}
         self._order = 0
-        self._crew = Crew[list[Item]](pool, cancelled, is_tame(request.pattern))
+        self._crew = WorkerTasks[list[Item]](pool, cancelled, is_tame(request.pattern))
         self._report = report
         self._reported = time.monotonic()
         self._deaths = 0
@@ -174,7 +174,7 @@ class Scan:
             return
         found, pending, links, skipped, scanned = body
         self._take(
-            Outcome(
+            SliceResult(
                 [FoundFile(*file) for file in found],
                 [Item(*item) for item in pending],
                 [Item(*item) for item in links],
@@ -184,7 +184,7 @@ class Scan:
             [],
         )
 
-    def _take(self, outcome: Outcome, done: list[Item]) -> None:
+    def _take(self, outcome: SliceResult, done: list[Item]) -> None:
         if done:
             self._pending.clear()
         self.found.extend(outcome.found)
@@ -241,7 +241,7 @@ def read_lines(
     scanner: Scanner,
     number: int,
     pool: Pool,
-    cancelled: Flag,
+    cancelled: CancelFlag,
     source: Source = lambda _: None,
 ) -> list[tuple[str, list[Line]]]:
     """The lines of a page of files: read here if the files are small, else in a worker.

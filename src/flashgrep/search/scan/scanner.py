@@ -21,8 +21,8 @@ from flashgrep.search.cost import is_tame
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import Counter, TooLargeForMultiline
 from flashgrep.search.result import FoundFile
-from flashgrep.search.scan.batch import Batch, modified
-from flashgrep.search.scan.request import ROOT, Item, Outcome, ScanRequest
+from flashgrep.search.scan.batch import FileBatch, modified
+from flashgrep.search.scan.request import ROOT, Item, ScanRequest, SliceResult
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
@@ -44,7 +44,7 @@ _MOST_WAITING = 4
 
 
 @dataclass(frozen=True)
-class Patience:
+class SliceLimits:
     """How long a slice may last, and how large a file it takes on."""
 
     seconds: float = limits.SLICE_SECONDS
@@ -54,13 +54,13 @@ class Patience:
     """A large file is left for a worker, which can be stopped; how large depends on the pattern."""
 
 
-INLINE = Patience(
+INLINE = SliceLimits(
     seconds=limits.INLINE_SECONDS,
     files=limits.SLICE_FILES,
     file_bytes=limits.INLINE_FILE_BYTES,
     leaves_large=True,
 )
-WORKER = Patience()
+WORKER = SliceLimits()
 
 
 class Scanner:
@@ -75,20 +75,22 @@ class Scanner:
             for names in request.filters
         ]
         self._chains = RuleChains(scope, chain_above(request.rules, request.root))
-        self._batches: dict[int, Batch] = {}
+        self._batches: dict[int, FileBatch] = {}
 
     @cached_property
     def root_is_made_up(self) -> bool:
         """Asked for where something is looked at on disk: an index alone need not know."""
         return is_made_up_place(self.scope, self.request.root)
 
-    def batch(self, room: int) -> Batch:
+    def batch(self, room: int) -> FileBatch:
         """An empty batch; kept from slice to slice, because fresh memory is dear."""
         if room not in self._batches:
-            self._batches[room] = Batch(self.counter, room)
+            self._batches[room] = FileBatch(self.counter, room)
         return self._batches[room]
 
-    def run(self, items: list[Item], entered: frozenset[bytes], patience: Patience) -> Outcome:
+    def run(
+        self, items: list[Item], entered: frozenset[bytes], patience: SliceLimits
+    ) -> SliceResult:
         """Search `items` in order, as far as patience goes."""
         return _Slice(self, items, entered, patience).run()
 
@@ -105,7 +107,7 @@ class _Slice:
     """One stretch of work: from the items handed over to what is left of them."""
 
     def __init__(
-        self, scanner: Scanner, items: list[Item], entered: frozenset[bytes], patience: Patience
+        self, scanner: Scanner, items: list[Item], entered: frozenset[bytes], patience: SliceLimits
     ) -> None:
         self.scanner = scanner
         self.scope = scanner.scope
@@ -126,10 +128,10 @@ class _Slice:
         self.directories: list[int] = []
         self.opened: tuple[bytes | None, int] = (None, -1)
         """The directory opened last, if it still is."""
-        self.outcome = Outcome([], [], [], [], 0)
+        self.outcome = SliceResult([], [], [], [], 0)
         self.scanned = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> SliceResult:
         try:
             while self.stack and not self._is_over():
                 item, chain = self.stack.pop()

@@ -17,7 +17,7 @@ from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import PatternSpec, Span
 from flashgrep.search.result import Counting, FoundFile, Line, Page
 from flashgrep.search.scan.batch import matched
-from flashgrep.search.scan.fair_queue import HERE, Flag
+from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.worker_tasks import run_all, run_one
 
@@ -91,7 +91,7 @@ Named = tuple[str, bytes]
 class TextSearch:
     """One pattern, looked for in texts."""
 
-    def __init__(self, spec: PatternSpec, pool: Pool, cancelled: Flag) -> None:
+    def __init__(self, spec: PatternSpec, pool: Pool, cancelled: CancelFlag) -> None:
         self._spec = spec
         self._pool = pool
         self._cancelled = cancelled

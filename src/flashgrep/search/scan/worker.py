@@ -21,7 +21,7 @@ from flashgrep.system.child import serve
 from flashgrep.workspace.scope import Scope
 
 
-class Jobs:
+class ScanJobs:
     """The searches this process has been told of, and the work it does for them."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def _scanner(packed: tuple[Any, ...]) -> Scanner:
 def main() -> None:
     """Search for the server until it is gone."""
     may_take_long()
-    serve(Jobs().handle)
+    serve(ScanJobs().handle)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.search.scan.fair_queue import WAIT_SECONDS, Flag
+from flashgrep.search.scan.fair_queue import WAIT_SECONDS, CancelFlag
 from flashgrep.search.scan.pool import NoWorker, Pool, Worker
 from flashgrep.system.child import ChildDied, readable
 
@@ -37,10 +37,10 @@ class _Job(Generic[Task]):
         return self.worker.seconds() - self.begun
 
 
-class Crew(Generic[Task]):
+class WorkerTasks(Generic[Task]):
     """Borrows workers, hands out tasks, and takes in what they answer."""
 
-    def __init__(self, pool: Pool, cancelled: Flag, is_short: bool = False) -> None:
+    def __init__(self, pool: Pool, cancelled: CancelFlag, is_short: bool = False) -> None:
         """`is_short` promises that no task takes long."""
         self._pool = pool
         self._is_short = is_short
@@ -141,7 +141,7 @@ class Crew(Generic[Task]):
 def run_one(
     pool: Pool,
     message: Any,
-    cancelled: Flag,
+    cancelled: CancelFlag,
     begin: Begin | None = None,
     is_short: bool = False,
 ) -> Any:
@@ -152,7 +152,7 @@ def run_one(
 def run_all(
     pool: Pool,
     messages: Sequence[Any],
-    cancelled: Flag,
+    cancelled: CancelFlag,
     begin: Begin | None = None,
     is_short: bool = False,
 ) -> Iterator[tuple[int, Any]]:
@@ -161,7 +161,7 @@ def run_all(
     Each comes with the number of its message. Whoever stops reading gives the workers back.
     """
     crew, waiting, deaths = (
-        Crew[int](pool, cancelled, is_short),
+        WorkerTasks[int](pool, cancelled, is_short),
         list(range(len(messages)))[::-1],
         0,
     )

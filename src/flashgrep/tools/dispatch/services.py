@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flashgrep.index.index import Index, NoIndex
 from flashgrep.ranking.symbol_parser import SymbolParser
-from flashgrep.search.searcher import Engine
+from flashgrep.search.searcher import DiskSearcher
 from flashgrep.workspace.scope import Scope
 
 
@@ -19,6 +19,6 @@ class Services:
 
     scope: Scope
     recovery_dir: bytes
-    search: Engine
+    search: DiskSearcher
     index: Index = field(default_factory=NoIndex)
     symbols: SymbolParser = field(default_factory=SymbolParser)
