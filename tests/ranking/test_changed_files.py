@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from flashgrep.ranking.changed_files import Changed, Overlay, OverlayRanking
+from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking
 from flashgrep.ranking.format import text_fields
 from flashgrep.ranking.question import RankedQuestion, forms, prefixes
 from flashgrep.ranking.ranking import path_weight
@@ -91,7 +91,7 @@ def changed(files: dict[str, str]) -> list[Changed]:
     return [Changed(path, text, text.encode) for path, text in files.items()]
 
 
-def scores(overlay: Overlay, text: str) -> dict[str, float]:
+def scores(overlay: ChangedFiles, text: str) -> dict[str, float]:
     found = overlay.search(RankedQuestion(text), DOCUMENTS, TEXT_BYTES, count_of)
     assert [file.score for file in found] == sorted((f.score for f in found), reverse=True)
     return dict(found)
@@ -194,7 +194,7 @@ def test_questions_that_come_together_count_once(counts: Counter[str]) -> None:
     ranking = OverlayRanking()
     files = {f"f{n}.py": "zebra\n" * n for n in range(40)}
     begun = threading.Barrier(4)
-    found: list[Overlay] = []
+    found: list[ChangedFiles] = []
 
     def ask() -> None:
         begun.wait()

@@ -13,7 +13,7 @@ import pytest
 from flashgrep.index.update.rank_writer import PIECE_BYTES, write_ranked
 from flashgrep.index.update.writer import write_segment
 from flashgrep.ranking.changed_files import Changed, OverlayRanking
-from flashgrep.ranking.format import DamagedRanking, Manifest, verify
+from flashgrep.ranking.format import DamagedRanking, RankingManifest, verify
 from flashgrep.ranking.question import RankedQuestion
 from flashgrep.ranking.ranked_tree import RankedTree
 from flashgrep.ranking.ranking import Ranking
@@ -155,7 +155,7 @@ def test_what_did_not_change_is_not_read_again(
     """A small change must not cost what the whole tree does."""
     read: list[str] = []
 
-    def verifying(directory: str, manifest: Manifest) -> None:
+    def verifying(directory: str, manifest: RankingManifest) -> None:
         read.append(os.path.basename(directory))
         verify(directory, manifest)
 

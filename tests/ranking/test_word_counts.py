@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.ranking.format import text_fields
-from flashgrep.ranking.word_counts import FIELDS, Lot, counted, joined, keys_of, lot
+from flashgrep.ranking.word_counts import FIELDS, CountBlock, counted, joined, keys_of, lot
 from flashgrep.ranking.words import tokens
 
 TEXT = st.text(st.sampled_from("aAbBzZ019_ .(\n\té—ß漢"), max_size=200) | st.text(max_size=80)
@@ -63,7 +63,7 @@ def test_a_word_has_another_key_in_each_field() -> None:
     assert len(set(keys_of([(field, "word") for field in FIELDS]).tolist())) == len(FIELDS)
 
 
-def held(some: Lot, terms: list[tuple[str, str]]) -> dict[int, dict[int, int]]:
+def held(some: CountBlock, terms: list[tuple[str, str]]) -> dict[int, dict[int, int]]:
     """By place of a term: the texts that hold it, and how often."""
     found = some.find(keys_of(terms))
     return {at: dict(zip(t.tolist(), c.tolist(), strict=True)) for at, t, c in found}

@@ -35,7 +35,7 @@ from flashgrep.ranking.scoring import (
     frequencies,
     rarity,
 )
-from flashgrep.ranking.word_counts import Lot, counted, joined, keys_of, lot
+from flashgrep.ranking.word_counts import CountBlock, counted, joined, keys_of, lot
 
 CountOf = Callable[[str, str], int]
 """In how many documents of the snapshot a word stands in a field."""
@@ -57,7 +57,7 @@ class Changed(NamedTuple):
     """When it was last changed, as far as its status says."""
 
 
-class _Held(NamedTuple):
+class _CachedCounts(NamedTuple):
     """A file whose words are counted."""
 
     number: int
@@ -66,10 +66,10 @@ class _Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Overlay:
+class ChangedFiles:
     """The counts of the changed files at one moment; a later moment has another one."""
 
-    lots: tuple[Lot, ...]
+    lots: tuple[CountBlock, ...]
     paths: tuple[str, ...]
     """By number; some are of files as they were."""
     sizes: Any
@@ -107,14 +107,16 @@ class Overlay:
         return frozenset(self.paths[at] for at in np.flatnonzero(self.alive).tolist())
 
 
-NOTHING: Final = Overlay(lots=(), paths=(), sizes=np.zeros(0, np.int64), alive=np.zeros(0, bool))
+NOTHING: Final = ChangedFiles(
+    lots=(), paths=(), sizes=np.zeros(0, np.int64), alive=np.zeros(0, bool)
+)
 
 
 class OverlayRanking:
     """Keeps the word counts of changed files in step with the files."""
 
     def __init__(self) -> None:
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _CachedCounts] = {}
         self._now = NOTHING
         # Questions that come together wait for one of them to count, instead of all counting.
         self._lock = threading.Lock()
@@ -124,7 +126,7 @@ class OverlayRanking:
         """Counts that are held now."""
         return self._now.words
 
-    def count(self, changed: Iterable[Changed]) -> Overlay:
+    def count(self, changed: Iterable[Changed]) -> ChangedFiles:
         """The counts of these files and of no others; what is held of them is not read again."""
         with self._lock:
             wanted = {file.path: file for file in changed}
@@ -157,11 +159,11 @@ class OverlayRanking:
             counts.append((number, counted(file.path, text)))
             sizes.append(len(text))
             is_settled = read_ns - file.changed_ns > limits.COUNT_SETTLED_NS
-            self._held[file.path] = _Held(number, file.identity, is_settled)
+            self._held[file.path] = _CachedCounts(number, file.identity, is_settled)
         lots = [*before.lots, lot(counts)] if fresh else list(before.lots)
         while len(lots) > 1 and len(lots[-2]) < 2 * len(lots[-1]):
             lots[-2:] = [joined(lots[-2:])]
-        self._now = Overlay(
+        self._now = ChangedFiles(
             lots=tuple(lots),
             paths=(*before.paths, *(file.path for file in fresh)),
             sizes=np.append(before.sizes, np.array(sizes, np.int64)),
@@ -177,7 +179,7 @@ class OverlayRanking:
         numbers = np.full(len(before.paths), -1, np.int32)
         numbers[kept] = np.arange(len(kept))
         lots = [each.renumbered(numbers) for each in before.lots]
-        self._now = Overlay(
+        self._now = ChangedFiles(
             lots=(joined(lots),) if len(kept) else (),
             paths=tuple(before.paths[at] for at in kept.tolist()),
             sizes=before.sizes[kept],
@@ -194,7 +196,7 @@ class _Scorer:
 
     def __init__(
         self,
-        overlay: Overlay,
+        overlay: ChangedFiles,
         question: RankedQuestion,
         total: int,
         average: float,

@@ -64,7 +64,7 @@ class DamagedRanking(Exception):
 
 
 @dataclass(frozen=True)
-class Manifest:
+class RankingManifest:
     """What was written for one segment."""
 
     documents: int
@@ -165,7 +165,7 @@ def _size_and_sum(path: str) -> tuple[int, int]:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_manifest(directory: str) -> Manifest:
+def read_manifest(directory: str) -> RankingManifest:
     """The manifest of one segment's index; `DamagedRanking` where it or a file is off."""
     try:
         _require_ours(directory)
@@ -177,7 +177,7 @@ def read_manifest(directory: str) -> Manifest:
         data = json.loads(body)
         if data["version"] != VERSION:
             raise DamagedRanking(f"{directory} is of another version")
-        return Manifest(
+        return RankingManifest(
             documents=data["documents"],
             text_bytes=data["bytes"],
             files=data["files"],
@@ -188,7 +188,7 @@ def read_manifest(directory: str) -> Manifest:
         raise DamagedRanking(f"{directory}: {error}") from None
 
 
-def verify(directory: str, manifest: Manifest) -> None:
+def verify(directory: str, manifest: RankingManifest) -> None:
     """Compare every file with what was written; 0.1 s for the Linux tree."""
     for name, expected in manifest.files.items():
         path = os.path.join(directory, name)
@@ -209,10 +209,10 @@ class Checked:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._known: dict[str, tuple[Manifest, list[os.stat_result]]] = {}
+        self._known: dict[str, tuple[RankingManifest, list[os.stat_result]]] = {}
         self._lock = threading.Lock()
 
-    def manifest(self, key: str) -> Manifest:
+    def manifest(self, key: str) -> RankingManifest:
         """The manifest of a segment's index; `DamagedRanking` where it or a file is off."""
         directory = os.path.join(self._root, key)
         with self._lock:
@@ -232,7 +232,7 @@ class Checked:
             self._known = {key: known for key, known in self._known.items() if key in keys}
 
 
-def _statuses(directory: str, manifest: Manifest) -> list[os.stat_result]:
+def _statuses(directory: str, manifest: RankingManifest) -> list[os.stat_result]:
     names = ("", MANIFEST, *manifest.files)
     try:
         return [os.lstat(os.path.join(directory, name)) for name in names]
@@ -254,7 +254,7 @@ def _require_ours(path: str) -> None:
         raise DamagedRanking(f"{path} is not ours alone")
 
 
-def open_as_one(root: str, parts: Sequence[tuple[str, Manifest]]) -> tantivy.Searcher:
+def open_as_one(root: str, parts: Sequence[tuple[str, RankingManifest]]) -> tantivy.Searcher:
     """One searcher over the indexes of several segments: their directories and manifests."""
     import tantivy
 

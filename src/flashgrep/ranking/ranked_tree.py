@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.ranking.changed_files import NOTHING, Overlay
+from flashgrep.ranking.changed_files import NOTHING, ChangedFiles
 from flashgrep.ranking.format import VIEW_PREFIX, Checked, DamagedRanking
 from flashgrep.ranking.question import RankedQuestion
 from flashgrep.ranking.ranking import Keeps, NameOf, Ranking
@@ -142,7 +142,7 @@ class RankedTree:
         self,
         text: str,
         name_of: NameOf,
-        overlay: Overlay = NOTHING,
+        overlay: ChangedFiles = NOTHING,
         keys: frozenset[str] | None = None,
         keeps: Keeps = lambda path: True,
     ) -> list[RankedFile] | None:
@@ -165,7 +165,7 @@ class RankedTree:
 
 
 def _answer(
-    ranking: Ranking, question: RankedQuestion, name_of: NameOf, overlay: Overlay, keeps: Keeps
+    ranking: Ranking, question: RankedQuestion, name_of: NameOf, overlay: ChangedFiles, keeps: Keeps
 ) -> list[RankedFile]:
     found = ranking.search(question, name_of, limits.QUERY_FILES, keeps)
     if not overlay.files:

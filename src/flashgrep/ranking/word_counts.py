@@ -124,7 +124,7 @@ def _piece_keys(text: bytes, longest: int) -> Keys:
 
 
 @dataclass(frozen=True)
-class Lot:
+class CountBlock:
     """The words of some texts, sorted by key."""
 
     keys: Keys
@@ -142,28 +142,28 @@ class Lot:
             there = slice(firsts[at], pasts[at])
             yield at, self.texts[there], self.counts[there]
 
-    def renumbered(self, numbers: Any) -> Lot:
+    def renumbered(self, numbers: Any) -> CountBlock:
         """The lot with other numbers for its texts, without those whose number is negative."""
         texts = numbers[self.texts]
         kept = texts >= 0
-        return Lot(self.keys[kept], texts[kept], self.counts[kept])
+        return CountBlock(self.keys[kept], texts[kept], self.counts[kept])
 
 
-def lot(texts: Iterable[tuple[int, WordCounts]]) -> Lot:
+def lot(texts: Iterable[tuple[int, WordCounts]]) -> CountBlock:
     """Put texts together."""
     return joined(
         [
-            Lot(one.keys, np.full(len(one.keys), number, np.int32), one.counts)
+            CountBlock(one.keys, np.full(len(one.keys), number, np.int32), one.counts)
             for number, one in texts
         ]
     )
 
 
-def joined(lots: Sequence[Lot]) -> Lot:
+def joined(lots: Sequence[CountBlock]) -> CountBlock:
     """Make one lot of several."""
     keys = np.concatenate([np.zeros(0, np.uint64), *(each.keys for each in lots)])
     order = np.argsort(keys, kind="stable")
-    return Lot(
+    return CountBlock(
         keys[order],
         np.concatenate([np.zeros(0, np.int32), *(each.texts for each in lots)])[order],
         np.concatenate([np.zeros(0, np.uint16), *(each.counts for each in lots)])[order],

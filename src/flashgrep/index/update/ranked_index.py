@@ -24,7 +24,7 @@ from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
 from flashgrep.index.watch.listing import Identity
 from flashgrep.index.watch.tracker import Changes, Tracker
-from flashgrep.ranking.changed_files import Changed, Overlay, OverlayRanking
+from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking
 from flashgrep.ranking.ranked_tree import RankedTree
 from flashgrep.ranking.ranking import Keeps
 from flashgrep.ranking.scoring import RankedFile
@@ -64,7 +64,7 @@ class _Counted(NamedTuple):
 
     view: weakref.ref[View]
     keys: frozenset[str]
-    overlay: Overlay
+    overlay: ChangedFiles
 
 
 class RankedIndex:
@@ -195,7 +195,7 @@ class RankedIndex:
 
     def _overlaid(
         self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
-    ) -> Overlay | None:
+    ) -> ChangedFiles | None:
         """The counts of all files that are not ranked; None where they are too many.
 
         Where nothing happened since the last question, they are as they were: the kernel tells of
@@ -204,7 +204,7 @@ class RankedIndex:
         known = self._counted
         is_told = tracker.fd is not None and not view.subtrees
         if known is not None and is_told and known.view() is view and known.keys == ranked:
-            overlay: Overlay | None = known.overlay
+            overlay: ChangedFiles | None = known.overlay
         else:
             self._counted = known = None  # or the old counts would stay as long as this question
             overlay = self._count(view, tracker, keeps, ranked)
@@ -214,7 +214,7 @@ class RankedIndex:
 
     def _count(
         self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
-    ) -> Overlay | None:
+    ) -> ChangedFiles | None:
         unranked = list(self._unranked(view, tracker, ranked))
         is_whole = _are_few(unranked)
         wanted = unranked if is_whole else [file for file in unranked if keeps(file.path)]
