@@ -13,44 +13,33 @@ MOST_POSITIONAL: Final = 3
 
 SHARED_NAMES: Final = {
     "Change",
-    "Damaged",
-    "Event",
     "Exported",
     "Found",
     "Kind",
-    "Leaf",
     "Outcome",
-    "Pace",
-    "Place",
-    "Plan",
     "Reading",
     "Room",
-    "Snapshot",
     "Splice",
-    "Status",
     "Target",
-    "View",
-    "_Counted",
     "_Reader",
     "_Routes",
     "_Row",
     "_Scan",
     "_Search",
-    "_Step",
 }
 """Class names that still stand for several things. The list only shrinks."""
 
 POSITIONAL: Final = {
     "Decided": 2,
     "FindRequest": 1,
+    "IndexSnapshot": 1,
     "Plan": 1,
     "Published": 1,
     "ReplaceTarget": 2,
     "SliceResult": 2,
-    "Snapshot": 3,
+    "Snapshot": 2,
     "Standing": 1,
     "Wanted": 1,
-    "_Step": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""
 

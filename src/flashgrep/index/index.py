@@ -27,7 +27,7 @@ Freshness = Literal["watching", "sweeping"]
 
 
 @dataclass(frozen=True)
-class Status:
+class IndexStatus:
     """How far the index is, in numbers."""
 
     state: State = "off"
@@ -59,7 +59,7 @@ class Index(Searcher[ResolvedPath], Protocol):
         """Stop working in the background."""
         ...
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """How far it is."""
         ...
 
@@ -95,7 +95,7 @@ class NoIndex:
     """No index: every question is left to the disk."""
 
     def __init__(self, reason: str = "switched off", state: State = "off") -> None:
-        self._status = Status(state, reason=reason)
+        self._status = IndexStatus(state, reason=reason)
 
     def start(self) -> None:
         return None
@@ -106,7 +106,7 @@ class NoIndex:
     def close(self) -> None:
         return None
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         return self._status
 
     def is_ready(self) -> bool:
@@ -178,7 +178,7 @@ class StartingIndex:
         index, self._index = self._index, NoIndex("closed")
         index.close()
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         return self._index.status()
 
     def is_ready(self) -> bool:

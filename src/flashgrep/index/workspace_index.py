@@ -17,12 +17,12 @@ from pathlib import Path
 from flashgrep import limits
 from flashgrep.index.answer import view as views
 from flashgrep.index.answer.indexed_search import IndexedScan
-from flashgrep.index.answer.match_pool import Gone, Matchers
-from flashgrep.index.answer.view import View, has_same_rules_above, is_own_repository
-from flashgrep.index.format.segment import Damaged
-from flashgrep.index.index import Status
+from flashgrep.index.answer.match_pool import Matchers, SnapshotGone
+from flashgrep.index.answer.view import IndexView, has_same_rules_above, is_own_repository
+from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.index import IndexStatus
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.rescan import sweep
+from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.update.updater import PASSING, Updater
 from flashgrep.index.watch.listing import Rules
@@ -75,7 +75,7 @@ class WorkspaceIndex:
         self._matchers.close()
         self._tracker.close()
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """How far it is."""
         return self._state.status()
 
@@ -107,10 +107,10 @@ class WorkspaceIndex:
         )
         try:
             scan.run(question.wanted, self._matchers, report)
-        except Damaged as error:
+        except DamagedSegment as error:
             state.set_aside(error)
             return None
-        except Gone:
+        except SnapshotGone:
             return None
         if state.watches and state.pace.is_time_to_sweep():
             state.bell.ring()  # a write through a memory map raises no event
@@ -153,7 +153,7 @@ class WorkspaceIndex:
             return None
         return os.fsdecode(root[len(self._tracker.root.rstrip(b"/")) + 1 :])
 
-    def _current(self, root: str, rules: Rules | None) -> View | None:
+    def _current(self, root: str, rules: Rules | None) -> IndexView | None:
         """The view as of now, if it covers a directory."""
         try:
             self._look_at_everything_unless_watching()
@@ -174,14 +174,14 @@ class WorkspaceIndex:
     def _look_at_everything_unless_watching(self) -> None:
         state = self._state
         while not state.watches and (view := state.view) is not None:
-            changes = sweep(self._tracker, view, lambda: state.stopping)
+            changes = poll(self._tracker, view, lambda: state.stopping)
             if state.take_for(view, changes):
                 return  # else it was updated meanwhile: what was seen is of another view
 
     def _release(self) -> None:
         """Give mapped pages back: they count as ours as long as nobody else maps them."""
         self._touched = 0
-        for segment in (self._state.view or View()).snapshot.segments:
+        for segment in (self._state.view or IndexView()).snapshot.segments:
             segment.release()
         self._matchers.release()
 

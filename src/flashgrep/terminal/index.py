@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from flashgrep.errors import IOFailure, Unavailable
-from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.segment import DamagedSegment, Segment
 from flashgrep.index.format.store import MANIFEST, Generation, Store
 from flashgrep.ranking.format import DamagedRanking, read_manifest
 from flashgrep.settings import Settings
@@ -68,7 +68,7 @@ def _complete(home: Path) -> OnDisk | None:
         generation = Store(home).generation()
         paths = [os.path.join(home, name) for name in generation.segments]
         segments = [Segment(path, is_checked=True) for path in paths]
-    except (OSError, Damaged):
+    except (OSError, DamagedSegment):
         return None
     if generation.updated is None or not segments:
         return None

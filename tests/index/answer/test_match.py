@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.answer.match import Runs, Texts, match_each, match_lines, matched
-from flashgrep.index.format.segment import BINARY, Damaged, Segment
+from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.pattern import PatternSpec, Span, matching_lines
@@ -296,7 +296,7 @@ def test_a_damaged_piece_is_never_matched(tmp_path: Path, way: Callable[[Runs], 
     with open(segment.path, "r+b") as file:
         file.seek(int(segment.starts[1]))
         file.write(b"T")
-    with pytest.raises(Damaged) as refusal:
+    with pytest.raises(DamagedSegment) as refusal:
         way(Runs(segment, np.array([0]), np.array([3])))
     assert refusal.value.path == segment.path
 

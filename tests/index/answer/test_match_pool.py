@@ -19,7 +19,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.answer.match import Hits, Runs, Texts, Work
 from flashgrep.index.answer.match_pool import Matchers, matched_here
-from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.segment import DamagedSegment, Segment
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Counting
@@ -277,7 +277,7 @@ def test_a_damaged_piece_is_told_by_the_path_of_its_segment(
     work[place] = kind(damaged)
     with crew_of(1) as (matchers, _):
         flip(damaged.path, start, whole ^ 1)
-        with pytest.raises(Damaged) as refusal:
+        with pytest.raises(DamagedSegment) as refusal:
             found_by(matchers, work, spec)
         assert refusal.value.path == damaged.path
         flip(damaged.path, start, whole)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.segment import BINARY, Damaged, Segment
+from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.index.watch.listing import identity
@@ -95,7 +95,7 @@ def test_any_damage_is_noticed_or_harmless(tmp_path: Path) -> None:
         os.chmod(broken, 0o600)
         try:
             assert answers(Segment(str(broken))) == expected
-        except Damaged:
+        except DamagedSegment:
             noticed += 1
     assert noticed > FLIPS / 2
 
@@ -108,7 +108,7 @@ def test_damage_after_the_opening_is_noticed_where_it_is_read(tmp_path: Path) ->
         file.seek(place)
         file.write(b"\x00")
     assert segment.text(0) == b"needle\nhay\n"
-    with pytest.raises(Damaged, match="damaged"):
+    with pytest.raises(DamagedSegment, match="damaged"):
         segment.text(large)
 
 
@@ -116,7 +116,7 @@ def test_damage_after_the_opening_is_noticed_where_it_is_read(tmp_path: Path) ->
 def test_a_segment_that_others_can_write_is_not_trusted(tmp_path: Path, mode: int) -> None:
     path = made(tmp_path, FILES).path
     os.chmod(path, mode)
-    with pytest.raises(Damaged, match="ours"):
+    with pytest.raises(DamagedSegment, match="ours"):
         Segment(path)
 
 
@@ -124,7 +124,7 @@ def test_a_segment_that_others_can_write_is_not_trusted(tmp_path: Path, mode: in
 def test_a_segment_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     path = made(tmp_path, FILES).path
     os.chown(path, 65_534, -1)
-    with pytest.raises(Damaged, match="ours"):
+    with pytest.raises(DamagedSegment, match="ours"):
         Segment(path)
 
 

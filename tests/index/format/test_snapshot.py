@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.snapshot import Snapshot, snapshot
+from flashgrep.index.format.snapshot import IndexSnapshot, snapshot
 from flashgrep.index.watch.tracker import is_below
 from flashgrep.search.scan.request import walk_key
 from tests.index.segments import made
@@ -31,7 +31,7 @@ def layers(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     return files[:cut], files[cut:]
 
 
-def put_together(directory: Path, base: list[str], later: list[str]) -> Snapshot:
+def put_together(directory: Path, base: list[str], later: list[str]) -> IndexSnapshot:
     """The base in two segments, the rest in one; a name of the base may come again."""
     ordered = in_order(base)
     middle = len(ordered) // 2

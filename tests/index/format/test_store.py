@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.segment import DamagedSegment, Segment
 from flashgrep.index.format.store import Generation, Store
 from tests.index.segments import made
 
@@ -155,14 +155,14 @@ def test_a_segment_that_is_gone_or_damaged_is_set_aside(store: Store, tmp_path: 
 def test_a_directory_that_others_can_write_is_not_used(tmp_path: Path, mode: int) -> None:
     (tmp_path / "index").mkdir()
     os.chmod(tmp_path / "index", mode)
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedSegment):
         Store(tmp_path / "index")
 
 
 def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "index").symlink_to("elsewhere")
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedSegment):
         Store(tmp_path / "index")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.update.debounce import Bell, Pace
+from flashgrep.index.update.debounce import Debounce, Wakeup
 
 
 class Clock:
@@ -24,7 +24,7 @@ class Clock:
 
 def test_changes_wait_until_they_pause() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    pace = Debounce(clock)
     pace.attempted()
     pace.changed()
     clock.now += limits.FOLD_QUIET_SECONDS / 2
@@ -38,7 +38,7 @@ def test_changes_wait_until_they_pause() -> None:
 
 def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    pace = Debounce(clock)
     pace.attempted()
     pace.changed()
     steps = 0
@@ -52,7 +52,7 @@ def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
 
 def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_that() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    pace = Debounce(clock)
     pauses = []
     for _ in range(12):
         pace.failed()
@@ -70,7 +70,7 @@ def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_th
 
 def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    pace = Debounce(clock)
     assert not pace.is_time_to_sweep()
     clock.now += limits.SWEEP_SECONDS + 1
     assert pace.is_time_to_sweep()
@@ -79,13 +79,13 @@ def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again() -> N
 
 
 @pytest.fixture
-def bell() -> Iterator[Bell]:
-    made = Bell()
+def bell() -> Iterator[Wakeup]:
+    made = Wakeup()
     yield made
     made.close()
 
 
-def test_a_bell_wakes_and_rung_before_keeps_awake_once(bell: Bell) -> None:
+def test_a_bell_wakes_and_rung_before_keeps_awake_once(bell: Wakeup) -> None:
     sleeper = threading.Thread(target=bell.wait, args=(None,))
     sleeper.start()
     bell.ring()
@@ -97,7 +97,7 @@ def test_a_bell_wakes_and_rung_before_keeps_awake_once(bell: Bell) -> None:
     bell.wait(0.0)
 
 
-def test_what_can_be_read_wakes_too(bell: Bell) -> None:
+def test_what_can_be_read_wakes_too(bell: Wakeup) -> None:
     read, write = os.pipe()
     os.write(write, b"!")
     bell.wait(None, read)
@@ -107,6 +107,6 @@ def test_what_can_be_read_wakes_too(bell: Bell) -> None:
 
 
 def test_a_closed_bell_is_silent() -> None:
-    bell = Bell()
+    bell = Wakeup()
     bell.close()
     bell.ring()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import RACY, Segment
 from flashgrep.index.format.snapshot import snapshot
 from flashgrep.index.update.compactor import NO_DOUBT, Doubt, doubt, hope, without
@@ -37,7 +37,7 @@ def work(tmp_path: Path) -> Path:
     return place
 
 
-def racy(view: View | None) -> list[str]:
+def racy(view: IndexView | None) -> list[str]:
     """The files that a view answers from segments that only their writer trusts."""
     assert view is not None
     return [
@@ -125,7 +125,7 @@ def test_a_writer_waits_for_its_newest_file(tmp_path: Path, work: Path) -> None:
 
     wait_for(is_read_at_once, lambda: "the machine is too slow")
     segment = Segment(path)
-    view = View(snapshot([segment], 1, [np.ones(2, bool)]))
+    view = IndexView(snapshot([segment], 1, [np.ones(2, bool)]))
     newest = int(segment.status[:, 2].max())
     assert doubt(view, lambda: newest).names == {"f01", "f02"}
     assert is_in(limits.DOUBT_SECONDS, lambda: doubt(view, lambda: newest))

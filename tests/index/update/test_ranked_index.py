@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.format.snapshot import Snapshot
+from flashgrep.index.format.snapshot import IndexSnapshot
 from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from flashgrep.ranking.changed_files import ChangedFiles
 from flashgrep.ranking.ranked_tree import RankedTree
@@ -207,7 +207,7 @@ def test_too_much_to_count_is_scanned_and_a_filter_makes_it_less(
     assert counts == {"f03.py": 1}
 
 
-HELD = (Segment, Snapshot, View, Ranking, ChangedFiles)
+HELD = (Segment, IndexSnapshot, IndexView, Ranking, ChangedFiles)
 
 
 def held() -> Counter[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.watch.inotify import IN_CREATE, IN_ISDIR, IN_Q_OVERFLOW, Event, Inotify
+from flashgrep.index.watch.inotify import IN_CREATE, IN_ISDIR, IN_Q_OVERFLOW, Inotify, InotifyEvent
 from flashgrep.index.watch.listing import Tree
 from flashgrep.index.watch.tracker import Changes, Tracker, is_below, parents
 from flashgrep.workspace.scope import Scope
@@ -213,7 +213,7 @@ def test_an_event_of_a_directory_that_began_to_be_listed_meanwhile_is_kept(
 
     with ThreadPoolExecutor() as threads:
 
-        def drain() -> list[Event]:
+        def drain() -> list[InotifyEvent]:
             listings.append(threads.submit(tracker.list_tree, "n", (), (), stopped))
             assert is_listed.wait(20)
             (root / "n" / "meanwhile").write_text("x")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep import __version__
-from flashgrep.index.index import NoIndex, Status
+from flashgrep.index.index import IndexStatus, NoIndex
 from flashgrep.settings import settings_hash
 from tests.tools.workshop import Workshop, workshop
 
@@ -24,8 +24,8 @@ def shop(tmp_path: Path) -> Iterator[Workshop]:
 class KnownFiles(NoIndex):
     """An index that knows its files."""
 
-    def status(self) -> Status:
-        return Status("ready", True, False, 1.0, 2, 7, 4096, 1_700_000_000.5, "watching")
+    def status(self) -> IndexStatus:
+        return IndexStatus("ready", True, False, 1.0, 2, 7, 4096, 1_700_000_000.5, "watching")
 
     def files(self, stopped: Callable[[], bool]) -> list[str] | None:
         return None if stopped() else ["known/a.py", os.fsdecode(b"known/\xff")]

@@ -29,11 +29,11 @@ from flashgrep.index.answer.match import (
     match_texts,
     matched,
 )
-from flashgrep.index.answer.match_pool import Away, Matchers, matched_here
+from flashgrep.index.answer.match_pool import KillableMatching, Matchers, matched_here
 from flashgrep.index.answer.rows import PackText, Rows, Table
-from flashgrep.index.answer.view import Overlay, View
-from flashgrep.index.format.segment import Damaged, Numbers
-from flashgrep.index.format.snapshot import Place
+from flashgrep.index.answer.view import IndexView, SearchOverlay
+from flashgrep.index.format.segment import DamagedSegment, Numbers
+from flashgrep.index.format.snapshot import FileLocation
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.listing import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
@@ -54,12 +54,12 @@ class IndexedScan:
     def __init__(
         self,
         request: ScanRequest,
-        view: View,
+        view: IndexView,
         tracker: Tracker,
         root: str,
         pool: Pool,
         cancelled: CancelFlag,
-        damaged: Callable[[Damaged], None],
+        damaged: Callable[[DamagedSegment], None],
         changed: Callable[[set[str]], None],
     ) -> None:
         """`damaged` takes a segment that cannot be used, `changed` the files (as names of the tree)
@@ -78,11 +78,11 @@ class IndexedScan:
         self._cancelled = cancelled
         self._damaged = damaged
         self._changed = changed
-        self._away: Away | None = None
+        self._away: KillableMatching | None = None
         """Set where the pattern may take so long that other processes match all of it."""
         self._table = Table(view.snapshot, root)
         self._candidates = Candidates(request.pattern, view.snapshot.segment_set)
-        self._overlay = Overlay(view, tracker, root, self.scanner)
+        self._overlay = SearchOverlay(view, tracker, root, self.scanner)
 
     def run(self, wanted: int, matchers: Matchers, report: Report) -> None:
         """Search; with `wanted`, the rest may be left out once so many lines are found."""
@@ -99,7 +99,7 @@ class IndexedScan:
 
     def _begin_away(self) -> None:
         """Forget what was matched here: all of it is matched anew, where it can be stopped."""
-        self._away = Away(self.request, self._pool)
+        self._away = KillableMatching(self.request, self._pool)
         self._finder = LineFinder(self.request, self.scanner.counter)
         self._table = Table(self._view.snapshot, self._root)
         self.matched_bytes = 0
@@ -140,7 +140,7 @@ class IndexedScan:
     def _one_by_one(self, wanted: int, cancelled: CancelFlag) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
         last = self._view.snapshot.base - 1
-        found: dict[Place, int] = {}
+        found: dict[FileLocation, int] = {}
         totals = Tally[int]()
         for stretch in self._stretches:
             number = stretch.number
@@ -151,7 +151,7 @@ class IndexedScan:
             self.matched_bytes += stretch.size
             counts = self._finder.counted(number, stretch, wanted and wanted - totals[part])
             for file, count in counts.items():
-                place = Place(number, file)  # neighbours may be of one file
+                place = FileLocation(number, file)  # neighbours may be of one file
                 found[place] = found.get(place, 0) + count
                 totals[part] += count
         self._add_few(found)
@@ -297,7 +297,7 @@ class IndexedScan:
             modified = self._view.snapshot.segments[number].status[files, 1]
         self._table.add(np.full(len(files), number), files, counts, modified)
 
-    def _add_few(self, found: dict[Place, int]) -> None:
+    def _add_few(self, found: dict[FileLocation, int]) -> None:
         """As `_add`, where they are few."""
         if not found:
             return
@@ -371,7 +371,7 @@ class IndexedScan:
                 row = FoundFile(shown, 1, segment.identity(file)[1])
             self._table.add_others([row])
 
-    def _candidate_aliases(self) -> list[tuple[str, Place]]:
+    def _candidate_aliases(self) -> list[tuple[str, FileLocation]]:
         """Links to files that could hold a match; asked together, for a tree may have many."""
         links, spans = self._view.alias_spans
         if self.request.pattern.multiline or not links:
@@ -403,7 +403,7 @@ class IndexedScan:
         segment, lines = self._view.snapshot.segments[place.segment], self._finder.lines(place)
         try:
             segment.check(int(segment.first[place.file]), int(segment.first[place.file + 1]))
-        except Damaged as error:
+        except DamagedSegment as error:
             self._damaged(error)
             return None
         pieces = partial(self._candidates.pieces_of, place.segment)
@@ -423,7 +423,7 @@ class IndexedScan:
             self._changed({joined(self._root, name) for name in stale})
         return stale
 
-    def _place(self, shown: str) -> Place | None:
+    def _place(self, shown: str) -> FileLocation | None:
         return self._table.place(shown) or self._overlay.alias(shown)
 
     def _is_as_known(self, shown: str, known: Identity | None) -> bool:

@@ -22,7 +22,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.index.answer.match import Hits, Runs, Texts, Work, matched
 from flashgrep.index.answer.match_worker import packed
-from flashgrep.index.format.segment import Damaged, numbers
+from flashgrep.index.format.segment import DamagedSegment, numbers
 from flashgrep.search.cost import bytes_in, portion, seconds_a_byte, seconds_of_matches
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
@@ -204,7 +204,7 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
     if kind == "gone":
         return None
     if kind == "damaged":
-        raise Damaged(*rest)
+        raise DamagedSegment(*rest)
     if kind == "failed":
         raise IOFailure(f"A part of the index could not be searched: {rest[0]}")
     return [
@@ -221,11 +221,11 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
 # out by connection.
 
 
-class Gone(Exception):
+class SnapshotGone(Exception):
     """A segment has been replaced on disk: only who has it mapped can still read it."""
 
 
-class Away:
+class KillableMatching:
     """One search's matching, done elsewhere."""
 
     def __init__(self, request: ScanRequest, pool: Pool) -> None:
@@ -257,8 +257,8 @@ class Away:
 def _hits(answer: Any) -> Hits:
     kind, *rest = answer
     if kind == "gone":
-        raise Gone
+        raise SnapshotGone
     if kind == "damaged":
-        raise Damaged(*rest)
+        raise DamagedSegment(*rest)
     ((files, counts),) = rest[0]
     return np.frombuffer(files, np.int64), np.frombuffer(counts, np.int64)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from flashgrep.index.answer.match import Runs, Texts, Work, matched
-from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.segment import DamagedSegment, Segment
 from flashgrep.search.cost import may_take_long
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
@@ -34,7 +34,7 @@ def packed(work: Work) -> Packed:
     return work.segment.path, "runs", firsts.tobytes(), pasts.tobytes()
 
 
-class Jobs:
+class MatchJobs:
     """The segments this process has mapped, and what it matches in them."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Jobs:
         counter = Counter(PatternSpec(*pattern), counting)
         try:
             hits = [matched(counter, self._work(share), is_dense) for share in shares]
-        except Damaged as error:
+        except DamagedSegment as error:
             self._segments.pop(error.path, None)
             return "damaged", error.path, error.what
         except OSError:
@@ -77,7 +77,7 @@ class Jobs:
 def main() -> None:
     """Match for the server until it is gone."""
     may_take_long()
-    serve(Jobs().handle)
+    serve(MatchJobs().handle)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any, Final, overload
 import numpy as np
 
 from flashgrep.index.format.segment import Numbers, Segment
-from flashgrep.index.format.snapshot import ROOM, Place, Snapshot
+from flashgrep.index.format.snapshot import ROOM, FileLocation, IndexSnapshot
 from flashgrep.index.watch.listing import Identity
 from flashgrep.search.decode import Region
 from flashgrep.search.pattern import Span
@@ -57,7 +57,7 @@ class Rows(Sequence[FoundFile]):
 class Table:
     """Found files, as columns: those of the segments first, then those found on disk."""
 
-    def __init__(self, snapshot: Snapshot, root: str) -> None:
+    def __init__(self, snapshot: IndexSnapshot, root: str) -> None:
         self._snapshot = snapshot
         self._root = root + "/" if root else ""
         self._segments: list[Any] = []
@@ -142,10 +142,10 @@ class Table:
             for (text, starts), file in zip(in_segments, files, strict=True)
         ]
 
-    def place(self, shown: str) -> Place | None:
+    def place(self, shown: str) -> FileLocation | None:
         """Where a file that was looked at stands in the segments."""
         at = self._seen.get(shown)
-        return None if at is None else Place(int(self.segment[at]), int(self.file[at]))
+        return None if at is None else FileLocation(int(self.segment[at]), int(self.file[at]))
 
     def identities(self, shown: Sequence[str]) -> list[Identity | None]:
         """What the segments know of files that were looked at; None for those found elsewhere."""

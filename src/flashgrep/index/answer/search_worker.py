@@ -23,7 +23,7 @@ class _AllJobs:
         if self._in_segments is None:
             from flashgrep.index.answer import match_worker  # numpy: most processes never need it
 
-            self._in_segments = match_worker.Jobs()
+            self._in_segments = match_worker.MatchJobs()
         return self._in_segments.handle(message)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flashgrep.index.format.segment import Mask, Numbers
-from flashgrep.index.format.snapshot import EMPTY, Place, Snapshot
+from flashgrep.index.format.snapshot import EMPTY, FileLocation, IndexSnapshot
 from flashgrep.index.watch.listing import Identity, Rules, joined
 from flashgrep.index.watch.tracker import Tracker, is_below, parents
 from flashgrep.search.scan.request import Item, walk_key
@@ -23,10 +23,10 @@ from flashgrep.workspace.walk import Ruled
 
 
 @dataclass(frozen=True)
-class View:
+class IndexView:
     """The index and the changes it does not know yet; a later state is another view."""
 
-    snapshot: Snapshot = EMPTY
+    snapshot: IndexSnapshot = EMPTY
     entries: frozenset[str] = frozenset()
     """Files and links that changed, or are in no segment."""
     subtrees: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class View:
     directories: Mapping[str, Ruled] = field(default_factory=dict)
     links: Mapping[str, str | None] = field(default_factory=dict)
     """Symbolic links, and the path in the tree each leads to; None where that is not certain."""
-    aliases: Mapping[str, Place] = field(default_factory=dict)
+    aliases: Mapping[str, FileLocation] = field(default_factory=dict)
     """Links to files that are in a segment."""
     shared: Mapping[str, Identity] = field(default_factory=dict)
     """Files with several names, as they were when the tree was listed."""
@@ -44,7 +44,7 @@ class View:
     """Device and inode of the root then."""
 
     @cached_property
-    def sure_aliases(self) -> dict[str, Place]:
+    def sure_aliases(self) -> dict[str, FileLocation]:
         """The aliases that nothing has happened to, neither the link nor the file."""
         alive = self.snapshot.alive
         return {
@@ -115,7 +115,7 @@ def led_to(link: str, text: str) -> str | None:
 # What a view says about the tree itself: its files, its links, and whose rules count in it.
 
 
-def names(view: View) -> list[str] | None:
+def names(view: IndexView) -> list[str] | None:
     """Every file a search of the workspace looks at, in walk order; None where a link leads away.
 
     Asked of a view to which nothing has happened since.
@@ -134,7 +134,7 @@ def names(view: View) -> list[str] | None:
     return sorted(found, key=lambda name: walk_key("", name))
 
 
-def links(view: View, directory: str) -> list[str]:
+def links(view: IndexView, directory: str) -> list[str]:
     """The links below a directory, by their names there."""
     cut = len(directory) + 1 if directory else 0
     return [link[cut:] for link in view.links if is_below(link, directory)]
@@ -148,7 +148,7 @@ def is_own_repository(tracker: Tracker, root: str) -> bool:
     )
 
 
-def has_same_rules_above(tracker: Tracker, rules: Rules, view: View) -> bool:
+def has_same_rules_above(tracker: Tracker, rules: Rules, view: IndexView) -> bool:
     """Whether the rule files above the workspace are those the view was made with."""
     top = tracker.root
     return view.above == tuple(pair for pair in rules if pair[0] != top and is_within(top, pair[0]))
@@ -158,10 +158,10 @@ def has_same_rules_above(tracker: Tracker, rules: Rules, view: View) -> bool:
 # What of a search cannot be answered from the segments, and which of their files it may use.
 
 
-class Overlay:
+class SearchOverlay:
     """The two halves of one search root: what is in the segments and what is on disk."""
 
-    def __init__(self, view: View, tracker: Tracker, root: str, scanner: Scanner) -> None:
+    def __init__(self, view: IndexView, tracker: Tracker, root: str, scanner: Scanner) -> None:
         self._view = view
         self._tracker = tracker
         self._root = root
@@ -196,7 +196,7 @@ class Overlay:
         names = (self.relative(segments[number].name(file)) for number, file in places)
         return np.fromiter(map(keeps, names), bool, len(files))
 
-    def aliases(self, links: Container[str] | None = None) -> Iterator[tuple[str, Place]]:
+    def aliases(self, links: Container[str] | None = None) -> Iterator[tuple[str, FileLocation]]:
         """Links below the root to files of the segments, by the names they are shown under.
 
         With `links`, of those alone.
@@ -209,7 +209,7 @@ class Overlay:
             if keeps_all or keeps(shown):
                 yield shown, place
 
-    def alias(self, shown: str) -> Place | None:
+    def alias(self, shown: str) -> FileLocation | None:
         """Where the file that a link stands for is in the segments."""
         return self._aliases.get(joined(self._root, shown))
 

@@ -74,7 +74,7 @@ Numbers = npt.NDArray[np.int64]
 Columns = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
-class Damaged(Exception):
+class DamagedSegment(Exception):
     """A file of the index that is not what was written."""
 
     def __init__(self, path: str, what: str) -> None:
@@ -92,9 +92,9 @@ class Segment:
         with open_own(path) as file:
             status = os.fstat(file.fileno())
             if not is_ours_alone(status):
-                raise Damaged(path, "not ours alone")
+                raise DamagedSegment(path, "not ours alone")
             if status.st_size < len(MAGIC) + LENGTH.size:
-                raise Damaged(path, "cut short")
+                raise DamagedSegment(path, "cut short")
             self.buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.size = status.st_size
         self._view = memoryview(self.buffer)
@@ -119,7 +119,7 @@ class Segment:
         self.posting_base = self._sections["postings"][0]
         self.text_bytes = self._sections["pack"][1]
         if bytes(self._bytes("pack")[:1]) != b"\n":
-            raise Damaged(path, "the pack is damaged")
+            raise DamagedSegment(path, "the pack is damaged")
         self.marked: Numbers = np.flatnonzero(arrays["marks"])
         self.block_firsts = np.searchsorted(self.groups, np.arange(self.blocks + 1))
         self._trusted = bytearray(self.pieces)
@@ -254,28 +254,28 @@ class Segment:
             if not self._trusted[at]:
                 data = self._view[int(self.starts[at]) : int(self.ends[at])]
                 if zlib.crc32(data) != int(self.sums[at]):
-                    raise Damaged(self.path, f"piece {at} is damaged")
+                    raise DamagedSegment(self.path, f"piece {at} is damaged")
                 self._trusted[at] = 1
 
     def _header(self) -> dict[str, list[int]]:
         view = self._view
         if bytes(view[: len(MAGIC)]) != MAGIC:
-            raise Damaged(self.path, "of another kind or version")
+            raise DamagedSegment(self.path, "of another kind or version")
         start = len(MAGIC) + LENGTH.size
         (length,) = LENGTH.unpack(view[len(MAGIC) : start])
         head = bytes(view[start : start + length])
         checksum = bytes(view[start + length : start + length + 4])
         if len(head) != length or checksum != LENGTH.pack(zlib.crc32(head)):
-            raise Damaged(self.path, "the header is damaged")
+            raise DamagedSegment(self.path, "the header is damaged")
         sections: dict[str, list[int]] = json.loads(head)["sections"]
         if any(offset + size > self.size for offset, size, _ in sections.values()):
-            raise Damaged(self.path, "cut short")
+            raise DamagedSegment(self.path, "cut short")
         return sections
 
     def _check_sections(self) -> None:
         for name, (_, _, crc) in self._sections.items():
             if name != "pack" and zlib.crc32(self._bytes(name)) != crc:
-                raise Damaged(self.path, f"{name} is damaged")
+                raise DamagedSegment(self.path, f"{name} is damaged")
 
     def _bytes(self, name: str) -> memoryview:
         offset, size, _ = self._sections[name]

@@ -26,7 +26,7 @@ ROOM: Final = 1 << 20
 """Files of later segments that fit between two files of the base."""
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """A file of a segment."""
 
     segment: int
@@ -47,7 +47,7 @@ class _Keys(Sequence[str]):
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class IndexSnapshot:
     """What queries read."""
 
     segments: tuple[Segment, ...]
@@ -68,7 +68,7 @@ class Snapshot:
         """The ranks of all files, numbered through."""
         return np.concatenate([np.zeros(0, np.int64), *self.ranks])
 
-    def find(self, name: str) -> Iterable[Place]:
+    def find(self, name: str) -> Iterable[FileLocation]:
         """Every place a name has in the segments, dead ones included."""
         key = walk_key("", name)
         for number, segment in enumerate(self.segments):
@@ -76,7 +76,7 @@ class Snapshot:
                 continue
             file = bisect_left(_Keys(segment), key)
             if file < segment.files and segment.name(file) == name:
-                yield Place(number, file)
+                yield FileLocation(number, file)
 
     def stretch(self, number: int, directory: str) -> tuple[int, int]:
         """The files of a segment that lie below a directory."""
@@ -87,7 +87,7 @@ class Snapshot:
         key = walk_key("", directory)
         return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
 
-    def without(self, names: Collection[str], subtrees: Collection[str]) -> Snapshot:
+    def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
         """The snapshot with some files dead; a directory that was may be a file by now."""
         alive = list(self.alive)
         fresh: set[int] = set()
@@ -135,12 +135,12 @@ class Snapshot:
         return sum(int(np.count_nonzero(mask)) for mask in self.alive)
 
 
-EMPTY: Final = Snapshot(segments=(), base=0, alive=(), ranks=())
+EMPTY: Final = IndexSnapshot(segments=(), base=0, alive=(), ranks=())
 
 
-def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> Snapshot:
+def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> IndexSnapshot:
     """Put segments together; files are ranked once, here."""
-    draft = Snapshot(
+    draft = IndexSnapshot(
         segments=tuple(segments),
         base=base,
         alive=tuple(alive),
@@ -155,7 +155,7 @@ def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> S
     return replace(draft, ranks=(*ranks, *_later_ranks(draft, segments[base:])))
 
 
-def _later_ranks(draft: Snapshot, later: Sequence[Segment]) -> list[Any]:
+def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
     """Ranks between those of the base: by place, then by walk key."""
     entries = [
         (draft.rank(name), walk_key("", name), number, file)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep.index.format.segment import Damaged, Segment
+from flashgrep.index.format.segment import DamagedSegment, Segment
 from flashgrep.system.atomic import make_private, open_own, replace_file
 from flashgrep.system.lock import open_lock_file, try_lock
 
@@ -66,9 +66,9 @@ class Store:
         make_private(self.directory)
         status = os.lstat(self.directory)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise Damaged(str(self.directory), "not a directory of ours")
+            raise DamagedSegment(str(self.directory), "not a directory of ours")
         if status.st_mode & 0o022:
-            raise Damaged(str(self.directory), "others can write it")
+            raise DamagedSegment(str(self.directory), "others can write it")
 
     # ── one writer ──────────────────────────────────────────────────────────────────────────────
 
@@ -133,7 +133,7 @@ class Store:
         for number, name in enumerate(generation.segments):
             try:
                 segments.append(Segment(str(self.directory / name)))
-            except (OSError, Damaged) as error:
+            except (OSError, DamagedSegment) as error:
                 log.warning("a part of the index is set aside: %s", error)
                 base -= number < generation.base
         return segments, base, generation.updated

@@ -18,7 +18,7 @@ import numpy as np
 
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.plan import planner
-from flashgrep.index.plan.planner import KeyRange, Need, Plan
+from flashgrep.index.plan.planner import GramPlan, KeyRange, Need
 
 _MOST_GRAMS: Final = 4
 """Grams of a literal that are looked up."""
@@ -29,7 +29,7 @@ _APART: Final = 4
 
 
 @dataclass(frozen=True)
-class Leaf:
+class GramSet:
     """A set of grams: its number among the leaves, and its ranges among all ranges."""
 
     number: int
@@ -41,7 +41,7 @@ class Leaf:
     def is_single(self) -> bool:
         return bool(self.ranges.stop - self.ranges.start == 1)
 
-    def is_near(self, other: Leaf) -> bool:
+    def is_near(self, other: GramSet) -> bool:
         """Whether it shares bytes with another of the same literal."""
         return abs(self.place - other.place) < _APART
 
@@ -51,14 +51,14 @@ class Node:
     """Leaves and nodes of which all, or any, must hold."""
 
     is_all: bool
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[GramSet, ...]
     nodes: tuple[Node, ...]
 
 
 class GramTree:
     """What a plan needs, as nodes and leaves."""
 
-    def __init__(self, plan: Plan, pilot: Segment | None = None) -> None:
+    def __init__(self, plan: GramPlan, pilot: Segment | None = None) -> None:
         """`pilot` is a segment in which grams are about as rare as in the others."""
         self._pilot = pilot
         self.folded = plan.folded
@@ -75,14 +75,14 @@ class GramTree:
             self.highs = np.array([past - 1 for _, past in self._ranges], np.uint32)
         self._pilot = None  # it may be replaced, and is not to stay for this
 
-    def _rooted(self, plan: Plan, need: Need) -> Node:
+    def _rooted(self, plan: GramPlan, need: Need) -> Node:
         if not 0 < len(plan.alternatives) <= _MOST_ALTERNATIVES:
             return self._prepared(need)
         self.alternatives = tuple(map(self._prepared, plan.alternatives))
         return Node(False, (), self.alternatives)
 
     def _prepared(self, need: Need) -> Node:
-        is_all = not isinstance(need, planner.Any)
+        is_all = not isinstance(need, planner.AnyOf)
         parts = (need,) if isinstance(need, planner.Grams) else need.parts
         grams = [part for part in parts if isinstance(part, planner.Grams)]
         places = self._rarest(grams) if is_all else range(len(grams))
@@ -103,13 +103,13 @@ class GramTree:
         by_size = sorted(places, key=sizes.__getitem__)
         return sorted(apart_first(by_size, lambda a, b: abs(a - b) < _APART)[:_MOST_GRAMS])
 
-    def _leaf(self, grams: planner.Grams, place: int) -> Leaf:
+    def _leaf(self, grams: planner.Grams, place: int) -> GramSet:
         # No range at all cannot be looked up; one that no gram is in stands for it.
         ranges = grams.ranges or ((0, 1),)
         first = len(self._ranges)
         self.firsts.append(first)
         self._ranges.extend(ranges)
-        return Leaf(len(self.firsts) - 1, slice(first, first + len(ranges)), place)
+        return GramSet(len(self.firsts) - 1, slice(first, first + len(ranges)), place)
 
 
 def _is_key(grams: planner.Grams) -> bool:

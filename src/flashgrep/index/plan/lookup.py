@@ -18,7 +18,7 @@ import numpy as np
 
 from flashgrep.index.format.postings import decoded
 from flashgrep.index.format.segment import Mask, Numbers
-from flashgrep.index.plan.gram_tree import GramTree, Leaf, Node, apart_first
+from flashgrep.index.plan.gram_tree import GramSet, GramTree, Node, apart_first
 from flashgrep.index.plan.segment_set import SegmentSet
 from flashgrep.search.pattern import PatternSpec
 
@@ -44,7 +44,7 @@ _AHEAD_BYTES: Final = 4096
 _BITS: Final = np.left_shift(1, np.arange(8)).astype(np.uint8)
 
 
-class Look:
+class Lookup:
     """The grams of a plan among the keys of segments."""
 
     def __init__(self, segment_set: SegmentSet, tree: GramTree, by_file: bool) -> None:
@@ -52,7 +52,7 @@ class Look:
         self._by_file = by_file
         self._listed: dict[int, Numbers] = {}
         """The blocks of the leaves that were read ahead."""
-        self._orders: dict[int, list[Leaf]] = {}
+        self._orders: dict[int, list[GramSet]] = {}
         self._places = [segment.places(tree.lows, tree.highs) for segment in segment_set.segments]
         pairs = list(zip(segment_set.segments, self._places, strict=True))
         starts = np.array([segment.offsets.take(first) for segment, (first, _) in pairs], np.int64)
@@ -82,25 +82,25 @@ class Look:
         for leaf, (start, end) in zip(leaves, pairwise(accumulate(counts, initial=0)), strict=True):
             self._listed[leaf.number] = blocks[start:end]
 
-    def _first_leaves(self, node: Node) -> list[Leaf]:
+    def _first_leaves(self, node: Node) -> list[GramSet]:
         """Those of single keys that a node is sure to look at, or likely; rare ones only."""
         leaves = self._by_rarity(node) if node.is_all else []
         if not leaves or not self._sizes[leaves[0].number]:
             return []
         return [leaf for leaf in leaves[:_AHEAD] if self._is_short(leaf)]
 
-    def _is_short(self, leaf: Leaf) -> bool:
+    def _is_short(self, leaf: GramSet) -> bool:
         at = leaf.ranges.start
         if not leaf.is_single or self._most_keys[leaf.number] > 1 or self._has_bitmap[at]:
             return False
         return bool(self._sizes[leaf.number] <= _AHEAD_BYTES)
 
-    def _by_rarity(self, node: Node) -> list[Leaf]:
+    def _by_rarity(self, node: Node) -> list[GramSet]:
         known = self._orders.get(id(node))
         if known is None:
             sizes = self._sizes
             by_size = sorted(node.leaves, key=lambda leaf: sizes[leaf.number])
-            known = apart_first(by_size, Leaf.is_near)
+            known = apart_first(by_size, GramSet.is_near)
             self._orders[id(node)] = known
         return known
 
@@ -144,7 +144,7 @@ class Look:
             in_vain = in_vain + 1 if saved < max(_FEW, left // _MANY) else 0
         return kept
 
-    def _is_worth_it(self, leaf: Leaf, left: int, saved: int) -> bool:
+    def _is_worth_it(self, leaf: GramSet, left: int, saved: int) -> bool:
         """Whether a leaf may save more than it costs, as the last one has `saved` blocks."""
         if leaf.number in self._listed:
             return True
@@ -155,7 +155,7 @@ class Look:
             return bool(size < _WORTH * left)
         return bool(size + _RANGES < _RANGES_WORTH * left)
 
-    def _leaf(self, leaf: Leaf) -> _Kept:
+    def _leaf(self, leaf: GramSet) -> _Kept:
         listed = self._listed.get(leaf.number)
         if listed is not None:
             return _Kept(listed, self._segment_set.block_count)
@@ -165,7 +165,7 @@ class Look:
             mark(leaf, mask)
         return _Kept(mask=self._owning(mask) if self._by_file else mask)
 
-    def _mark_lists(self, leaf: Leaf, mask: Mask) -> None:
+    def _mark_lists(self, leaf: GramSet, mask: Mask) -> None:
         """Mark the blocks of single keys."""
         lists, bitmaps = self._postings(leaf, [True] * len(self._segment_set.segments))
         for each in bitmaps:
@@ -173,7 +173,7 @@ class Look:
         if lists:
             mask[_blocks_in(lists)[0]] = True
 
-    def _holds(self, leaf: Leaf, blocks: Numbers) -> Mask:
+    def _holds(self, leaf: GramSet, blocks: Numbers) -> Mask:
         """Which of a few blocks hold one of some single keys."""
         listed = self._listed.get(leaf.number)
         if listed is not None:
@@ -190,7 +190,7 @@ class Look:
         return found
 
     def _postings(
-        self, leaf: Leaf, wanted: Sequence[bool]
+        self, leaf: GramSet, wanted: Sequence[bool]
     ) -> tuple[list[_List], list[dict[int, bytes]]]:
         """The lists of single keys in the segments wanted, and their bitmaps by key and segment."""
         lists: list[_List] = []
@@ -229,7 +229,7 @@ class Look:
         ]
         return np.frombuffer(b"".join(parts), np.uint8)
 
-    def _mark_many(self, leaf: Leaf, mask: Mask) -> None:
+    def _mark_many(self, leaf: GramSet, mask: Mask) -> None:
         """Mark the blocks of all keys of some ranges."""
         places = zip(
             self._segment_set.segments, self._places, self._segment_set.blocks, strict=True
@@ -378,5 +378,5 @@ class Candidates:
             found[segment_set.owners[segment_set.marked]] = True
         return found
 
-    def _look(self, by_file: bool) -> Look:
-        return Look(self._segment_set, self._tree, by_file)
+    def _look(self, by_file: bool) -> Lookup:
+        return Lookup(self._segment_set, self._tree, by_file)

@@ -57,24 +57,24 @@ class Grams:
 
 
 @dataclass(frozen=True)
-class All:
+class AllOf:
     """Every part must be there."""
 
     parts: tuple[Need, ...]
 
 
 @dataclass(frozen=True)
-class Any:
+class AnyOf:
     """One part must be there."""
 
     parts: tuple[Need, ...]
 
 
-Need = Grams | All | Any
+Need = Grams | AllOf | AnyOf
 
 
 @dataclass(frozen=True)
-class Plan:
+class GramPlan:
     """What a block (in multiline, a file) must hold to be worth matching."""
 
     need: Need | None
@@ -85,7 +85,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _PlanStep:
     """One byte out of a set; in a run, any number of them."""
 
     members: frozenset[int]
@@ -99,23 +99,23 @@ class _Gap:
     need: Need | None = None
 
 
-_Row = list[_Step | _Gap]
+_Row = list[_PlanStep | _Gap]
 _Way = tuple[frozenset[int], ...]
 
 
 @lru_cache(maxsize=64)
-def plan(spec: PatternSpec) -> Plan:
+def plan(spec: PatternSpec) -> GramPlan:
     """The plan of a pattern; remembered, because agents page."""
     try:
         tree = parse(spec.source, spec.case_insensitive)
     except PatternNotUnderstood:
-        return Plan(None)
+        return GramPlan(None)
     planner, is_folded = _Planner(spec.multiline), _is_folded(tree)
     if isinstance(tree, Alt) and not is_folded:
         needs = [need for part in tree.parts if (need := planner.need(part)) is not None]
         if len(needs) == len(tree.parts):
-            return Plan(_any([*needs]), alternatives=tuple(needs))
-    return Plan(planner.need(tree), is_folded)
+            return GramPlan(_any([*needs]), alternatives=tuple(needs))
+    return GramPlan(planner.need(tree), is_folded)
 
 
 def _is_folded(node: Node) -> bool:
@@ -137,13 +137,13 @@ class _Planner:
             return _any([self.need(part) for part in node.parts])
         row = list(self._row(node))
         if not self._multiline and _ends(node):
-            row.append(_Step(frozenset(b"\n")))  # a line in the pack ends so
+            row.append(_PlanStep(frozenset(b"\n")))  # a line in the pack ends so
         needs = [gap.need for gap in row if isinstance(gap, _Gap)]
         return _all([*self._windows(row), *needs])
 
     # ── steps ───────────────────────────────────────────────────────────────────────────────────
 
-    def _row(self, node: Node) -> Iterator[_Step | _Gap]:
+    def _row(self, node: Node) -> Iterator[_PlanStep | _Gap]:
         if isinstance(node, Cat):
             for part in node.parts:
                 yield from self._row(part)
@@ -158,24 +158,24 @@ class _Planner:
         elif not isinstance(node, Edge):
             yield _Gap()
 
-    def _character(self, node: Char) -> Iterator[_Step]:
+    def _character(self, node: Char) -> Iterator[_PlanStep]:
         if node.folded:
             yield self._step(frozenset((ord(node.text.lower()), ord(node.text.upper()))))
             return
         for byte in node.text.encode("utf-8", "surrogatepass"):
             yield self._step(frozenset((byte,)))
 
-    def _step(self, members: frozenset[int], is_run: bool = False) -> _Step:
+    def _step(self, members: frozenset[int], is_run: bool = False) -> _PlanStep:
         # Within a line there is no newline to match.
-        return _Step(members if self._multiline else members - {0x0A}, is_run)
+        return _PlanStep(members if self._multiline else members - {0x0A}, is_run)
 
-    def _repeated(self, node: Repeat) -> Iterator[_Step | _Gap]:
+    def _repeated(self, node: Repeat) -> Iterator[_PlanStep | _Gap]:
         once = list(self._row(node.part))
-        if len(once) == 1 and isinstance(once[0], _Step) and not once[0].is_run:
+        if len(once) == 1 and isinstance(once[0], _PlanStep) and not once[0].is_run:
             for _ in range(min(node.low, _MOST_COPIES)):
                 yield once[0]
             if node.high != node.low or node.low > _MOST_COPIES:
-                yield _Step(once[0].members, is_run=True)
+                yield _PlanStep(once[0].members, is_run=True)
             return
         if node.low >= 1:
             yield from once
@@ -185,7 +185,9 @@ class _Planner:
     # ── grams ───────────────────────────────────────────────────────────────────────────────────
 
     def _windows(self, row: _Row) -> list[Grams | None]:
-        starts = [at for at, step in enumerate(row) if isinstance(step, _Step) and not step.is_run]
+        starts = [
+            at for at, step in enumerate(row) if isinstance(step, _PlanStep) and not step.is_run
+        ]
         stride = max(1, len(starts) // _MOST_WINDOWS)
         windows = [list(_ways(row, at)) for at in starts[::stride]]
         whole = [_grams(ways, _WIDTH) for ways in windows]
@@ -225,7 +227,7 @@ def _ways(row: _Row, start: int) -> Iterator[_Way]:
     while stack and found <= _MOST_WAYS:
         way, at = stack.pop()
         step = row[at] if at < len(row) else None
-        if len(way) == _WIDTH or not isinstance(step, _Step):
+        if len(way) == _WIDTH or not isinstance(step, _PlanStep):
             found += 1
             yield way
             continue
@@ -269,7 +271,7 @@ def _all(parts: Iterable[Need | None]) -> Need | None:
     known = tuple(dict.fromkeys(part for part in parts if part is not None))
     if not known:
         return None
-    return known[0] if len(known) == 1 else All(known)
+    return known[0] if len(known) == 1 else AllOf(known)
 
 
 def _any(parts: list[Need | None]) -> Need | None:
@@ -278,4 +280,4 @@ def _any(parts: list[Need | None]) -> Need | None:
     known = [part for part in dict.fromkeys(parts) if part is not None]
     if None in parts or not known:
         return None
-    return known[0] if len(known) == 1 else Any(tuple(known))
+    return known[0] if len(known) == 1 else AnyOf(tuple(known))

@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import RACY, Mask, Segment
-from flashgrep.index.format.snapshot import Place, Snapshot, snapshot
+from flashgrep.index.format.snapshot import FileLocation, IndexSnapshot, snapshot
 from flashgrep.index.format.store import Loaded, Store
 from flashgrep.index.update.builder import Builders, BuildFailed, portions
 from flashgrep.index.update.rescan import Rescan, rescan_all, rescan_changes
@@ -61,7 +61,7 @@ class Doubt:
 NO_DOUBT: Final = Doubt()
 
 
-def doubt(view: View, now: Callable[[], int] = time.time_ns) -> Doubt:
+def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
     """What the writer of the segments reads again, once it has been still for long enough."""
     times: dict[str, int] = {}
     for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
@@ -92,7 +92,7 @@ def _believable(times: dict[str, int], wall: int) -> dict[str, int]:
     return {name: at for name, at in times.items() if at < wall + _AHEAD_NS}
 
 
-def without(view: View, names: frozenset[str]) -> View:
+def without(view: IndexView, names: frozenset[str]) -> IndexView:
     """A view in which some files have to be read again."""
     snapshot = view.snapshot.without(names, ())
     return replace(view, snapshot=snapshot, entries=view.entries | names)
@@ -153,7 +153,7 @@ class Compactor:
         """Blocks of all segments."""
         return sum(segment.blocks for segment in self.segments)
 
-    def update(self, view: View | None, changes: Changes) -> View | None:
+    def update(self, view: IndexView | None, changes: Changes) -> IndexView | None:
         """A view that knows the changes; None where most of the tree is in no segment."""
         writes = self.writes = self._store.lock()
         seen = self._store.identity()
@@ -188,18 +188,18 @@ class Compactor:
         kept.update(missing)
         self._missing = {n: s for n, s in kept.items() if s[0] <= limits.INDEXED_FILE_BYTES}
 
-    def doubt(self, view: View) -> Doubt:
+    def doubt(self, view: IndexView) -> Doubt:
         """What should be looked at again after a view was made, although nothing changes."""
         return doubt(view) if self.writes else hope(self._missing)
 
-    def _holds(self, view: View) -> bool:
+    def _holds(self, view: IndexView) -> bool:
         """Whether a view is of these very segments: some were dropped, or loaded anew."""
         of = view.snapshot.segments
         return len(of) == len(self.segments) and all(map(operator.is_, of, self.segments))
 
-    def _view(self, rescan: Rescan, alive: list[Mask], left_out: set[str]) -> View:
+    def _view(self, rescan: Rescan, alive: list[Mask], left_out: set[str]) -> IndexView:
         snap = snapshot(self.segments, self.base, alive)
-        return View(
+        return IndexView(
             snapshot=snap,
             entries=frozenset(left_out),
             subtrees=frozenset(),
@@ -337,15 +337,15 @@ def _give_way() -> None:
 
 
 def _few(segments: list[Segment], number: int, names: dict[str, Identity]) -> list[tuple[int, str]]:
-    draft = Snapshot((segments[number],), 0, (), ())
+    draft = IndexSnapshot((segments[number],), 0, (), ())
     return [(place.file, name) for name in names for place in draft.find(name)]
 
 
-def _aliases(snap: Snapshot, links: dict[str, str | None]) -> Any:
+def _aliases(snap: IndexSnapshot, links: dict[str, str | None]) -> Any:
     for link, target in links.items():
         for number, file in snap.find(target) if target else ():
             if snap.alive[number][file]:
-                yield link, Place(number, file)
+                yield link, FileLocation(number, file)
 
 
 def _alive_files(segment: Segment, alive: Mask) -> dict[str, Identity]:

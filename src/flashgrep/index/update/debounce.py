@@ -12,7 +12,7 @@ from contextlib import suppress
 from flashgrep import limits
 
 
-class Pace:
+class Debounce:
     """When changes are folded in: once they pause, or after a while at the latest."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -62,7 +62,7 @@ class Pace:
         return self._now() - self._swept > limits.SWEEP_SECONDS
 
 
-class Bell:
+class Wakeup:
     """Wakes a thread that sleeps."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep.index.format.segment import BINARY, Damaged, Segment
+from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
 from flashgrep.ranking.format import (
     DRAFT_SUFFIX,
     key_number,
@@ -93,7 +93,7 @@ def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> ta
 def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
     try:
         return "written", write_ranked(*message)
-    except (ValueError, Damaged) as error:  # tantivy tells its failures as ValueError
+    except (ValueError, DamagedSegment) as error:  # tantivy tells its failures as ValueError
         return "failed", f"{type(error).__name__}: {error}"
 
 

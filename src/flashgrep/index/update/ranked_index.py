@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.index.answer.view import View
+from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
 from flashgrep.index.watch.listing import Identity
@@ -59,10 +59,10 @@ class _Unranked(NamedTuple):
         )
 
 
-class _Counted(NamedTuple):
+class _CountedFiles(NamedTuple):
     """What was counted last, and what for: not the view itself, which holds old segments open."""
 
-    view: weakref.ref[View]
+    view: weakref.ref[IndexView]
     keys: frozenset[str]
     overlay: ChangedFiles
 
@@ -73,7 +73,7 @@ class RankedIndex:
     def __init__(self, directory: str, done: Callable[[], None]) -> None:
         self._tree = RankedTree(directory)
         self._overlay = OverlayRanking()
-        self._counted: _Counted | None = None
+        self._counted: _CountedFiles | None = None
         self._rest_overlay = IdleRelease(self._let_go, limits.RANKING_IDLE_SECONDS)
         self._done = done
         self._followed: Mapping[str, str] = {}
@@ -153,7 +153,7 @@ class RankedIndex:
     # ── answering ───────────────────────────────────────────────────────────────────────────────
 
     def ranked(
-        self, text: str, keeps: Keeps, view: View, tracker: Tracker
+        self, text: str, keeps: Keeps, view: IndexView, tracker: Tracker
     ) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         if not self.is_ready:
@@ -194,7 +194,7 @@ class RankedIndex:
     # ── what is not ranked yet ──────────────────────────────────────────────────────────────────
 
     def _overlaid(
-        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+        self, view: IndexView, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
     ) -> ChangedFiles | None:
         """The counts of all files that are not ranked; None where they are too many.
 
@@ -213,7 +213,7 @@ class RankedIndex:
         return overlay
 
     def _count(
-        self, view: View, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
+        self, view: IndexView, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
     ) -> ChangedFiles | None:
         unranked = list(self._unranked(view, tracker, ranked))
         is_whole = _are_few(unranked)
@@ -224,7 +224,7 @@ class RankedIndex:
         if held > _MANY_WORDS and not overlay.files:
             trim()
         if is_whole:
-            self._counted = _Counted(weakref.ref(view), ranked, overlay)
+            self._counted = _CountedFiles(weakref.ref(view), ranked, overlay)
         return overlay if is_possible else None
 
     def _let_go(self) -> None:
@@ -232,7 +232,7 @@ class RankedIndex:
         self._overlay.clear()
 
     def _unranked(
-        self, view: View, tracker: Tracker, ranked: frozenset[str]
+        self, view: IndexView, tracker: Tracker, ranked: frozenset[str]
     ) -> Iterator[_Unranked]:
         """Files that changed, and files of segments that are not ranked yet."""
         changes = Changes(set(view.entries), set(view.subtrees))

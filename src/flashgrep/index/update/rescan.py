@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flashgrep.index.answer.view import View, led_to, topmost
+from flashgrep.index.answer.view import IndexView, led_to, topmost
 from flashgrep.index.format.segment import RACY
 from flashgrep.index.watch.listing import Identity, Rules, Tree, identity, joined
 from flashgrep.index.watch.tracker import Changes, Tracker, is_below
@@ -57,7 +57,7 @@ def rescan_all(tracker: Tracker, stopped: Callable[[], bool]) -> Rescan:
 
 
 def rescan_changes(
-    tracker: Tracker, view: View, changes: Changes, stopped: Callable[[], bool]
+    tracker: Tracker, view: IndexView, changes: Changes, stopped: Callable[[], bool]
 ) -> Rescan:
     """Look at what changed; everything else is as the view has it."""
     found = Rescan(
@@ -130,7 +130,7 @@ def _target(tracker: Tracker, link: str) -> str | None:
 # counts for all of them.
 
 
-def changed(tracker: Tracker, view: View, root: str) -> Changes:
+def changed(tracker: Tracker, view: IndexView, root: str) -> Changes:
     """Files with several names that were changed, perhaps through another one."""
     changes = Changes()
     for name, known in view.shared.items():
@@ -145,7 +145,7 @@ def changed(tracker: Tracker, view: View, root: str) -> Changes:
     return changes
 
 
-def widen(tracker: Tracker, view: View, changes: Changes) -> None:
+def widen(tracker: Tracker, view: IndexView, changes: Changes) -> None:
     """Add what changes mean for others: all that rules rule, all names of a file."""
     for path in list(changes.entries):
         directory, _, name = path.rpartition("/")
@@ -156,14 +156,14 @@ def widen(tracker: Tracker, view: View, changes: Changes) -> None:
             changes.entries.update(_names_of(view, status.st_ino))
 
 
-def _known_names_of_files_below(tracker: Tracker, view: View, subtree: str) -> Iterator[str]:
+def _known_names_of_files_below(tracker: Tracker, view: IndexView, subtree: str) -> Iterator[str]:
     """Files that have got a further name in a directory that is not watched yet."""
     for status in statuses_below(tracker.scope, tracker.real(subtree)):
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
             yield from _names_of(view, status.st_ino)
 
 
-def _names_of(view: View, inode: int) -> Iterator[str]:
+def _names_of(view: IndexView, inode: int) -> Iterator[str]:
     """The names that the segments have for a file."""
     for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
         for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
@@ -174,7 +174,7 @@ def _names_of(view: View, inode: int) -> Iterator[str]:
 # Finds what changed by looking at everything: for changes that no event tells.
 
 
-def sweep(tracker: Tracker, view: View, stopped: Callable[[], bool]) -> Changes:
+def poll(tracker: Tracker, view: IndexView, stopped: Callable[[], bool]) -> Changes:
     """What is on disk other than the view has it."""
     found = rescan_all(tracker, stopped)
     changes = Changes()
@@ -194,7 +194,7 @@ def sweep(tracker: Tracker, view: View, stopped: Callable[[], bool]) -> Changes:
     return changes
 
 
-def _changed_files(view: View, files: dict[str, Identity]) -> set[str]:
+def _changed_files(view: IndexView, files: dict[str, Identity]) -> set[str]:
     new = set(files) - view.entries
     changed: set[str] = set()
     for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
@@ -207,7 +207,7 @@ def _changed_files(view: View, files: dict[str, Identity]) -> set[str]:
     return changed | new
 
 
-def _changed_links(view: View, found: Rescan) -> set[str]:
+def _changed_links(view: IndexView, found: Rescan) -> set[str]:
     links = found.links.keys() | view.links.keys()
     missing = object()
     return {

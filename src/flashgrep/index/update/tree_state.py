@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.index.answer.view import View
-from flashgrep.index.format.segment import Damaged
-from flashgrep.index.index import Status
+from flashgrep.index.answer.view import IndexView
+from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.index import IndexStatus
 from flashgrep.index.update import rescan
 from flashgrep.index.update.compactor import NO_DOUBT, Doubt, without
-from flashgrep.index.update.debounce import Bell, Pace
+from flashgrep.index.update.debounce import Debounce, Wakeup
 from flashgrep.index.watch.tracker import Changes, Tracker
 from flashgrep.search.scan.fair_queue import CancelFlag
 
@@ -33,8 +33,8 @@ class TreeState:
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        self.pace = Pace()
-        self.bell = Bell()
+        self.pace = Debounce()
+        self.bell = Wakeup()
         """Wakes the updater."""
         self.watches = False
         """Whether the kernel reports changes; if not, every search looks at the whole tree."""
@@ -44,25 +44,25 @@ class TreeState:
         self.damaged: set[str] = set()
         """Segments that are used no more."""
         self._changed = threading.Condition()
-        self._view: View | None = None
+        self._view: IndexView | None = None
         self._since = Changes()
         """What happened since the updater began what it is doing."""
         self._lost = "nothing is known yet"
         """Why the whole tree has to be looked at; empty where it has not."""
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
-        self._status = Status(state="building")
+        self._status = IndexStatus(state="building")
         self._loading = True
         """The segments of an earlier server are being checked: an answer is near."""
 
     # ── asked by searches ───────────────────────────────────────────────────────────────────────
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> IndexView | None:
         """The last view, without what has happened since; None where there is none."""
         return self._view
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """How far the index is."""
         with self._changed:
             view, status = self._view, self._status
@@ -77,7 +77,7 @@ class TreeState:
             while self._loading and not cancelled and time.monotonic() < deadline:
                 self._changed.wait(_TURN_SECONDS)
 
-    def current(self, root: str) -> View | None:
+    def current(self, root: str) -> IndexView | None:
         """The view as of now, for a search of a directory: all that the kernel has queued is in it.
 
         The kernel queues an event before the write that caused it returns.
@@ -86,7 +86,7 @@ class TreeState:
             if self._view is None:
                 return None
             self._take(self.tracker.changes())
-            self._take(rescan.changed(self.tracker, self._view or View(), root))
+            self._take(rescan.changed(self.tracker, self._view or IndexView(), root))
             return self._view
 
     def take(self, changes: Changes) -> None:
@@ -94,7 +94,7 @@ class TreeState:
         with self._changed:
             self._take(changes)
 
-    def take_for(self, view: View, changes: Changes) -> bool:
+    def take_for(self, view: IndexView, changes: Changes) -> bool:
         """The same, unless they were found by comparing with a view that was replaced since."""
         with self._changed:
             if self._view is view:
@@ -112,7 +112,7 @@ class TreeState:
         log.info("the index looks at the whole workspace again: %s", reason)
         self.take(Changes(lost=reason))
 
-    def set_aside(self, error: Damaged) -> None:
+    def set_aside(self, error: DamagedSegment) -> None:
         """Use a damaged segment no more; what it held is built again."""
         with self._changed:
             self.damaged.add(error.path)
@@ -122,7 +122,7 @@ class TreeState:
         """Make changes part of the view; called with the lock held."""
         if not changes:
             return
-        rescan.widen(self.tracker, self._view or View(), changes)
+        rescan.widen(self.tracker, self._view or IndexView(), changes)
         self._since.add(changes)
         is_news = not self.is_waiting()
         self._stuck -= changes.entries
@@ -152,7 +152,7 @@ class TreeState:
             return True
         return self.doubt.is_due()
 
-    def begin_update(self) -> tuple[View | None, Changes]:
+    def begin_update(self) -> tuple[IndexView | None, Changes]:
         """The view to start from, and the changes to put into segments."""
         with self._changed:
             self._take(self.tracker.changes())
@@ -167,7 +167,7 @@ class TreeState:
             return view, changes
 
     def publish(
-        self, view: View | None, doubt: Doubt, blocks: int, size: int, updated: float | None
+        self, view: IndexView | None, doubt: Doubt, blocks: int, size: int, updated: float | None
     ) -> None:
         """Replace the view; what happened meanwhile is part of the new one."""
         with self._changed:
@@ -229,5 +229,5 @@ class TreeState:
         log.warning("%s", reason)
         with self._changed:
             self._view, self._loading = None, False
-            self._status = Status(state="off", reason=reason)
+            self._status = IndexStatus(state="off", reason=reason)
             self._changed.notify_all()

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Cancelled
-from flashgrep.index.format.segment import Damaged
+from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.format.store import Store
 from flashgrep.index.update.builder import Builders, BuildFailed
 from flashgrep.index.update.compactor import NO_DOUBT, Compactor
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.rescan import sweep
+from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.watch.inotify import WatchLimit, remote_mount
 
 log = logging.getLogger(__name__)
 
-PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, Damaged)
+PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, DamagedSegment)
 """What may go well another time; the RuntimeError is a thread that cannot be started."""
 
 
@@ -57,7 +57,7 @@ class Updater:
                 state.tracker.expect_listing()  # they start while the segments are checked
             builders = Builders(state.tracker, self._is_stopping)
             compactor = Compactor(store, state.tracker, builders, state.report_progress)
-        except (OSError, Damaged) as error:
+        except (OSError, DamagedSegment) as error:
             state.give_up(f"the index cannot be kept: {error}")
             return
         try:
@@ -106,7 +106,7 @@ class Updater:
         if view is None:
             return
         try:
-            changes = sweep(self._state.tracker, view, self._is_stopping)
+            changes = poll(self._state.tracker, view, self._is_stopping)
         except WatchLimit as error:
             self._state.stop_watching(str(error))
             return

@@ -43,7 +43,7 @@ _EVENT: Final = struct.Struct("iIII")
 _BUFFER: Final = 256 * 1024
 
 
-class Event(NamedTuple):
+class InotifyEvent(NamedTuple):
     """Something happened to `name` in the directory of a watch."""
 
     watch: int
@@ -77,9 +77,9 @@ class Inotify:
         """Stop watching; harmless where the watch has ended on its own."""
         self._libc.inotify_rm_watch(self.fd, number)
 
-    def drain(self) -> list[Event]:
+    def drain(self) -> list[InotifyEvent]:
         """Everything that has happened since the last call."""
-        events: list[Event] = []
+        events: list[InotifyEvent] = []
         while True:
             try:
                 data = os.read(self.fd, _BUFFER)
@@ -89,7 +89,7 @@ class Inotify:
             while at < len(data):
                 watch, mask, _, length = _EVENT.unpack_from(data, at)
                 at += _EVENT.size
-                events.append(Event(watch, mask, data[at : at + length].rstrip(b"\0")))
+                events.append(InotifyEvent(watch, mask, data[at : at + length].rstrip(b"\0")))
                 at += length
 
     def close(self) -> None:

@@ -21,8 +21,8 @@ from flashgrep.index.watch.inotify import (
     IN_MOVE_SELF,
     IN_Q_OVERFLOW,
     IN_UNMOUNT,
-    Event,
     Inotify,
+    InotifyEvent,
 )
 from flashgrep.index.watch.listing import (
     Lister,
@@ -89,7 +89,7 @@ class Tracker:
         self._listing = False
         self._listings = 0
         self._listers: list[Child] | None = None
-        self._unclaimed: list[Event] = []
+        self._unclaimed: list[InotifyEvent] = []
 
     def watch(self) -> None:
         """Watch every directory that is listed from now on; OSError where that cannot be."""
@@ -221,7 +221,7 @@ class Tracker:
                 self._unclaimed.append(event)  # of a directory that is just being listed
         return changes
 
-    def _note(self, event: Event, changes: Changes) -> bool:
+    def _note(self, event: InotifyEvent, changes: Changes) -> bool:
         """Take an event in; False where its directory is not known."""
         if event.mask & (IN_Q_OVERFLOW | IN_UNMOUNT):
             changes.lost = "the kernel's queue of changes ran over"
@@ -252,7 +252,7 @@ class Tracker:
                 self._loose.add(number)
                 self._watched.pop(number, None)
 
-    def _note_entry(self, event: Event, shown: str, name: str, changes: Changes) -> None:
+    def _note_entry(self, event: InotifyEvent, shown: str, name: str, changes: Changes) -> None:
         if name == RULE_FILE:
             changes.subtrees.add(shown)
         elif event.mask & IN_ISDIR:

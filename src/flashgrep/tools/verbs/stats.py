@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flashgrep import __version__
-from flashgrep.index.index import Status
+from flashgrep.index.index import IndexStatus
 from flashgrep.settings import Settings, settings_hash
 from flashgrep.tools.dispatch.arguments import Arguments
 from flashgrep.tools.dispatch.spec import Answer, ToolSpec, json_answer
@@ -18,7 +18,7 @@ def stats(call: Call, arguments: Arguments) -> Answer:
     return json_answer(described(call.services.index.status(), call.settings))
 
 
-def described(status: Status, settings: Settings) -> dict[str, Any]:
+def described(status: IndexStatus, settings: Settings) -> dict[str, Any]:
     """The state of an index as every answer tells it."""
     answer: dict[str, Any] = {
         "total_files": status.total_files,
