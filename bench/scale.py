@@ -29,7 +29,7 @@ from typing import Any
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.roles import Role, everywhere
-from flashgrep.notes.folders.importing import Arrival, take
+from flashgrep.notes.folders.importing import IncomingNote, take
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -78,7 +78,9 @@ def filled(home: Path, notes: int) -> None:
     cpu = Cpu()
     for start in range(0, notes, _BATCH):
         files = [
-            Arrival(f"F{number % 40}/Note {number}.md", text_of(number, notes).encode(), "bench")
+            IncomingNote(
+                f"F{number % 40}/Note {number}.md", text_of(number, notes).encode(), "bench"
+            )
             for number in range(start, min(start + _BATCH, notes))
         ]
 
@@ -125,7 +127,7 @@ def marked(count: int, word: str) -> bytes:
 def decide(scratch: Path, notes: int, each: int, word: str) -> None:
     home = Home.create(scratch / f"{notes}x{each}{word}").path
     kb = KnowledgeBase(home)
-    files = [Arrival(f"N{number}.md", marked(each, word), "bench") for number in range(notes)]
+    files = [IncomingNote(f"N{number}.md", marked(each, word), "bench") for number in range(notes)]
     for file in files:
         kb.ask(partial(take, arrivals=[file], author="bench"))
     ids = listed(kb)
@@ -216,7 +218,7 @@ def served(scratch: Path, notes: int, each: int) -> None:
     home = Home.create(scratch / "served").path
     kb = KnowledgeBase(home)
     for number in range(notes):
-        file = Arrival(f"N{number}.md", marked(each, "a"), "bench")
+        file = IncomingNote(f"N{number}.md", marked(each, "a"), "bench")
         kb.ask(partial(take, arrivals=[file], author="bench"))
     ids = listed(kb)
     kb.close()

@@ -12,20 +12,9 @@ SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
 MOST_POSITIONAL: Final = 3
 
 SHARED_NAMES: Final = {
-    "Change",
-    "Exported",
-    "Found",
-    "Kind",
-    "Outcome",
-    "Reading",
     "Room",
-    "Splice",
     "Target",
-    "_Reader",
     "_Routes",
-    "_Row",
-    "_Scan",
-    "_Search",
 }
 """Class names that still stand for several things. The list only shrinks."""
 
@@ -33,13 +22,13 @@ POSITIONAL: Final = {
     "Decided": 2,
     "FindRequest": 1,
     "IndexSnapshot": 1,
-    "Plan": 1,
+    "NoteSnapshot": 2,
+    "PendingFilter": 1,
     "Published": 1,
     "ReplaceTarget": 2,
     "SliceResult": 2,
-    "Snapshot": 2,
     "Standing": 1,
-    "Wanted": 1,
+    "SuggestionPlan": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""
 

@@ -23,7 +23,7 @@ from tests.web.live import Live
 from tests.web.served import TOKEN, Served
 from websockets.exceptions import WebSocketException
 
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import SharedText
 from flashgrep.web import protocol
 
@@ -43,7 +43,7 @@ def text_at_start() -> str:
 class Typist(Live):
     """A peer that types and deletes anywhere, and asks whether it has arrived."""
 
-    def splice(self, splice: Splice) -> None:
+    def splice(self, splice: TextSplice) -> None:
         before = self.doc.get_state()
         SharedText(self._text).splice([splice])
         self.send(protocol.update(self.doc.get_update(before)))
@@ -171,12 +171,12 @@ class Peer(Writer):
             self.unsure.add(word)
             self._deleting.add(word)
             at = text.index(word)
-            live.splice(Splice(at, at + len(word) + 1))
+            live.splice(TextSplice(at, at + len(word) + 1))
         else:
             word = self.word()
             self._typed.add(word)
             at = self.chance.choice([found.end() for found in re.finditer("\n", text)])
-            live.splice(Splice(at, at, word + "\n"))
+            live.splice(TextSplice(at, at, word + "\n"))
 
     def _confirm(self, live: Typist) -> None:
         live.confirm()

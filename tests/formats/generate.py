@@ -33,9 +33,9 @@ from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document import note as note_module
 from flashgrep.notes.document.note import CONTENTS, Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.folders.exporting import Attachments
-from flashgrep.notes.folders.importing import Arrival, take
+from flashgrep.notes.folders.importing import IncomingNote, take
 from flashgrep.notes.home import ATTACHMENTS, Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -104,7 +104,7 @@ class Hand:
 
     def append(self, path: str, text: str, author: str = "ann") -> None:
         def plan(now: str, _: object) -> Amendment:
-            return Amendment([Splice(len(now), len(now), text)])
+            return Amendment([TextSplice(len(now), len(now), text)])
 
         self.kb.ask(lambda library: library.amend(library.find(path).id, plan, author))
 
@@ -167,8 +167,8 @@ def write_notes(hand: Hand) -> None:
     hand.append("Garden/Beans.md", "Typed {++by hand++}, {>>a comment<<} and {==light==}.\n")
 
     files = [
-        Arrival("Windows.md", b"\xef\xbb\xbfone\r\n{--two--}{++2++}\r\n", "vault"),
-        Arrival("Plain.md", b"[[Windows]] {~~a~>b~~}\n", "vault"),
+        IncomingNote("Windows.md", b"\xef\xbb\xbfone\r\n{--two--}{++2++}\r\n", "vault"),
+        IncomingNote("Plain.md", b"[[Windows]] {~~a~>b~~}\n", "vault"),
     ]
     kb.ask(lambda library: take(library, files, "importer"))
     hand.suggest("Gone.md", "hello", "goodbye", "tok/claude")

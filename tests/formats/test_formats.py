@@ -16,7 +16,7 @@ from flashgrep.index.format.store import FORMAT, Store
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Query, Status
+from flashgrep.notes.review.review import DecisionStatus, Query
 from tests.formats.generate import ADMIN, described
 from tests.formats.stored import FORMATS, as_stored, copied, held
 from tests.index.twins import haste, twins
@@ -48,7 +48,7 @@ def test_marks_that_people_typed_in_a_stored_knowledge_base_can_be_decided(
         (typed,) = [one for one in found if one.new == "by hand"]
         assert (typed.path, typed.author) == ("Garden/Beans.md", "unknown")
         (outcome,) = kb.review.decide([typed.id], Action.ACCEPT, ADMIN)
-        assert outcome.status is Status.DONE
+        assert outcome.status is DecisionStatus.DONE
         assert "Typed by hand, {>>a comment<<}" in kb.read(typed.note).text
     finally:
         kb.close()

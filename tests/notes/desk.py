@@ -12,7 +12,7 @@ from flashgrep.notes.document.text import SharedText
 from flashgrep.notes.home import Home
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import Catalogue
-from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.store.sqlite_journal import SqliteJournal
 
@@ -26,7 +26,7 @@ class Desk:
     def __init__(self, path: Path) -> None:
         self.home = Home.create(path)
         self.time = START
-        self.told: list[Change] = []
+        self.told: list[NoteChange] = []
         self._open()
 
     def _open(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from flashgrep.notes.suggestions.pending import Recorded
-from flashgrep.notes.suggestions.plan import Plan, after_plan
+from flashgrep.notes.suggestions.plan import SuggestionPlan, after_plan
 
 TOKENS = ["{++", "++}", "{--", "--}", "{~~", "~>", "~~}", "{>>", "<<}", "{==", "==}"]
 LETTERS = ["a", "b", "ab", " ", "x y", "\n", "\n\n", "é", "😀", "日本", "\u2028", "\t", "0"]
@@ -116,7 +116,7 @@ def note_of(source: str) -> Note:
     return Note(text + source[at:], tuple(records))
 
 
-def carried_out(note: Note, plan: Plan, prefix: str = "n") -> Note:
+def carried_out(note: Note, plan: SuggestionPlan, prefix: str = "n") -> Note:
     """The note after a plan, with ids given to new records."""
     records = after_plan(note.records, plan)
     named = [replace(record, id=record.id or f"{prefix}{at}") for at, record in enumerate(records)]

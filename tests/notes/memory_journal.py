@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from flashgrep.notes.store.journal import (
-    Damaged,
+    DamagedNote,
     Dated,
     Head,
+    NoteSnapshot,
     Record,
     SequenceTaken,
-    Snapshot,
     check_row,
 )
 
@@ -20,7 +20,7 @@ from flashgrep.notes.store.journal import (
 @dataclass
 class _History:
     records: list[Record] = field(default_factory=list)
-    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    snapshots: dict[int, NoteSnapshot] = field(default_factory=dict)
     head: Head = field(default_factory=lambda: Head(0, "", 0))
 
     def copy(self) -> _History:
@@ -75,8 +75,8 @@ class MemoryJournal:
     def heads(self) -> dict[str, Head]:
         return {note: history.head for note, history in self._notes.items()}
 
-    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
-        found: dict[str, list[Record | Snapshot]] = {}
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
+        found: dict[str, list[Record | NoteSnapshot]] = {}
         for note in notes:
             if head := self.head(note):
                 kept = [self.snapshot(note, head.snapshot)] if head.snapshot else []
@@ -88,13 +88,13 @@ class MemoryJournal:
         kept = (found[sequence] for sequence in sorted(found, reverse=True))
         return [Dated(one.sequence, one.author, one.time) for one in kept]
 
-    def snapshot(self, note: str, sequence: int) -> Snapshot:
+    def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
         try:
             return self._notes[note].snapshots[sequence]
         except KeyError:
-            raise Damaged(note, f"there is no snapshot {sequence}") from None
+            raise DamagedNote(note, f"there is no snapshot {sequence}") from None
 
-    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
+    def add_snapshot(self, snapshot: NoteSnapshot, taken: int) -> None:
         history = self._notes[snapshot.note]
         with self.transaction():
             history.snapshots[snapshot.sequence] = snapshot
@@ -114,7 +114,7 @@ class MemoryJournal:
     def trim(self, note: str, through: int) -> None:
         history = self._notes[note]
         if through not in history.snapshots:
-            raise Damaged(note, f"there is no snapshot {through} to trim to")
+            raise DamagedNote(note, f"there is no snapshot {through} to trim to")
         history.records = [record for record in history.records if record.sequence > through]
 
     def drop_snapshots(self, note: str, sequences: Sequence[int]) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Role, everywhere
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Query, Status
+from flashgrep.notes.review.review import DecisionStatus, Query
 from flashgrep.notes.suggestions import pending
 from tests.notes.desk import Peer
 
@@ -37,7 +37,7 @@ class Page:
     def change(self, author: str, at: int, typed: str = "", erased: int = 0) -> None:
         def job(library: Library) -> None:
             peer = Peer(library, self.note)
-            peer.text.splice([Splice(at, at + erased, typed)])
+            peer.text.splice([TextSplice(at, at + erased, typed)])
             library.receive(self.note, peer.take(), author)
 
         self.kb.ask(job)
@@ -58,7 +58,7 @@ class Page:
     def accept_all(self) -> None:
         found = self.kb.review.suggestions(Query(), ADMIN).suggestions
         outcomes = self.kb.review.decide([one.id for one in found], Action.ACCEPT, ADMIN)
-        assert {one.status for one in outcomes} == {Status.DONE}
+        assert {one.status for one in outcomes} == {DecisionStatus.DONE}
 
 
 @pytest.fixture

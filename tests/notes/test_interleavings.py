@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions
@@ -184,7 +184,7 @@ class Table:
         places = _between(text) if self.strict else list(range(len(text) + 1))
         place = draw(st.sampled_from(places))
         letters = "".join(self.letter() for _ in range(draw(st.integers(1, 2))))
-        self.people[who].text.splice([Splice(place, place, letters)])
+        self.people[who].text.splice([TextSplice(place, place, letters)])
         self.unsent[who] |= set(letters)
 
     def type_mark(self, draw: Draw) -> None:
@@ -196,7 +196,7 @@ class Table:
         one, two = self.letter(), self.letter()
         marks = [f"{{++{one}++}}", f"{{--{one}--}}{{++{two}++}}", f"{{~~{one}~>{two}~~}}"]
         mark = draw(st.sampled_from(marks))
-        self.people[who].text.splice([Splice(place, place, mark)])
+        self.people[who].text.splice([TextSplice(place, place, mark)])
         self.unsent[who] |= _letters(mark)
 
     def erase(self, draw: Draw) -> None:
@@ -208,7 +208,7 @@ class Table:
         end = min(start + draw(st.integers(1, 3)), len(text))
         if self.strict and not all(map(_is_letter, text[start:end])):
             return
-        self.people[who].text.splice([Splice(start, end)])
+        self.people[who].text.splice([TextSplice(start, end)])
         self.erased[who] |= _letters(text[start:end])
         self.unsent[who] -= _letters(text[start:end])
 

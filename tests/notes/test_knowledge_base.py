@@ -20,7 +20,7 @@ from flashgrep.notes import knowledge_base
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.home import Home, Owned
 from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -98,7 +98,7 @@ def create(notes: KnowledgeBase, path: str, text: str) -> str:
 
 
 def add(library: Library, note: str, text: str) -> int:
-    plan = Amendment([Splice(0, 0, text)])
+    plan = Amendment([TextSplice(0, 0, text)])
     return library.amend(note, lambda *_: plan).sequence
 
 

@@ -9,8 +9,8 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.document.loading import Quarantined
-from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.journal import StorageFull
@@ -21,7 +21,7 @@ def append(library: Library, note: str, text: str, author: str = "ann") -> int:
     """Add to a note's end; gives the sequence."""
     read = library.read(note)
     end = len(read.text)
-    return library.edit(note, [Splice(end, end, text)], read.sequence, author).sequence
+    return library.edit(note, [TextSplice(end, end, text)], read.sequence, author).sequence
 
 
 # ── notes ───────────────────────────────────────────────────────────────────────────────────────
@@ -116,7 +116,7 @@ def test_an_edit_of_an_older_text_is_refused(desk: Desk) -> None:
     old = desk.library.read(note)
     append(desk.library, note, " two")
     with pytest.raises(Conflict, match="changed since"):
-        desk.library.edit(note, [Splice(0, 3, "1")], old.sequence)
+        desk.library.edit(note, [TextSplice(0, 3, "1")], old.sequence)
     assert desk.text(note) == "one two"
 
 
@@ -124,19 +124,19 @@ def test_a_plan_sees_the_note_as_it_is_and_may_refuse(desk: Desk) -> None:
     note = desk.library.create("a.md", "one").id
     seen = []
 
-    def plan(text: str, records: Mapping[str, Beside]) -> Amendment | None:
+    def plan(text: str, records: Mapping[str, NoteRecords]) -> Amendment | None:
         seen.append((text, dict(records)))
         if records:
             raise Conflict("enough")
-        return Amendment([Splice(0, 0, "[")], {"r": Beside({"x": 1}, ((0, 2),))})
+        return Amendment([TextSplice(0, 0, "[")], {"r": NoteRecords({"x": 1}, ((0, 2),))})
 
     desk.library.amend(note, plan)
     with pytest.raises(Conflict, match="enough"):
         desk.library.amend(note, plan)
     assert desk.library.amend(note, lambda *_: None).sequence == 2
-    assert seen == [("one", {}), ("[one", {"r": Beside({"x": 1}, ((0, 2),))})]
+    assert seen == [("one", {}), ("[one", {"r": NoteRecords({"x": 1}, ((0, 2),))})]
     assert desk.text(note) == "[one"
-    assert desk.library.records(note) == {"r": Beside({"x": 1}, ((0, 2),))}
+    assert desk.library.records(note) == {"r": NoteRecords({"x": 1}, ((0, 2),))}
 
 
 def test_a_listener_that_fails_harms_nobody(desk: Desk) -> None:
@@ -196,14 +196,14 @@ def test_one_that_fails_alone_leaves_the_others(desk: Desk) -> None:
 def test_peers_and_edits_come_together(desk: Desk) -> None:
     note = desk.library.create("a.md", "hello world").id
     one, other = Peer(desk.library, note), Peer(desk.library, note)
-    one.text.splice([Splice(5, 5, ", 😀")])
-    other.text.splice([Splice(11, 11, "!")])
+    one.text.splice([TextSplice(5, 5, ", 😀")])
+    other.text.splice([TextSplice(11, 11, "!")])
     origin = object()
     received = desk.library.receive(note, one.take(), "one", origin)
     assert (received.sequence, received.is_waiting) == (2, False)
     assert desk.told[-1].origin is None, "that its client is `one`'s, the peer is told too"
     one.hear(desk.told[-1].update)
-    one.text.splice([Splice(5, 5, "!")])
+    one.text.splice([TextSplice(5, 5, "!")])
     desk.library.receive(note, one.take(), "one", origin)
     assert desk.told[-1].origin is origin
     desk.library.receive(note, other.take(), "other")
@@ -305,7 +305,7 @@ def test_a_panic_costs_the_call_and_nothing_else(
     with monkeypatch.context() as patched:
         patched.setattr("flashgrep.notes.document.text._byte_places", lambda *_: [(4, 99)])
         with pytest.raises(Panicked, match="loaded again"):
-            desk.library.amend(note, lambda *_: Amendment([Splice(1, 2, "x")]))
+            desk.library.amend(note, lambda *_: Amendment([TextSplice(1, 2, "x")]))
     assert len(desk.told) == 1
     append(desk.library, note, "!")
     assert desk.text(note) == "😀ab!"
@@ -318,7 +318,7 @@ def test_a_splice_that_went_wrong_is_never_committed(
     with monkeypatch.context() as patched:
         patched.setattr("flashgrep.notes.document.text._byte_places", lambda *_: [(0, 1)])
         with pytest.raises(Panicked, match="another change"):
-            desk.library.amend(note, lambda *_: Amendment([Splice(1, 2, "x")]))
+            desk.library.amend(note, lambda *_: Amendment([TextSplice(1, 2, "x")]))
     assert desk.text(note) == "😀ab"
 
 

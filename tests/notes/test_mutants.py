@@ -9,7 +9,7 @@ import pytest
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import Note, is_same
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.updates import Update, encode
 from flashgrep.notes.store.journal import Record
 from tests.notes.document.test_causality import Typist, random_history
@@ -106,7 +106,7 @@ def test_a_mutant_is_refused_or_taken_whole() -> None:
 def test_half_an_emoji_cannot_be_deleted(at: int, length: int, is_taken: bool) -> None:
     """A script may do that with Yjs; the engine would give a note to others that is not this."""
     typist = Typist(5)
-    typist.type(Splice(0, 0, "a😀b"))
+    typist.type(TextSplice(0, 0, "a😀b"))
     desk = Desk(typist.updates)
     assert desk.take([encode(Update({}, [(5, at, length)]))]) is is_taken
     assert is_same(met(desk.note), desk.note)
@@ -127,7 +127,7 @@ def test_half_an_emoji_cannot_be_deleted(at: int, length: int, is_taken: bool) -
 )
 def test_nothing_is_put_between_the_halves_of_an_emoji(struct: bytes, is_taken: bool) -> None:
     typist = Typist(5)
-    typist.type(Splice(0, 0, "a😀b"))
+    typist.type(TextSplice(0, 0, "a😀b"))
     desk = Desk([])
     desk.take(typist.updates)
     for note in (desk, Desk(typist.updates)):

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from tests.notes.desk import Desk
 from tests.notes.yjs import Node, YjsPeer, running_node
 
@@ -44,8 +44,8 @@ def test_a_yjs_peer_reads_and_writes_a_note(node: Node, desk: Desk) -> None:
     desk.library.amend(
         note,
         lambda text, _: Amendment(
-            [Splice(0, 0, "{--"), Splice(5, 5, "--}")],
-            {"s1": Beside({"by": "ann", "time": 7}, ((0, 11),))},
+            [TextSplice(0, 0, "{--"), TextSplice(5, 5, "--}")],
+            {"s1": NoteRecords({"by": "ann", "time": 7}, ((0, 11),))},
         ),
     )
     peer.apply([desk.told[-1].update])
@@ -92,7 +92,7 @@ class Round:
         text = self.desk.library.read(self.note).text
         start, end = self.place(text)
         if start < end:
-            change = [Splice(start, start, "{--"), Splice(end, end, "--}")]
+            change = [TextSplice(start, start, "{--"), TextSplice(end, end, "--}")]
             self.desk.library.amend(self.note, lambda *_: Amendment(change), "agent")
 
     def step(self) -> None:

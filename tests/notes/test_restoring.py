@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions
@@ -75,7 +75,7 @@ def test_the_version_that_is_there_already_is_no_change(desk: Desk) -> None:
 
 def test_a_quarantined_note_begins_anew_with_its_suggestions(desk: Desk) -> None:
     note, version, name = suggested(desk)
-    desk.library.amend(note, lambda _, __: Amendment([Splice(0, 0, "x")]))
+    desk.library.amend(note, lambda _, __: Amendment([TextSplice(0, 0, "x")]))
     desk.close()
     with sqlite3.connect(desk.home.database) as database:
         database.execute("UPDATE records SET content = x'00' WHERE note = ?", (note,))

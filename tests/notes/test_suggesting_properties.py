@@ -11,7 +11,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.splices import spliced
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.pending import digest
-from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
+from flashgrep.notes.suggestions.plan import Edit, SuggestionPlan, suggest
 from tests.notes.marked import Note, anything, carried_out, edits, notes, tame
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 250
@@ -57,7 +57,7 @@ def has_repeated(note: Note, old: str, new: str) -> bool:
     )
 
 
-def check_plan(note: Note, plan: Plan, after: Note) -> None:
+def check_plan(note: Note, plan: SuggestionPlan, after: Note) -> None:
     assert spliced(note.text, plan.splices) == plan.text
     for splice, following in zip(plan.splices, plan.splices[1:], strict=False):
         assert splice.end <= following.start

@@ -18,8 +18,8 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes import tables
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document import loading
-from flashgrep.notes.document.note import Amendment, Beside, Note
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, Note, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -106,14 +106,14 @@ class History:
     def type(self, library: Library) -> None:
         def plan(now: str, _: object) -> Amendment:
             places = sorted(self.chance.choices(range(len(now) + 1), k=2))
-            return Amendment([Splice(places[0], places[1], self.text(3))])
+            return Amendment([TextSplice(places[0], places[1], self.text(3))])
 
         library.amend(self.note(library), plan, "ann")
 
     def peer(self, library: Library) -> None:
         peer = Peer(library, self.note(library))
         at = self.chance.randint(0, len(peer.text.read()))
-        peer.text.splice([Splice(at, at, self.text(3))])
+        peer.text.splice([TextSplice(at, at, self.text(3))])
         library.receive(peer.note, peer.take(), "bob")
 
     def suggest(self, library: Library) -> None:
@@ -221,7 +221,7 @@ def suggest(kb: KnowledgeBase, path: str, old: str, new: str = "new") -> None:
 
 
 def type_in(kb: KnowledgeBase, note: str, text: str) -> None:
-    kb.ask(lambda library: library.amend(note, lambda *_: Amendment([Splice(0, 0, text)])))
+    kb.ask(lambda library: library.amend(note, lambda *_: Amendment([TextSplice(0, 0, text)])))
 
 
 def test_a_long_note_is_looked_at_when_somebody_asks_and_not_with_every_letter(
@@ -373,7 +373,7 @@ def test_a_reader_of_one_folder_pages_through_what_is_there(kb: KnowledgeBase) -
 
 def test_a_time_that_no_table_can_hold_keeps_nothing_from_being_stored(kb: KnowledgeBase) -> None:
     note = kb.ask(lambda library: library.create("A.md", "{++x++}")).id
-    beside = Beside({"kind": "suggestion", "author": "a", "time": 1e30}, ((0, 7),))
+    beside = NoteRecords({"kind": "suggestion", "author": "a", "time": 1e30}, ((0, 7),))
     kb.ask(lambda library: library.amend(note, lambda *_: Amendment(records={"s_1": beside})))
     (found,) = kb.review.suggestions(Query(), ADMIN).suggestions
     assert found.time == 2**62

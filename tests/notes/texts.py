@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 
 PIECES = (
     *"ab \n{}+-",
@@ -28,8 +28,8 @@ any_texts = st.one_of(
 
 
 @st.composite
-def splices_of(draw: st.DrawFn, text: str) -> list[Splice]:
+def splices_of(draw: st.DrawFn, text: str) -> list[TextSplice]:
     """Splices of a text that do not overlap."""
     places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pairs = zip(places[::2], places[1::2], strict=False)
-    return [Splice(start, end, draw(any_texts)) for start, end in pairs]
+    return [TextSplice(start, end, draw(any_texts)) for start, end in pairs]

@@ -31,7 +31,7 @@ from pycrdt import Doc, Text
 
 from flashgrep import limits
 from flashgrep.notes.document.note import CONTENTS, Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import SharedText
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -71,7 +71,7 @@ def agent(notes: KnowledgeBase, name: str, seed: str) -> None:
 
         def plan(text: str, _: object, word: str = word) -> Amendment:
             at = writer.line(text)
-            return Amendment([Splice(at, at, word + "\n")])
+            return Amendment([TextSplice(at, at, word + "\n")])
 
         notes.ask(partial(Library.amend, note=note, plan=plan, author=name))
         say("+", note, word)
@@ -99,12 +99,12 @@ def peer(notes: KnowledgeBase, name: str, seed: str) -> None:
                 word = own.pop()
                 at = text.read().index(word + "\n")
                 say("?", note, word)
-                text.splice([Splice(at, at + len(word) + 1)])
+                text.splice([TextSplice(at, at + len(word) + 1)])
                 send()
                 say("-", note, word)
             else:
                 word, at = writer.word(), writer.line(text.read())
-                text.splice([Splice(at, at, word + "\n")])
+                text.splice([TextSplice(at, at, word + "\n")])
                 send()
                 say("+", note, word)
                 own.append(word)

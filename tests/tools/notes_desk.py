@@ -9,8 +9,8 @@ from typing import Any
 
 from flashgrep.app import Application
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
-from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.library import Library
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.spec import Answer
@@ -37,9 +37,9 @@ class NotesDesk(Workshop):
     def typed(self, path: str, text: str, place: int | None = None) -> None:
         """Somebody types into a note by hand, at its end or at a place."""
 
-        def plan(now: str, _: Mapping[str, Beside]) -> Amendment:
+        def plan(now: str, _: Mapping[str, NoteRecords]) -> Amendment:
             at = len(now) if place is None else place
-            return Amendment([Splice(at, at, text)])
+            return Amendment([TextSplice(at, at, text)])
 
         def job(library: Library) -> None:
             library.amend(library.find(path).id, plan, "person")

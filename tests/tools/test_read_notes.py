@@ -165,12 +165,12 @@ def test_marks_that_somebody_typed_are_listed_as_theirs(shop: Workshop) -> None:
 def test_a_suggestion_has_an_age(shop: Workshop, seconds: int, age: str) -> None:
     import time
 
-    from flashgrep.notes.document.note import Amendment, Beside
+    from flashgrep.notes.document.note import Amendment, NoteRecords
 
     note = shop.note("Plan.md", "a {++b++}\n")
     made = time.time_ns() // 1_000_000 - seconds * 1_000
     value = {"kind": SUGGESTION, "author": "bot", "time": made, "asked": ""}
-    change = Amendment(records={"s_1": Beside(value, ((2, 9),))})
+    change = Amendment(records={"s_1": NoteRecords(value, ((2, 9),))})
     shop.notes.ask(lambda library: library.amend(note, lambda text, besides: change))
     assert f"- s_1 by bot, {age}, line 1:" in shop.text("read", path="kb://Plan.md")
 

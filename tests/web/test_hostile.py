@@ -15,7 +15,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.home import Home
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import Catalogue
-from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.database import Database
 from flashgrep.web import protocol
 from flashgrep.web.protocol import Kind, Malformed, Presence, Present
@@ -90,7 +90,7 @@ def test_frames_straight_into_the_notes(database: Database) -> None:
     assert min(counts.values()) > STRAIGHT // 20, counts
 
 
-def _note_down(told: list[str], change: Change) -> None:
+def _note_down(told: list[str], change: NoteChange) -> None:
     told.append(change.published.note)
 
 

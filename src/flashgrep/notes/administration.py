@@ -32,16 +32,16 @@ from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.notes.folders import carried_suggestions, importing, note_file
 from flashgrep.notes.folders.carried_suggestions import MARK_CLOSERS
-from flashgrep.notes.folders.importing import Arrival
+from flashgrep.notes.folders.importing import IncomingNote
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Outcome, Query, Review
+from flashgrep.notes.review.review import Query, Review, StepResult
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.changes import Published
-from flashgrep.notes.store.journal import Damaged
-from flashgrep.notes.suggestions.pending import Found
+from flashgrep.notes.store.journal import DamagedNote
+from flashgrep.notes.suggestions.pending import ListedSuggestion
 from flashgrep.system.clock import milliseconds, moment
 
 # ── review ───────────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +112,7 @@ def _undone(review: Review, number: int, who: Principal) -> dict[str, Any]:
     }
 
 
-def _shown(one: Found) -> dict[str, Any]:
+def _shown(one: ListedSuggestion) -> dict[str, Any]:
     return {
         "id": one.id,
         "note": one.path,
@@ -125,7 +125,7 @@ def _shown(one: Found) -> dict[str, Any]:
     }
 
 
-def _told(one: Outcome) -> dict[str, Any]:
+def _told(one: StepResult) -> dict[str, Any]:
     told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
     if one.decided:
         row = one.decided
@@ -215,7 +215,7 @@ class Administration:
             try:
                 self._notes.ask(partial(_verify, note=entry.id))
             except FlashgrepError as error:
-                reason = error.reason if isinstance(error, Damaged) else error.message
+                reason = error.reason if isinstance(error, DamagedNote) else error.message
                 damaged.append({"path": entry.shown, "reason": reason})
         return {"notes": len(entries), "damaged": damaged, "problems": problems}
 
@@ -271,7 +271,9 @@ class Administration:
         there = [entry for entry in entries if entry.path is not None]  # not deleted since
         return {"files": [self._file(entry, texts[entry.id], folder) for entry in there]}
 
-    def _file(self, entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
+    def _file(
+        self, entry: CatalogueEntry, text: Published | FlashgrepError, folder: str
+    ) -> dict[str, Any]:
         """A note as a file; its suggestions are looked at where its text has marks."""
         if isinstance(text, FlashgrepError) or not MARK_CLOSERS.search(text.data):
             return _file(entry, text, folder)
@@ -287,7 +289,7 @@ class Administration:
         return {**_file(entry, now, folder), "suggestions": suggestions}
 
 
-def _named(library: Library, note: str) -> Entry:
+def _named(library: Library, note: str) -> CatalogueEntry:
     """A note by its path, with or without kb://, by its path before the trash, or by its id."""
     path = note.removeprefix("kb://")
     try:
@@ -301,7 +303,7 @@ def _named(library: Library, note: str) -> Entry:
     raise NotFound(f"there is no note {note}, not in the trash either; see flashgrep kb list")
 
 
-def _listed(entry: Entry, text: Published | FlashgrepError) -> dict[str, Any]:
+def _listed(entry: CatalogueEntry, text: Published | FlashgrepError) -> dict[str, Any]:
     told: dict[str, Any] = {"path": entry.path or entry.last_path, "id": entry.id}
     if entry.trashed is not None:
         told["trashed"] = entry.trashed
@@ -320,7 +322,7 @@ def _verify(library: Library, note: str) -> None:
     library.verify(note)
 
 
-def _salvage(library: Library, entry: Entry, by: str) -> None:
+def _salvage(library: Library, entry: CatalogueEntry, by: str) -> None:
     """Begin a damaged note anew with what can be trusted of it."""
     try:
         library.verify(entry.id)
@@ -336,8 +338,8 @@ def _salvage(library: Library, entry: Entry, by: str) -> None:
     raise Conflict(f"{entry.path} is not damaged; name a version to go back to")
 
 
-def _arrival(file: Mapping[str, Any]) -> Arrival:
-    return Arrival(
+def _arrival(file: Mapping[str, Any]) -> IncomingNote:
+    return IncomingNote(
         path=str(file["path"]),
         data=base64.b64decode(file["data"], validate=True),
         folder=str(file.get("folder", "")),
@@ -347,7 +349,7 @@ def _arrival(file: Mapping[str, Any]) -> Arrival:
     )
 
 
-def _file(entry: Entry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
+def _file(entry: CatalogueEntry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
     told = {"path": entry.path, "id": entry.id}
     if isinstance(text, FlashgrepError):
         return {**told, "reason": text.message}

@@ -26,7 +26,7 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.links.index import Linking
 from flashgrep.notes.review.decision_log import Decisions
 from flashgrep.notes.review.review import Review
-from flashgrep.notes.store.catalogue import Catalogue, Entry
+from flashgrep.notes.store.catalogue import Catalogue, CatalogueEntry
 from flashgrep.notes.store.changes import Published
 from flashgrep.notes.store.sqlite_journal import SqliteJournal
 from flashgrep.notes.tables import Tables
@@ -72,7 +72,7 @@ class KnowledgeBase:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
-    def _forget_deleted(self, entry: Entry) -> None:
+    def _forget_deleted(self, entry: CatalogueEntry) -> None:
         if entry.path is None:
             self.texts.forget(entry.id)
 

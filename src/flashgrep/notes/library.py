@@ -24,21 +24,21 @@ from flashgrep.errors import Conflict, FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.anchors import Anchor, Anchors
-from flashgrep.notes.document.loading import Quarantined, Shelf
-from flashgrep.notes.document.note import NOTHING, Amendment, Beside, Note
-from flashgrep.notes.document.splices import Splice, between, check_characters, check_size
+from flashgrep.notes.document.loading import DocumentCache, Quarantined
+from flashgrep.notes.document.note import NOTHING, Amendment, Note, NoteRecords
+from flashgrep.notes.document.splices import TextSplice, between, check_characters, check_size
 from flashgrep.notes.document.text import Panicked
 from flashgrep.notes.markup import critic
-from flashgrep.notes.store.catalogue import Catalogue, Entry
-from flashgrep.notes.store.changes import Change, Published, Received, Version
-from flashgrep.notes.store.journal import Damaged, Head, Journal, Record, StorageFull
+from flashgrep.notes.store.catalogue import Catalogue, CatalogueEntry
+from flashgrep.notes.store.changes import NoteChange, Published, Received, Version
+from flashgrep.notes.store.journal import DamagedNote, Head, Journal, Record, StorageFull
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.tables import Tables
 from flashgrep.system.clock import milliseconds
 
 log = logging.getLogger(__name__)
 
-Plan = Callable[[str, Mapping[str, Beside]], Amendment | None]
+Plan = Callable[[str, Mapping[str, NoteRecords]], Amendment | None]
 
 
 def _at_once(job: Callable[[], None]) -> None:
@@ -65,9 +65,9 @@ class Library:
         self._catalogue = catalogue
         self._now = now
         self._later = later
-        self._shelf = Shelf(journal)
+        self._shelf = DocumentCache(journal)
         self._heads = journal.heads()
-        self._unpublished: dict[tuple[str, int], Change] = {}
+        self._unpublished: dict[tuple[str, int], NoteChange] = {}
         self._tables = tables
         self._depth = 0
         """Of blocks of `together` inside each other."""
@@ -76,13 +76,13 @@ class Library:
         a text may be for that."""
         self._passed_over: dict[str, str] = {}
         """Notes that cannot be read, so that the tables are behind them, and why."""
-        self._listeners: list[Callable[[Change], None]] = []
+        self._listeners: list[Callable[[NoteChange], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)
 
     # ── the catalogue ───────────────────────────────────────────────────────────────────────────
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CatalogueEntry]:
         """All notes that are not in the trash, by path."""
         return self._catalogue.entries()
 
@@ -91,15 +91,15 @@ class Library:
         """Another number whenever a note came, went or moved."""
         return self._catalogue.generation
 
-    def trash(self) -> list[Entry]:
+    def trash(self) -> list[CatalogueEntry]:
         """The notes in the trash, the latest first."""
         return self._catalogue.trash()
 
-    def entry(self, note: str) -> Entry:
+    def entry(self, note: str) -> CatalogueEntry:
         """A note by its id."""
         return self._catalogue.entry(note)
 
-    def find(self, path: str) -> Entry:
+    def find(self, path: str) -> CatalogueEntry:
         """The note at a path."""
         entry = self._catalogue.find(path)
         if entry is None:
@@ -116,7 +116,7 @@ class Library:
         text: str = "",
         author: str = "",
         properties: Mapping[str, Any] | None = None,
-    ) -> Entry:
+    ) -> CatalogueEntry:
         """A new note. Only here does a text become a note's beginning: a peer never seeds one."""
         check_characters(text)
         check_size(text)
@@ -125,19 +125,19 @@ class Library:
             self._seed(entry.id, text, author)
         return entry
 
-    def watch(self, told: Callable[[Entry], None]) -> Callable[[], None]:
+    def watch(self, told: Callable[[CatalogueEntry], None]) -> Callable[[], None]:
         """Be told of every note that came, went, moved or began anew, once that is durable."""
         return self._catalogue.watch(told)
 
-    def move(self, note: str, path: str) -> Entry:
+    def move(self, note: str, path: str) -> CatalogueEntry:
         """Another path for a note; brings one back from the trash too."""
         return self._catalogue.move(note, path)
 
-    def delete(self, note: str) -> Entry:
+    def delete(self, note: str) -> CatalogueEntry:
         """To the trash: the path is free, and all else is kept."""
         return self._catalogue.to_trash(note, self._now())
 
-    def set_properties(self, note: str, properties: Mapping[str, Any]) -> Entry:
+    def set_properties(self, note: str, properties: Mapping[str, Any]) -> CatalogueEntry:
         """What is kept of a file beside its text."""
         return self._catalogue.set_properties(note, properties)
 
@@ -156,9 +156,9 @@ class Library:
         known = self.published.keys() | self._shelf.quarantined().keys()
         if not self._unpublished:
             unread = [note for note in notes if note not in known]
-            self.published |= loading.texts(self._journal, unread)
+            self.published |= loading.read_texts(self._journal, unread)
 
-    def records(self, note: str) -> dict[str, Beside]:
+    def records(self, note: str) -> dict[str, NoteRecords]:
         """What is known beside the text, in the order it was made."""
         with self._shelf.trusted(note):
             return self._loaded(note).records()
@@ -198,14 +198,14 @@ class Library:
     def edit(
         self,
         note: str,
-        splices: Sequence[Splice],
+        splices: Sequence[TextSplice],
         at: int,
         author: str = "",
         origin: object = None,
     ) -> Published:
         """Change a text that was read; refused where it is no longer that of the sequence `at`."""
 
-        def plan(_: str, __: Mapping[str, Beside]) -> Amendment:
+        def plan(_: str, __: Mapping[str, NoteRecords]) -> Amendment:
             if self._loaded(note).sequence != at:
                 shown = self._catalogue.entry(note).shown
                 raise Conflict(f"{shown} has changed since; read it again")
@@ -356,7 +356,7 @@ class Library:
         if self._tables is None or not self._tables.is_unsettled(note):
             return
 
-        def plan(_: str, __: Mapping[str, Beside]) -> Amendment | None:
+        def plan(_: str, __: Mapping[str, NoteRecords]) -> Amendment | None:
             return typed_marks.exposed(self._loaded(note), author, self._now())
 
         head = self._heads.get(note)
@@ -377,7 +377,7 @@ class Library:
         """The notes that the tables are behind because they cannot be read, and why."""
         return dict(self._passed_over)
 
-    def listen(self, told: Callable[[Change], None]) -> Callable[[], None]:
+    def listen(self, told: Callable[[NoteChange], None]) -> Callable[[], None]:
         """Be told of every change once it is durable; gives the way to end that."""
         self._listeners.append(told)
         return lambda: self._listeners.remove(told)
@@ -425,10 +425,10 @@ class Library:
         except Quarantined:
             return self.rebuild(note, text, author, records)
 
-        def plan(now: str, known: Mapping[str, Beside]) -> Amendment | None:
+        def plan(now: str, known: Mapping[str, NoteRecords]) -> Amendment | None:
             if dated is None:  # it is that version
                 return None
-            changed: dict[str, Beside | None] = dict.fromkeys(known.keys() - records.keys())
+            changed: dict[str, NoteRecords | None] = dict.fromkeys(known.keys() - records.keys())
             changed |= {name: one for name, one in records.items() if known.get(name) != one}
             return Amendment(between(now, text), changed)
 
@@ -439,7 +439,7 @@ class Library:
         self._catalogue.entry(note)
         loading.load(self._journal, note)
 
-    def salvage(self, note: str) -> tuple[str, dict[str, Beside]] | None:
+    def salvage(self, note: str) -> tuple[str, dict[str, NoteRecords]] | None:
         """As much of a damaged note as can be trusted, text and records; None for nothing."""
         self._catalogue.entry(note)
         good = loading.load_good(self._journal, note)
@@ -450,7 +450,7 @@ class Library:
         note: str,
         text: str,
         author: str = "",
-        records: Mapping[str, Beside] | None = None,
+        records: Mapping[str, NoteRecords] | None = None,
     ) -> Published:
         """Begin a note anew, in a new epoch; all that is stored of it is set aside, not deleted."""
         check_characters(text)
@@ -472,7 +472,7 @@ class Library:
         live = self._loaded(note)
         try:
             loading.compact(self._journal, live, self._now())
-        except Damaged as error:
+        except DamagedNote as error:
             log.error("no snapshot: %s", error)
             self._shelf.drop(note)
 
@@ -512,11 +512,11 @@ class Library:
         return head is not None and loading.is_dated(head, now)
 
     def _seed(
-        self, note: str, text: str, author: str, records: Mapping[str, Beside] | None = None
+        self, note: str, text: str, author: str, records: Mapping[str, NoteRecords] | None = None
     ) -> None:
         live = self._shelf.put(Note(note))
         with self._shelf.undone(note):
-            live.amend(Amendment([Splice(0, 0, text)], records or {}), author)
+            live.amend(Amendment([TextSplice(0, 0, text)], records or {}), author)
             self._append(live, author, None, is_first=True)
 
     def _append(
@@ -534,7 +534,7 @@ class Library:
         live.sequence += 1
         key = (live.id, live.sequence)
         published = Published(*key, live.text.read().encode(), author, now)
-        self._unpublished[key] = Change(published, update, origin)
+        self._unpublished[key] = NoteChange(published, update, origin)
         most = limits.FOLLOWED_CHARS if followed_chars is None else followed_chars
         self._unfollowed[live.id] = max(most, self._unfollowed.get(live.id, 0))
         try:
@@ -549,7 +549,7 @@ class Library:
         head = self._take_head(record.note)
         if change is None:  # another writer's
             self._shelf.drop(record.note)
-            change = Change(self._publish(self._loaded(record.note)), record.update, None)
+            change = NoteChange(self._publish(self._loaded(record.note)), record.update, None)
         self.published[record.note] = change.published
         for told in list(self._listeners):
             try:
@@ -585,7 +585,7 @@ class Library:
             self.published[live.id] = found
         return found
 
-    def _forget_deleted(self, entry: Entry) -> None:
+    def _forget_deleted(self, entry: CatalogueEntry) -> None:
         """What is in the trash is seldom read again, and then as the journal has it."""
         if entry.path is None:
             self.published.pop(entry.id, None)

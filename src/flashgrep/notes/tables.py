@@ -19,13 +19,13 @@ from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.notes.document.note import Beside
-from flashgrep.notes.links.parse import Change, Form, Link, links_of
+from flashgrep.notes.document.note import NoteRecords
+from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of
 from flashgrep.notes.links.resolve import name_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions import pending, typed_marks
-from flashgrep.notes.suggestions.pending import Found, Standing, standing
+from flashgrep.notes.suggestions.pending import ListedSuggestion, Standing, standing
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ def _link(row: Sequence[Any]) -> Link:
         source=source,
         start=start,
         line=line,
-        pending=Change(pending),
+        pending=LinkChange(pending),
     )
 
 
@@ -161,7 +161,7 @@ _AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PendingFilter:
     """Which rows are asked for."""
 
     note: str | None = None
@@ -218,15 +218,15 @@ class PendingTable:
             )
         return found
 
-    def listed(self, wanted: Wanted) -> Iterator[Found]:
+    def listed(self, wanted: PendingFilter) -> Iterator[ListedSuggestion]:
         """The rows that are asked for, the oldest first; read as far as they are taken."""
         while True:
             rows = self._rows(wanted)
-            yield from (Found(*row) for row in rows)
+            yield from (ListedSuggestion(*row) for row in rows)
             if len(rows) < _AT_ONCE:
                 return
-            last = Found(*rows[-1])
-            wanted = Wanted(
+            last = ListedSuggestion(*rows[-1])
+            wanted = PendingFilter(
                 note=wanted.note,
                 author=wanted.author,
                 older_than=wanted.older_than,
@@ -234,7 +234,7 @@ class PendingTable:
                 after=(last.time, last.id),
             )
 
-    def _rows(self, wanted: Wanted) -> list[Any]:
+    def _rows(self, wanted: PendingFilter) -> list[Any]:
         asked: list[tuple[str, tuple[Any, ...]]] = []
         if wanted.note is not None:
             asked.append(("pending.note = ?", (wanted.note,)))
@@ -309,7 +309,9 @@ class Tables:
         """Have a note looked at."""
         self._behind[note] = None
 
-    def follow(self, note: str, sequence: int, text: str, besides: Mapping[str, Beside]) -> bool:
+    def follow(
+        self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]
+    ) -> bool:
         """Write the rows of a note as it is, in the transaction of its change; whether it could.
 
         A defect of ours in working them out lets the change through: words come before lists.
@@ -326,7 +328,7 @@ class Tables:
             return False
         return True
 
-    def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, Beside]) -> None:
+    def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]) -> None:
         self.pending.put(note, standing(text, besides))
         spans = [span for one in pending.recorded(besides) for span in one.spans]
         reading = critic.read(text, spans)

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, NotFound
 from flashgrep.notes.document.loading import Quarantined
-from flashgrep.notes.document.note import Beside
+from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.library import Library
-from flashgrep.notes.markup.views import View
+from flashgrep.notes.markup.views import MarkupView
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.changes import Published
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import Pending
-from flashgrep.notes.tree import Leaf, NoteTree
+from flashgrep.notes.tree import NoteLeaf, NoteTree
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
@@ -51,11 +51,11 @@ class Shown(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reading:
+class NoteReading:
     """A note's text with what is known beside it, both of one moment."""
 
     published: Published
-    besides: Mapping[str, Beside]
+    besides: Mapping[str, NoteRecords]
 
     @cached_property
     def pending(self) -> Pending:
@@ -64,7 +64,7 @@ class Reading:
             self.published.text, pending_suggestions.recorded(self.besides)
         )
 
-    def view(self, shown: Shown) -> View:
+    def view(self, shown: Shown) -> MarkupView:
         """What a view says, and where."""
         reading = self.pending.reading
         return {
@@ -94,11 +94,11 @@ class NoteTexts:
         """Let go of the views of a note that is no longer searched."""
         self._views.pop(note, None)
 
-    def reading(self, note: str) -> Reading:
+    def reading(self, note: str) -> NoteReading:
         """One note, as it is now; an error where it cannot be read, never an empty text."""
         published = self._notes.read(note)
         if not _OPENER.search(published.data):
-            return Reading(published, {})
+            return NoteReading(published, {})
         return self._notes.ask(partial(_reading, note=note))
 
     def all(self, notes: Sequence[str], shown: Shown) -> dict[str, bytes | FlashgrepError]:
@@ -137,7 +137,7 @@ class NoteTexts:
         for at in range(0, len(marked), limits.NOTES_A_TURN):
             some = marked[at : at + limits.NOTES_A_TURN]
             for note, reading in self._notes.ask(partial(_readings, notes=some)).items():
-                if isinstance(reading, Reading):
+                if isinstance(reading, NoteReading):
                     self._views[note] = _views(reading)
                 else:
                     failed[note] = reading
@@ -148,17 +148,17 @@ def _data(published: Published | FlashgrepError) -> bytes | FlashgrepError:
     return published if isinstance(published, FlashgrepError) else published.data
 
 
-def _views(reading: Reading) -> _Views:
+def _views(reading: NoteReading) -> _Views:
     found = reading.pending.reading
     return _Views(reading.published, found.accepted.text.encode(), found.base.text.encode())
 
 
-def _reading(library: Library, note: str) -> Reading:
-    return Reading(library.read(note), library.records(note))
+def _reading(library: Library, note: str) -> NoteReading:
+    return NoteReading(library.read(note), library.records(note))
 
 
-def _readings(library: Library, notes: Sequence[str]) -> dict[str, Reading | FlashgrepError]:
-    found: dict[str, Reading | FlashgrepError] = {}
+def _readings(library: Library, notes: Sequence[str]) -> dict[str, NoteReading | FlashgrepError]:
+    found: dict[str, NoteReading | FlashgrepError] = {}
     for note in notes:
         try:
             found[note] = _reading(library, note)
@@ -196,7 +196,7 @@ class NoteSearcher:
         return NoteResult(self._notes, leaves, self._shown, question, self._pool, cancelled, report)
 
 
-def _kept(leaves: Sequence[Leaf], folder: str, filters: Filters) -> Sequence[Leaf]:
+def _kept(leaves: Sequence[NoteLeaf], folder: str, filters: Filters) -> Sequence[NoteLeaf]:
     """Those that pass the filters, which look at paths from the folder on."""
     if not filters:
         return leaves
@@ -215,7 +215,7 @@ class NoteResult:
     def __init__(
         self,
         notes: KnowledgeBase,
-        leaves: Sequence[Leaf],
+        leaves: Sequence[NoteLeaf],
         shown: Shown,
         question: SearchQuestion,
         pool: Pool,
@@ -235,7 +235,7 @@ class NoteResult:
         texts = self._readable(leaves)
         self._found = list(self._search.search(texts, question.counting, question.wanted))
 
-    def _readable(self, leaves: Sequence[Leaf]) -> Iterator[Named]:
+    def _readable(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
         """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
         reported = time.monotonic()
         for at in range(0, len(leaves), limits.NOTES_A_SLICE):
@@ -246,7 +246,7 @@ class NoteResult:
                 self._report(at, len(leaves), f"searched {at:,} notes")
             yield from self._slice(leaves[at : at + limits.NOTES_A_SLICE])
 
-    def _slice(self, leaves: Sequence[Leaf]) -> Iterator[Named]:
+    def _slice(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
         found = self._notes.texts.all([leaf.note for leaf in leaves], self._shown)
         for leaf in leaves:
             text = found[leaf.note]

@@ -14,7 +14,7 @@ from flashgrep.errors import NotFound
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.search.scan.request import walk_key
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LIKENESS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class NoteLeaf:
     """A note in the tree."""
 
     path: str
@@ -38,9 +38,9 @@ class NoteList:
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self._notes = notes
-        self._known: tuple[int, Sequence[Leaf]] = (-1, ())
+        self._known: tuple[int, Sequence[NoteLeaf]] = (-1, ())
 
-    def all(self) -> Sequence[Leaf]:
+    def all(self) -> Sequence[NoteLeaf]:
         """As they are now."""
         self._known = self._notes.ask(self._listed)
         return self._known[1]
@@ -53,13 +53,15 @@ class NoteList:
         """The notes that are known to be damaged, by id, and why."""
         return self._notes.ask(lambda library: library.quarantined())
 
-    def _listed(self, library: Library) -> tuple[int, Sequence[Leaf]]:
+    def _listed(self, library: Library) -> tuple[int, Sequence[NoteLeaf]]:
         known = self._known
         return known if known[0] == library.generation else (library.generation, _leaves(library))
 
 
-def _leaves(library: Library) -> Sequence[Leaf]:
-    leaves = [Leaf(entry.path, entry.id) for entry in library.entries() if entry.path is not None]
+def _leaves(library: Library) -> Sequence[NoteLeaf]:
+    leaves = [
+        NoteLeaf(entry.path, entry.id) for entry in library.entries() if entry.path is not None
+    ]
     return sorted(leaves, key=lambda leaf: walk_key("", leaf.path))
 
 
@@ -87,24 +89,26 @@ class NoteTree:
         self._principal = principal
         self.prefix = prefix
 
-    def find(self, path: str) -> Leaf:
+    def find(self, path: str) -> NoteLeaf:
         """The note at a path; one that is not there is refused with a near one that is."""
         try:
-            entry: Entry = self._notes.ask(lambda library: library.find(path), self._is_cancelled)
+            entry: CatalogueEntry = self._notes.ask(
+                lambda library: library.find(path), self._is_cancelled
+            )
         except NotFound:
             raise self.missing(path) from None
         if entry.path is None or not self._principal.may(Role.READ, entry.path):
             raise self.missing(path)
-        return Leaf(entry.path, entry.id)
+        return NoteLeaf(entry.path, entry.id)
 
-    def all(self) -> Sequence[Leaf]:
+    def all(self) -> Sequence[NoteLeaf]:
         """Every note there is to see."""
         leaves, who = self._notes.listing.all(), self._principal
         if who.may(Role.READ, ""):
             return leaves
         return [leaf for leaf in leaves if who.may(Role.READ, leaf.path)]
 
-    def below(self, folder: str) -> Sequence[Leaf]:
+    def below(self, folder: str) -> Sequence[NoteLeaf]:
         """The notes in a folder and below it, or the one note of that path; all for ""."""
         leaves = self.all()
         if not folder:

@@ -17,7 +17,7 @@ from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.token_file import Token
 from flashgrep.notes.access.tokens import Tokens, workspaces
 from flashgrep.notes.administration import Desk
-from flashgrep.notes.folders.exporting import Exported, export
+from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.vault import Imported, count_files, import_folder
 from flashgrep.notes.home import Home
 from flashgrep.notes.store.paths import ENDING
@@ -125,7 +125,7 @@ def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
     return NOTHING if done.failed else FOUND
 
 
-def _tell_export(done: Exported, as_json: bool) -> None:
+def _tell_export(done: ExportSummary, as_json: bool) -> None:
     output = Output()
     counts = {"written": done.written, "attachments": done.attachments, "same": done.same}
     if as_json:

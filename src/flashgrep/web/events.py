@@ -39,8 +39,8 @@ from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import Job
-from flashgrep.notes.store.catalogue import Entry
-from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.catalogue import CatalogueEntry
+from flashgrep.notes.store.changes import NoteChange
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.http.guard import EVENTS, secret_of
 from flashgrep.web.rooms import to_this_loop
@@ -159,7 +159,7 @@ class Events:
         self._pages: set[_Page] = set()
         self._paths: dict[str, tuple[str | None, str]] = {}
         """Where each note is, and its epoch."""
-        self._changed: dict[str, Change] = {}
+        self._changed: dict[str, NoteChange] = {}
 
     # ── hearing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -183,7 +183,7 @@ class Events:
             ends.callback(review.jobs.listen(lambda job: on_loop(lambda: self._job(job))))
             yield
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: NoteChange) -> None:
         """Typing makes many changes a second; a page wants to know of them once."""
         if not self._changed:
             asyncio.get_running_loop().call_later(limits.NEWS_SECONDS, self._tell_changes)
@@ -197,7 +197,7 @@ class Events:
                 told = {"note": path, "sequence": found.sequence, "author": found.author}
                 self._put("changed", (path,), told)
 
-    def _filed(self, entry: Entry) -> None:
+    def _filed(self, entry: CatalogueEntry) -> None:
         before, epoch = self._paths.get(entry.id, (None, ""))
         self._paths[entry.id] = (entry.path, entry.epoch)
         path = entry.path or before

@@ -12,7 +12,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
 from flashgrep.transports.http.guard import secret_of
 from flashgrep.web.peer import Peer, close
@@ -55,10 +55,10 @@ def _checked_path(socket: WebSocket, admission: Admission) -> str:
     return path
 
 
-async def _opened(socket: WebSocket, kb: KnowledgeBase, path: str) -> Entry:
+async def _opened(socket: WebSocket, kb: KnowledgeBase, path: str) -> CatalogueEntry:
     epoch = socket.query_params.get("epoch")
 
-    def find(library: Library) -> Entry:
+    def find(library: Library) -> CatalogueEntry:
         entry = library.find(path)
         if epoch and epoch != entry.epoch:
             raise Refused(Close.OTHER_EPOCH)

@@ -29,7 +29,7 @@ from flashgrep.notes.document.note import NOTHING
 from flashgrep.notes.document.updates import parse as parse_update
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.changes import Received
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.web import protocol
@@ -84,7 +84,7 @@ class Peer:
         kb: KnowledgeBase,
         entrance: Entrance,
         secret: str,
-        entry: Entry,
+        entry: CatalogueEntry,
         token: str,
     ) -> None:
         """`secret` is what the peer came with, which is looked at again; `token` is its key."""

@@ -17,8 +17,8 @@ from typing import Final, Protocol
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.store.catalogue import Entry
-from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.catalogue import CatalogueEntry
+from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.journal import StorageFull
 from flashgrep.web import protocol
 from flashgrep.web.protocol import Presence, Speaker
@@ -185,11 +185,11 @@ class Rooms:
         """Hear of changes for the block."""
         on_loop = to_this_loop()
 
-        def changed(change: Change) -> None:
+        def changed(change: NoteChange) -> None:
             if change.published.note in self._rooms:
                 on_loop(lambda: self._spread(change))
 
-        def filed(entry: Entry) -> None:
+        def filed(entry: CatalogueEntry) -> None:
             if entry.id in self._rooms:
                 on_loop(lambda: self._filed(entry))
 
@@ -198,11 +198,11 @@ class Rooms:
             ends.callback(self._kb.ask(lambda library: library.watch(filed)))
             yield
 
-    def _spread(self, change: Change) -> None:
+    def _spread(self, change: NoteChange) -> None:
         if room := self._rooms.get(change.published.note):
             room.tell(protocol.update(change.update), change.origin)
 
-    def _filed(self, entry: Entry) -> None:
+    def _filed(self, entry: CatalogueEntry) -> None:
         """A note was moved, deleted or begun anew: its peers hold what is no more."""
         room = self._rooms.get(entry.id)
         for member in tuple(room.members) if room else ():

@@ -26,7 +26,7 @@ from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds
 from flashgrep.transports.http.admission import Admission, Entrance
@@ -77,7 +77,7 @@ class _Routes:
     def create(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         path = _checked(who, Role.WRITE, body["path"])
 
-        def job(library: Library) -> Entry:
+        def job(library: Library) -> CatalogueEntry:
             with library.together():
                 entry = library.create(path, body["text"], who.shown)
                 plan = partial(typed_marks.all_recorded, author=who.shown, now=milliseconds())
@@ -105,7 +105,7 @@ def _checked(who: Admission, role: Role, path: str) -> str:
     return path
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _told(entry: CatalogueEntry) -> dict[str, Any]:
     return {"path": entry.path, "epoch": entry.epoch}
 
 

@@ -20,8 +20,8 @@ from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.review import ALL_DECISIONS, Outcome, Query, Status
-from flashgrep.notes.suggestions.pending import Found
+from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
+from flashgrep.notes.suggestions.pending import ListedSuggestion
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.http.admission import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
@@ -101,12 +101,12 @@ def _query(request: Request) -> Query:
     )
 
 
-def _verdict(outcomes: list[Outcome]) -> Answer:
+def _verdict(outcomes: list[StepResult]) -> Answer:
     """409 where all were decided before, 403 where none may be; otherwise the results tell."""
     found = {one.status for one in outcomes}
-    if found == {Status.FORBIDDEN}:
+    if found == {DecisionStatus.FORBIDDEN}:
         return 403, _failure("access_denied", "none of these may be decided with this token")
-    if found == {Status.ALREADY}:
+    if found == {DecisionStatus.ALREADY}:
         return 409, _failure("conflict", "all of these were decided before")
     return 200, {}
 
@@ -115,7 +115,7 @@ def _failure(code: str, message: str) -> Mapping[str, Any]:
     return {"error": {"code": code, "message": f"{message}; the results tell of each"}}
 
 
-def _shown(one: Found) -> dict[str, Any]:
+def _shown(one: ListedSuggestion) -> dict[str, Any]:
     return {
         "id": one.id,
         "note": one.path,
@@ -128,7 +128,7 @@ def _shown(one: Found) -> dict[str, Any]:
     }
 
 
-def _told(one: Outcome) -> dict[str, Any]:
+def _told(one: StepResult) -> dict[str, Any]:
     told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
     if one.decided:
         row = one.decided

@@ -8,7 +8,7 @@ from pycrdt import Map
 
 from flashgrep.notes.document.anchors import AUTHORS
 from flashgrep.notes.document.note import Amendment, Note, is_same
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.updates import Update, encode, parse
 from flashgrep.notes.store.journal import Record
 from tests.notes.desk import MINUTE, Desk, Peer
@@ -21,7 +21,7 @@ def writers(desk: Desk, note: str) -> list[str | None]:
 
 
 def type_at(desk: Desk, peer: Peer, place: int, text: str, author: str) -> None:
-    peer.text.splice([Splice(place, place, text)])
+    peer.text.splice([TextSplice(place, place, text)])
     desk.library.receive(peer.note, peer.take(), author, origin=peer)
     peer.doc.apply_update(desk.library.missing(peer.note, peer.doc.get_state()))
     peer.take()
@@ -36,8 +36,8 @@ def test_each_character_is_its_writers(desk: Desk) -> None:
     ann, bob = Peer(desk.library, note), Peer(desk.library, note)
     type_at(desk, ann, 3, "ä日", "ann")
     type_at(desk, bob, 0, "b😀", "bob")
-    desk.library.amend(note, lambda *_: Amendment([Splice(1, 1, "x")]), "robot")
-    desk.library.amend(note, lambda *_: Amendment([Splice(0, 0, "y")]), "maker")
+    desk.library.amend(note, lambda *_: Amendment([TextSplice(1, 1, "x")]), "robot")
+    desk.library.amend(note, lambda *_: Amendment([TextSplice(0, 0, "y")]), "maker")
     text = desk.library.read(note).text
     assert text == "ybx😀serä日ver😀"
     expected = ["maker", "bob", "robot", "bob", *["maker"] * 3, *["ann"] * 2, *["maker"] * 4]
@@ -53,7 +53,7 @@ def test_the_authors_outlive_restarts_snapshots_and_the_records_before_them(desk
         desk.library.compact(note)
         desk.reopen()
         assert writers(desk, note) == expected
-        desk.library.amend(note, lambda *_: Amendment([Splice(0, 0, "x")]), "robot")
+        desk.library.amend(note, lambda *_: Amendment([TextSplice(0, 0, "x")]), "robot")
         expected.insert(0, "robot")
     assert desk.journal.read_good(note, 0) == []
     assert writers(desk, note) == expected
@@ -105,7 +105,7 @@ def test_nonsense_in_the_map_of_authors_is_passed_over(desk: Desk) -> None:
     live = desk.library._loaded(note)
     for number, entry in enumerate(([], [1], ["x", 1], ["x", "a", "b"], {"a": 1}, "x", 7)):
         live._authors[f"bad{number}"] = entry
-    desk.library.amend(note, lambda *_: Amendment([Splice(0, 0, "x")]), "robot")
+    desk.library.amend(note, lambda *_: Amendment([TextSplice(0, 0, "x")]), "robot")
     desk.reopen()
     assert writers(desk, note) == ["robot", *["maker"] * 3]
 
@@ -113,7 +113,7 @@ def test_nonsense_in_the_map_of_authors_is_passed_over(desk: Desk) -> None:
 def test_a_note_that_lost_its_authors_is_not_the_same(desk: Desk) -> None:
     """So that no snapshot loses them."""
     note = Note("n")
-    note.amend(Amendment([Splice(0, 0, "text")]), "ann")
+    note.amend(Amendment([TextSplice(0, 0, "text")]), "ann")
     update = parse(note.whole())
     (client,) = update.structs
     whole, less = (

@@ -10,7 +10,7 @@ from pycrdt import Doc, Text
 
 from flashgrep.notes.document.causality import is_empty, split
 from flashgrep.notes.document.note import CONTENTS, Note
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import SharedText
 from flashgrep.notes.document.updates import clocks, encode, parse
 
@@ -29,7 +29,7 @@ class Typist:
             lambda event: None if hearing[0] else own.append(event.update)
         )
 
-    def type(self, *splices: Splice) -> None:
+    def type(self, *splices: TextSplice) -> None:
         self.text.splice(splices)
 
     def hear(self, other: Typist) -> None:
@@ -42,7 +42,7 @@ def words(*words: str) -> list[bytes]:
     typist = Typist(5)
     for word in words:
         end = len(typist.text.read())
-        typist.type(Splice(end, end, word))
+        typist.type(TextSplice(end, end, word))
     return typist.updates
 
 
@@ -78,9 +78,9 @@ def test_an_update_is_split_by_what_is_there(
 
 def test_an_update_waits_for_what_another_client_typed() -> None:
     ann, bob = Typist(5), Typist(9)
-    ann.type(Splice(0, 0, "ab"))
+    ann.type(TextSplice(0, 0, "ab"))
     bob.hear(ann)
-    bob.type(Splice(1, 1, "x"))
+    bob.type(TextSplice(1, 1, "x"))
     (update,) = bob.updates
     part = split(parse(update), {})
     assert is_empty(part.ready)
@@ -92,9 +92,9 @@ def test_an_update_waits_for_what_another_client_typed() -> None:
 def test_clients_that_need_each_other_in_one_update_are_ready_together() -> None:
     ann, bob = Typist(5), Typist(9)
     for _ in range(4):
-        ann.type(Splice(0, 0, "a"))
+        ann.type(TextSplice(0, 0, "a"))
         bob.hear(ann)
-        bob.type(Splice(1, 1, "b"))
+        bob.type(TextSplice(1, 1, "b"))
         ann.hear(bob)
     part = split(parse(ann.doc.get_update()), {})
     assert is_empty(part.rest)
@@ -104,7 +104,7 @@ def test_clients_that_need_each_other_in_one_update_are_ready_together() -> None
 def test_an_update_after_a_gap_is_not_shown_before_it_is_durable() -> None:
     """The engine alone shows it, though it is in no state vector, no event and no snapshot."""
     typist = Typist(5)
-    for splice in (Splice(0, 0, "base"), Splice(0, 0, "lost"), Splice(8, 8, "seen")):
+    for splice in (TextSplice(0, 0, "base"), TextSplice(0, 0, "lost"), TextSplice(8, 8, "seen")):
         typist.type(splice)
     first, _, third = typist.updates
     engine: Doc[Text] = Doc()
@@ -126,7 +126,7 @@ def random_history(chance: random.Random, steps: int = 40) -> tuple[str, list[by
         text = typist.text.read()
         start = chance.randint(0, len(text))
         end = min(len(text), start + chance.choice([0, 0, 0, 1, 3]))
-        typist.type(Splice(start, end, chance.choice(["a", "é", "😀", "word\n", ""])))
+        typist.type(TextSplice(start, end, chance.choice(["a", "é", "😀", "word\n", ""])))
         if chance.random() < 0.4:
             typist.hear(chance.choice(typists))
     for _ in range(2):

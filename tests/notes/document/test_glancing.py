@@ -9,8 +9,8 @@ import pytest
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Note
-from flashgrep.notes.document.splices import Splice
-from flashgrep.notes.store.journal import Journal, Record, Snapshot
+from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.store.journal import Journal, NoteSnapshot, Record
 from tests.notes.desk import MINUTE, Desk, Peer
 from tests.notes.memory_journal import MemoryJournal
 from tests.notes.test_library import append, damage
@@ -29,13 +29,13 @@ def test_a_glance_gives_what_loading_gives(desk: Desk) -> None:
         peer = chance.choice(peers)
         text = peer.text.read()
         at = chance.randint(0, len(text))
-        peer.text.splice([Splice(at, min(len(text), at + chance.choice([0, 2])), "x日😀")])
+        peer.text.splice([TextSplice(at, min(len(text), at + chance.choice([0, 2])), "x日😀")])
         desk.time += MINUTE
         desk.library.receive(peer.note, peer.take(), author=f"a{turn}")
         if chance.random() < 0.1:
             desk.library.compact(peer.note)
     desk.reopen()
-    glanced = loading.texts(desk.journal, notes)
+    glanced = loading.read_texts(desk.journal, notes)
     assert glanced == {note: desk.library.read(note) for note in notes}
     desk.reopen()
     desk.library.glance(notes)
@@ -79,9 +79,9 @@ def test_nothing_that_is_missing_or_changed_passes(desk: Desk, harm: str) -> Non
     first, second, third = notes_of(desk)
     append(desk.library, second, "more")
     desk.database.execute("DELETE FROM records WHERE note = ? AND sequence = 1", second)
-    assert set(loading.texts(desk.journal, [second])) == {second}
+    assert set(loading.read_texts(desk.journal, [second])) == {second}
     desk.database.execute(harm, second)
-    assert set(loading.texts(desk.journal, [first, second, third])) == {first, third}
+    assert set(loading.read_texts(desk.journal, [first, second, third])) == {first, third}
 
 
 def test_a_state_that_is_not_that_of_the_updates_does_not_pass() -> None:
@@ -90,7 +90,7 @@ def test_a_state_that_is_not_that_of_the_updates_does_not_pass() -> None:
     for note, state in (("a", peer.state()), ("b", b"\1\5\5"), ("c", b"\xff")):
         journal.append(note, 0, b"\0\0", state, "ann", 1)
     journal.append("d", 0, b"nonsense", peer.state(), "ann", 1)
-    found = loading.texts(journal, ["a", "b", "c", "d", "unknown"])
+    found = loading.read_texts(journal, ["a", "b", "c", "d", "unknown"])
     assert {note: one.data for note, one in found.items()} == {"a": b""}
 
 
@@ -100,7 +100,7 @@ def test_the_newest_of_a_note_is_its_snapshot_and_what_came_after(desk: Desk) ->
     desk.library.compact(note)
     append(desk.library, note, "three")
     entries = desk.journal.newest([note, "unknown"])[note]
-    assert [(type(one), one.sequence) for one in entries] == [(Snapshot, 2), (Record, 3)]
+    assert [(type(one), one.sequence) for one in entries] == [(NoteSnapshot, 2), (Record, 3)]
 
 
 def test_nothing_is_published_that_is_not_durable(desk: Desk) -> None:

@@ -10,8 +10,8 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.notes.document.loading import Quarantined, thinned
-from flashgrep.notes.document.note import Amendment, Beside, Note
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, Note, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.updates import Update, encode, parse
 from flashgrep.notes.store.changes import Version
 from flashgrep.notes.store.journal import Dated
@@ -52,7 +52,7 @@ def test_random_histories_survive_compaction(desk: Desk) -> None:
         text = peer.text.read()
         start = chance.randint(0, len(text))
         end = min(len(text), start + chance.choice([0, 0, 0, 2]))
-        peer.text.splice([Splice(start, end, chance.choice(["a", "é", "😀", "word\n"]))])
+        peer.text.splice([TextSplice(start, end, chance.choice(["a", "é", "😀", "word\n"]))])
         if chance.random() < 0.5:
             desk.library.receive(note, peer.take())
         if chance.random() < 0.3:
@@ -114,7 +114,7 @@ def test_a_snapshot_that_is_not_the_note_changes_nothing(
 
 def test_a_document_that_is_not_what_the_journal_has_is_dropped(desk: Desk) -> None:
     note = desk.library.create("a.md", "one").id
-    desk.library._shelf.get(note, "").amend(Amendment([Splice(3, 3, " ghost")]))
+    desk.library._shelf.get(note, "").amend(Amendment([TextSplice(3, 3, " ghost")]))
     desk.library.compact(note)
     assert desk.journal.snapshots(note) == []
     append(desk.library, note, "!")
@@ -191,10 +191,10 @@ def test_going_back_is_one_more_change(desk: Desk) -> None:
     peer = Peer(desk.library, note)
     typing = Peer(desk.library, note)
     desk.library.receive(note, [peer.type("spoiled")])
-    peer.text.splice([Splice(0, 8)])
+    peer.text.splice([TextSplice(0, 8)])
     desk.library.receive(note, peer.take())
     assert desk.library.read(note).text == "three\nspoiled"
-    typing.text.splice([Splice(13, 13, "!")])  # in `three`, which both have
+    typing.text.splice([TextSplice(13, 13, "!")])  # in `three`, which both have
     desk.library.restore(note, 1, "admin")
     assert desk.text(note) == "one\ntwo\nthree\n"
     assert sequences(desk, note) == [4, 3, 1]
@@ -231,7 +231,7 @@ def test_the_current_text_of_a_quarantined_note_is_not_made_up(desk: Desk) -> No
 
 def test_records_beside_the_text_survive_compaction(desk: Desk) -> None:
     note = desk.library.create("a.md", "é old").id
-    beside = {"s": Beside({"by": "ann"}, ((2, 5),))}
+    beside = {"s": NoteRecords({"by": "ann"}, ((2, 5),))}
     desk.library.amend(note, lambda *_: Amendment(records=beside))
     for _ in range(3):
         desk.library.compact(note)

@@ -10,15 +10,15 @@ from pycrdt import Doc, Map, Text
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
-from flashgrep.notes.document.note import Amendment, Beside, Note, is_same
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, Note, NoteRecords, is_same
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import Panicked
-from flashgrep.notes.store.journal import Damaged, Record, Snapshot
+from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 
 
 def written(text: str) -> Note:
     note = Note("n")
-    note.amend(Amendment([Splice(0, 0, text)]))
+    note.amend(Amendment([TextSplice(0, 0, text)]))
     return note
 
 
@@ -29,7 +29,7 @@ def record(note: Note, sequence: int) -> Record:
 def test_what_is_new_gives_the_same_note_again() -> None:
     note = written("one two")
     records = [record(note, 1)]
-    note.amend(Amendment([Splice(0, 3, "1"), Splice(7, 7, "!")]))
+    note.amend(Amendment([TextSplice(0, 3, "1"), TextSplice(7, 7, "!")]))
     records.append(record(note, 2))
     assert note.take_new() is None
     loaded = Note.load("n", None, records)
@@ -51,8 +51,8 @@ def test_a_note_that_was_let_go_of_is_gone_with_its_document() -> None:
 
 def test_a_snapshot_gives_the_same_note_again() -> None:
     note = written("one 😀")
-    note.amend(Amendment(records={"x": Beside({"by": "ann"}, ((4, 5),))}))
-    snapshot = Snapshot("n", 7, note.whole(), note.state(), "", 0)
+    note.amend(Amendment(records={"x": NoteRecords({"by": "ann"}, ((4, 5),))}))
+    snapshot = NoteSnapshot("n", 7, note.whole(), note.state(), "", 0)
     loaded = Note.load("n", snapshot, [])
     assert is_same(loaded, note)
     assert loaded.sequence == 7
@@ -61,22 +61,22 @@ def test_a_snapshot_gives_the_same_note_again() -> None:
 def test_a_history_with_a_hole_is_not_loaded() -> None:
     note = written("one ")
     first = record(note, 1)
-    note.amend(Amendment([Splice(4, 4, "two ")]))
+    note.amend(Amendment([TextSplice(4, 4, "two ")]))
     record(note, 2)
-    note.amend(Amendment([Splice(8, 8, "three")]))
+    note.amend(Amendment([TextSplice(8, 8, "three")]))
     third = record(note, 3)
-    with pytest.raises(Damaged, match="do not give the state"):
+    with pytest.raises(DamagedNote, match="do not give the state"):
         Note.load("n", None, [first, third])
 
 
 @pytest.mark.parametrize("update", [b"", b"\x01", b"\xff" * 9])
 def test_what_cannot_be_decoded_is_not_loaded(update: bytes) -> None:
-    with pytest.raises(Damaged, match="malformed"):
+    with pytest.raises(DamagedNote, match="malformed"):
         Note.load("n", None, [Record("n", 1, update, b"\0", "", 0)])
 
 
 def test_nothing_is_no_empty_note() -> None:
-    with pytest.raises(Damaged, match="nothing is stored"):
+    with pytest.raises(DamagedNote, match="nothing is stored"):
         Note.load("n", None, [])
 
 
@@ -95,12 +95,12 @@ def test_records_stay_with_their_characters() -> None:
     note = written("é old 😀 text")
     note.amend(
         Amendment(
-            [Splice(2, 2, "{--"), Splice(5, 5, "--}")],
-            {"s1": Beside({"by": "ann", "n": 3, "half": 0.5, "deep": {"a": [1]}}, ((2, 11),))},
+            [TextSplice(2, 2, "{--"), TextSplice(5, 5, "--}")],
+            {"s1": NoteRecords({"by": "ann", "n": 3, "half": 0.5, "deep": {"a": [1]}}, ((2, 11),))},
         )
     )
     assert note.text.read() == "é {--old--} 😀 text"
-    note.amend(Amendment([Splice(0, 0, "日本 "), Splice(5, 6, "OO")]))
+    note.amend(Amendment([TextSplice(0, 0, "日本 "), TextSplice(5, 6, "OO")]))
     (beside,) = note.records().values()
     assert beside.value == {"by": "ann", "n": 3, "half": 0.5, "deep": {"a": [1]}}
     (span,) = beside.spans
@@ -109,22 +109,25 @@ def test_records_stay_with_their_characters() -> None:
 
 def test_a_span_whose_end_was_deleted_is_gone() -> None:
     note = written("abcdef")
-    note.amend(Amendment(records={"x": Beside({}, ((0, 2), (3, 5)))}))
-    note.amend(Amendment([Splice(1, 2)]))
+    note.amend(Amendment(records={"x": NoteRecords({}, ((0, 2), (3, 5)))}))
+    note.amend(Amendment([TextSplice(1, 2)]))
     assert note.records()["x"].spans == ((2, 4),)
 
 
 def test_records_come_in_the_order_they_were_made() -> None:
     note = written("abc")
     for name in ("z", "a", "m"):
-        note.amend(Amendment(records={name: Beside({"v": 1})}))
-    note.amend(Amendment(records={"z": Beside({"v": 2}), "a": None, "none": None}))
-    assert list(note.records().items()) == [("z", Beside({"v": 2})), ("m", Beside({"v": 1}))]
+        note.amend(Amendment(records={name: NoteRecords({"v": 1})}))
+    note.amend(Amendment(records={"z": NoteRecords({"v": 2}), "a": None, "none": None}))
+    assert list(note.records().items()) == [
+        ("z", NoteRecords({"v": 2})),
+        ("m", NoteRecords({"v": 1})),
+    ]
 
 
 def test_nonsense_of_a_peer_beside_the_text_is_passed_over() -> None:
     note = written("abc")
-    note.amend(Amendment(records={"good": Beside({"v": 1}, ((0, 1),))}))
+    note.amend(Amendment(records={"good": NoteRecords({"v": 1}, ((0, 1),))}))
     peer: Doc[Map[object]] = Doc()
     beside = peer.get("records", type=Map)
     nonsense: list[object] = [
@@ -141,14 +144,14 @@ def test_nonsense_of_a_peer_beside_the_text_is_passed_over() -> None:
     for number, one in enumerate(nonsense):
         beside[str(number)] = one
     note.receive([peer.get_update()])
-    assert note.records()["good"] == Beside({"v": 1}, ((0, 1),))
+    assert note.records()["good"] == NoteRecords({"v": 1}, ((0, 1),))
     assert all(beside.spans == () for name, beside in note.records().items() if name != "good")
 
 
 @pytest.mark.parametrize("span", [(0, 0), (2, 9), (-1, 1)])
 def test_a_span_outside_the_text_is_refused(span: tuple[int, int]) -> None:
     with pytest.raises(InvalidParams, match="no character"):
-        written("abc").amend(Amendment(records={"x": Beside({}, (span,))}))
+        written("abc").amend(Amendment(records={"x": NoteRecords({}, (span,))}))
 
 
 # ── from peers ──────────────────────────────────────────────────────────────────────────────────

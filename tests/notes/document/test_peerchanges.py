@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pycrdt import Map
 
-from flashgrep.notes.document.note import RECORDS, Beside
+from flashgrep.notes.document.note import RECORDS, NoteRecords
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
@@ -24,7 +24,7 @@ def forge(peer: Peer, name: str, value: Any = FORGED) -> None:
     peer.doc.get(RECORDS, type=Map)[name] = entry
 
 
-def send(desk: Desk, peer: Peer, author: str = "ann") -> dict[str, Beside]:
+def send(desk: Desk, peer: Peer, author: str = "ann") -> dict[str, NoteRecords]:
     """What is beside the text afterwards; the peer must have the same."""
     desk.library.receive(peer.note, peer.take(), author, origin=peer)
     peer.doc.apply_update(desk.library.missing(peer.note, peer.doc.get_state()))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.notes.document.splices import (
-    Splice,
+    TextSplice,
     between,
     check_characters,
     check_size,
@@ -25,15 +25,15 @@ from tests.notes.texts import any_texts, texts
     ("text", "splices", "expected"),
     [
         ("", [], ""),
-        ("abc", [Splice(1, 2, "X")], "aXc"),
-        ("abc", [Splice(3, 3, "!"), Splice(0, 0, "!")], "!abc!"),
+        ("abc", [TextSplice(1, 2, "X")], "aXc"),
+        ("abc", [TextSplice(3, 3, "!"), TextSplice(0, 0, "!")], "!abc!"),
         # two changes at one place: the one that takes nothing away comes first
-        ("abc", [Splice(1, 2, "Y"), Splice(1, 1, "X")], "aXYc"),
-        ("a😀c", [Splice(1, 2, "")], "ac"),
+        ("abc", [TextSplice(1, 2, "Y"), TextSplice(1, 1, "X")], "aXYc"),
+        ("a😀c", [TextSplice(1, 2, "")], "ac"),
     ],
 )
 def test_splices_are_made_from_left_to_right(
-    text: str, splices: list[Splice], expected: str
+    text: str, splices: list[TextSplice], expected: str
 ) -> None:
     assert spliced(text, ordered(text, splices)) == expected
 
@@ -41,13 +41,13 @@ def test_splices_are_made_from_left_to_right(
 @pytest.mark.parametrize(
     "splices",
     [
-        [Splice(0, 2), Splice(1, 3)],
-        [Splice(2, 1)],
-        [Splice(-1, 1)],
-        [Splice(0, 4)],
+        [TextSplice(0, 2), TextSplice(1, 3)],
+        [TextSplice(2, 1)],
+        [TextSplice(-1, 1)],
+        [TextSplice(0, 4)],
     ],
 )
-def test_splices_that_overlap_or_leave_the_text_are_refused(splices: list[Splice]) -> None:
+def test_splices_that_overlap_or_leave_the_text_are_refused(splices: list[TextSplice]) -> None:
     with pytest.raises(InvalidParams, match="3 characters"):
         ordered("abc", splices)
 

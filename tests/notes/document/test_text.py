@@ -10,7 +10,7 @@ from pycrdt import Doc, Text
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.notes.document import text
 from flashgrep.notes.document.anchors import Anchors
-from flashgrep.notes.document.splices import Splice, ordered, spliced
+from flashgrep.notes.document.splices import TextSplice, ordered, spliced
 from flashgrep.notes.document.text import NotText, Panicked, SharedText, check_offsets, panics_told
 from flashgrep.notes.document.updates import clocks
 from tests.notes.texts import any_texts, splices_of
@@ -37,7 +37,7 @@ def test_a_splice_is_one_transaction() -> None:
     text, shared = fresh("one two three")
     seen: list[bytes] = []
     watch = text.doc.observe(lambda event: seen.append(event.update))
-    shared.splice([Splice(0, 3, "1"), Splice(4, 7, "2"), Splice(13, 13, "!")])
+    shared.splice([TextSplice(0, 3, "1"), TextSplice(4, 7, "2"), TextSplice(13, 13, "!")])
     assert shared.read() == "1 2 three!"
     assert len(seen) == 1
     text.doc.unobserve(watch)
@@ -46,13 +46,13 @@ def test_a_splice_is_one_transaction() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        [Splice(0, 1, "x"), Splice(2, 9, "y")],
-        [Splice(0, 1, "\ud83d")],
-        [Splice(0, 1, "a\r\n")],
-        [Splice(0, 1, "\0")],
+        [TextSplice(0, 1, "x"), TextSplice(2, 9, "y")],
+        [TextSplice(0, 1, "\ud83d")],
+        [TextSplice(0, 1, "a\r\n")],
+        [TextSplice(0, 1, "\0")],
     ],
 )
-def test_a_refused_splice_changes_nothing(changes: list[Splice]) -> None:
+def test_a_refused_splice_changes_nothing(changes: list[TextSplice]) -> None:
     shared = fresh("😀ab")[1]
     with pytest.raises(InvalidParams):
         shared.splice(changes)
@@ -63,14 +63,14 @@ def test_a_text_with_an_embedded_object_is_not_touched() -> None:
     text, shared = fresh("abc")
     text.insert_embed(1, {"image": "x"})
     with pytest.raises(NotText):
-        shared.splice([Splice(2, 3, "x")])
+        shared.splice([TextSplice(2, 3, "x")])
     assert shared.read() == "abc"
 
 
 def test_formatting_does_not_move_offsets() -> None:
     text, shared = fresh("abcdef")
     text.format(1, 3, {"bold": True})
-    assert shared.splice([Splice(5, 6, "F")]) == "abcdeF"
+    assert shared.splice([TextSplice(5, 6, "F")]) == "abcdeF"
 
 
 def test_a_panic_is_told_as_a_failure() -> None:
@@ -111,7 +111,7 @@ def test_the_end_of_a_long_text_that_is_not_ascii_can_be_named_at_once() -> None
     """Counted in what the engine is asked: the way there must not be walked."""
     doc: Doc[Text] = Doc(client_id=7)
     text = doc.get("contents", type=Text)
-    SharedText(text).splice([Splice(0, 0, "é" * 500 + "++}")])
+    SharedText(text).splice([TextSplice(0, 0, "é" * 500 + "++}")])
     anchors = Anchors(text, clocks(doc.get_state()))
     asked = []
     claim = anchors._claim

@@ -9,20 +9,25 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.notes.document.note import Beside
+from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.folders import carried_suggestions
-from flashgrep.notes.folders.carried_suggestions import Carried, described, fitted, parsed
+from flashgrep.notes.folders.carried_suggestions import (
+    ExportedSuggestion,
+    described,
+    fitted,
+    parsed,
+)
 
 ID = "s_0123456789abcdef"
 TEXT = "see {--old--}{++new++} and `{++code++}` end\n"
 
 
-def beside(text: str, *marks: str, author: str = "robot", **more: Any) -> Beside:
+def beside(text: str, *marks: str, author: str = "robot", **more: Any) -> NoteRecords:
     spans = tuple((text.index(mark), text.index(mark) + len(mark)) for mark in marks)
-    return Beside({"kind": "suggestion", "author": author, "time": 5, **more}, spans)
+    return NoteRecords({"kind": "suggestion", "author": author, "time": 5, **more}, spans)
 
 
-def carried(text: str = TEXT) -> list[Carried]:
+def carried(text: str = TEXT) -> list[ExportedSuggestion]:
     besides = {
         ID: beside(text, "{--old--}", "{++new++}"),
         "s_1111111111111111": beside(text, "{++code++}", author="bob", changed=9),
@@ -32,7 +37,7 @@ def carried(text: str = TEXT) -> list[Carried]:
     return found
 
 
-def places(text: str, known: list[Carried]) -> dict[str, list[str]]:
+def places(text: str, known: list[ExportedSuggestion]) -> dict[str, list[str]]:
     found = fitted(text, known)
     assert len(found.found) + len(found.lost) == len(known)
     return {one.author: [text[slice(*span)] for span in spans] for one, spans in found.found}
@@ -47,7 +52,7 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_suggestions_whose_marks_are_gone_are_not_written() -> None:
-    assert described("plain", {ID: Beside({"kind": "suggestion", "author": "x"})}) == []
+    assert described("plain", {ID: NoteRecords({"kind": "suggestion", "author": "x"})}) == []
     assert described(TEXT, {"w": beside(TEXT, "{++new++}", kind="withdrawn")}) == []
 
 
@@ -82,7 +87,7 @@ def test_of_several_places_each_is_taken_once_and_the_nearest_first() -> None:
     text = "{++a++} " * 5
     marks = [(at, at + 7) for at in range(0, 40, 8)]
     besides = {
-        f"s_{at:016x}": Beside({"kind": "suggestion", "author": str(at), "time": 0}, (span,))
+        f"s_{at:016x}": NoteRecords({"kind": "suggestion", "author": str(at), "time": 0}, (span,))
         for at, span in enumerate(marks)
     }
     known, _ = parsed(described(text, besides))

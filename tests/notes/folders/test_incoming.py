@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.administration import Administration
-from flashgrep.notes.document.splices import Splice
-from flashgrep.notes.folders.exporting import Exported, export
-from flashgrep.notes.folders.importing import Fate
+from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.folders.exporting import ExportSummary, export
+from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.store.changes import Change
+from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.suggestions.pending import recorded
 from tests.notes.vault import HIDDEN, contents, plant, plant_vault
 
@@ -43,7 +43,7 @@ class Base:
     def bring(self, *, force: bool = False) -> Imported:
         return import_folder(self.desk, self.folder, "importer", force)
 
-    def export(self, *, force: bool = False) -> Exported:
+    def export(self, *, force: bool = False) -> ExportSummary:
         return export(self.desk, self.out, force)
 
     def write(self, path: str, data: bytes | str) -> None:
@@ -57,7 +57,7 @@ class Base:
         entry = self.notes.ask(lambda library: library.find(path))
         now = self.notes.ask(lambda library: library.read(entry.id))
         at = now.text.index(old)
-        splice = Splice(at, at + len(old), new)
+        splice = TextSplice(at, at + len(old), new)
         self.notes.ask(lambda library: library.edit(entry.id, [splice], now.sequence, "ann"))
 
     def create(self, path: str) -> None:
@@ -82,7 +82,7 @@ def test_a_vault_comes_back_byte_for_byte(base: Base) -> None:
     done = base.bring()
     assert done.failed == {}
     assert set(done.attached) == {"Latin one.md", "Zero.md"}
-    assert done.fates[Fate.CREATED] == sum(path.endswith(".md") for path in files) - 2
+    assert done.fates[ImportedAs.CREATED] == sum(path.endswith(".md") for path in files) - 2
     assert base.export().failed == {}
     assert contents(base.out) == files
     assert {path.split("/")[0] for path in done.hidden} == {path.split("/")[0] for path in HIDDEN}
@@ -97,7 +97,7 @@ def test_importing_again_changes_nothing(base: Base) -> None:
     done = base.bring()
     assert done.failed == {}
     assert done.attachments == 0
-    assert set(done.fates) == {Fate.SAME}
+    assert set(done.fates) == {ImportedAs.SAME}
     after = base.notes.ask(
         lambda library: [(entry, library.read(entry.id)) for entry in library.entries()]
     )
@@ -183,10 +183,10 @@ def test_whatever_is_taken_comes_back(
 def test_a_changed_file_is_an_edit_of_what_differs_only(base: Base) -> None:
     base.write("N.md", "one\ntwo\nthree\n")
     base.bring()
-    changes: list[Change] = []
+    changes: list[NoteChange] = []
     stop = base.notes.ask(lambda library: library.listen(changes.append))
     base.write("N.md", "one\nTWO\nthree\n")
-    assert base.bring().fates == {Fate.CHANGED: 1}
+    assert base.bring().fates == {ImportedAs.CHANGED: 1}
     assert base.text("N.md") == "one\nTWO\nthree\n"
     (change,) = changes
     assert change.published.author == "importer"
@@ -199,7 +199,7 @@ def test_an_edited_note_is_newer_than_a_file_that_did_not_change(base: Base) -> 
     base.bring()
     base.edit("N.md", "one", "ONE")
     done = base.bring()
-    assert (done.fates, done.failed) == ({Fate.NEWER: 1}, {})
+    assert (done.fates, done.failed) == ({ImportedAs.NEWER: 1}, {})
     assert base.text("N.md") == "ONE\n"
 
 
@@ -209,12 +209,12 @@ def test_a_conflict_is_told_and_the_note_stays_unless_forced(base: Base) -> None
     base.edit("N.md", "one", "ONE")
     base.write("N.md", "one\nTWO\n")
     done = base.bring()
-    assert done.fates == {Fate.CONFLICT: 1}
+    assert done.fates == {ImportedAs.CONFLICT: 1}
     assert "--force" in done.failed["N.md"]
     assert base.text("N.md") == "ONE\ntwo\n"
-    assert base.bring(force=True).fates == {Fate.CHANGED: 1}
+    assert base.bring(force=True).fates == {ImportedAs.CHANGED: 1}
     assert base.text("N.md") == "one\nTWO\n"
-    assert base.bring().fates == {Fate.SAME: 1}
+    assert base.bring().fates == {ImportedAs.SAME: 1}
 
 
 def test_both_changed_alike_is_no_conflict(base: Base) -> None:
@@ -222,9 +222,9 @@ def test_both_changed_alike_is_no_conflict(base: Base) -> None:
     base.bring()
     base.edit("N.md", "one", "ONE")
     base.write("N.md", "ONE\n")
-    assert base.bring().fates == {Fate.SAME: 1}
+    assert base.bring().fates == {ImportedAs.SAME: 1}
     base.write("N.md", "ONE!\n")
-    assert base.bring().fates == {Fate.CHANGED: 1}
+    assert base.bring().fates == {ImportedAs.CHANGED: 1}
 
 
 def test_line_ends_alone_are_a_change_of_the_file_and_not_of_the_text(base: Base) -> None:
@@ -232,7 +232,7 @@ def test_line_ends_alone_are_a_change_of_the_file_and_not_of_the_text(base: Base
     base.bring()
     version = base.notes.ask(lambda library: library.read(library.find("N.md").id).sequence)
     base.write("N.md", "one\r\ntwo\r\n")
-    assert base.bring().fates == {Fate.CHANGED: 1}
+    assert base.bring().fates == {ImportedAs.CHANGED: 1}
     assert base.notes.ask(lambda library: library.read(library.find("N.md").id).sequence) == version
     base.export()
     assert (base.out / "N.md").read_bytes() == b"one\r\ntwo\r\n"
@@ -269,7 +269,7 @@ def test_what_is_changed_in_an_export_comes_back_as_an_edit(base: Base) -> None:
     (base.out / "N.md").write_text("one\nTWO\n")
     base.folder = base.out
     done = base.bring()
-    assert done.fates == {Fate.CHANGED: 1, Fate.NEWER: 1, Fate.CONFLICT: 1}
+    assert done.fates == {ImportedAs.CHANGED: 1, ImportedAs.NEWER: 1, ImportedAs.CONFLICT: 1}
     assert list(done.failed) == ["Gone.md"]
     assert base.text("N.md") == "one\nTWO\n"
 
@@ -280,13 +280,13 @@ def test_what_one_folder_brought_is_an_edit_to_another(base: Base, tmp_path: Pat
     here, there = base.folder, tmp_path / "there"
     plant(there, {"N.md": b"one\n"})
     base.folder = there
-    assert base.bring().fates == {Fate.SAME: 1}
+    assert base.bring().fates == {ImportedAs.SAME: 1}
     base.write("N.md", "two\n")
-    assert base.bring().fates == {Fate.CHANGED: 1}
+    assert base.bring().fates == {ImportedAs.CHANGED: 1}
     base.folder = here
-    assert base.bring().fates == {Fate.NEWER: 1}
+    assert base.bring().fates == {ImportedAs.NEWER: 1}
     base.write("N.md", "three\n")
-    assert base.bring().fates == {Fate.CONFLICT: 1}
+    assert base.bring().fates == {ImportedAs.CONFLICT: 1}
     assert base.text("N.md") == "two\n"
 
 
@@ -303,7 +303,7 @@ def test_a_file_that_becomes_text_becomes_a_note(base: Base) -> None:
     base.write("N.md", b"\xff")
     assert "UTF-8" in base.bring().attached["N.md"]
     base.write("N.md", "text\n")
-    assert base.bring().fates == {Fate.CREATED: 1}
+    assert base.bring().fates == {ImportedAs.CREATED: 1}
     base.export()
     assert contents(base.out) == {"N.md": b"text\n"}
     base.write("N.md", b"\xff")
@@ -423,7 +423,7 @@ def test_a_file_that_was_taken_back_is_exported_again(base: Base) -> None:
     base.export()
     (base.out / "A.md").write_text("changed\n")
     base.folder = base.out
-    assert base.bring().fates == {Fate.CHANGED: 1}
+    assert base.bring().fates == {ImportedAs.CHANGED: 1}
     base.edit("A.md", "changed", "once more")
     assert base.export().failed == {}
     assert (base.out / "A.md").read_bytes() == b"once more\n"
@@ -539,7 +539,7 @@ def test_without_room_the_import_is_refused_and_reading_goes_on(base: Base, tmp_
 def test_a_batch_that_names_nonsense_is_refused(base: Base) -> None:
     files = [{"path": "../x.md", "data": "eA=="}, {"path": "ok.md", "data": "/w=="}]
     told = base.desk.call("kb/take", {"files": files})["outcomes"]
-    assert [one["fate"] for one in told] == [Fate.REFUSED, Fate.REFUSED]
+    assert [one["fate"] for one in told] == [ImportedAs.REFUSED, ImportedAs.REFUSED]
     broken: list[dict[str, Any]] = [
         {"files": [{"path": "x.md", "data": "?"}]},
         {"files": [{}]},

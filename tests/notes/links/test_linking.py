@@ -14,7 +14,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import Cancelled, NotFound, Unavailable
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -39,7 +39,7 @@ def create(kb: KnowledgeBase, path: str, text: str) -> str:
 
 def rewrite(kb: KnowledgeBase, note: str, text: str) -> None:
     def job(library: Library) -> None:
-        library.amend(note, lambda now, _: Amendment([Splice(0, len(now), text)]))
+        library.amend(note, lambda now, _: Amendment([TextSplice(0, len(now), text)]))
 
     kb.ask(job)
 

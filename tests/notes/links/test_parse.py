@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.notes.links.parse import Change, Form, Link, links_of, parse
+from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, parse
 from flashgrep.notes.markup import critic
 from tests.notes.marked import LETTERS, TOKENS, TRAPS, Note, notes, texts
 
@@ -212,10 +212,10 @@ def test_the_accepted_views_links_and_no_others_are_there_or_to_be_added(note: N
     def plain(link: Link) -> tuple[str, int, int]:
         return link.source, link.start, link.line
 
-    assert sorted(plain(link) for link in found if link.pending is not Change.REMOVE) == sorted(
+    assert sorted(plain(link) for link in found if link.pending is not LinkChange.REMOVE) == sorted(
         plain(link) for link in parse(reading.accepted.text)
     )
-    base = [link.source for link in found if link.pending is not Change.ADD]
+    base = [link.source for link in found if link.pending is not LinkChange.ADD]
     assert sorted(base) == sorted(link.source for link in parse(reading.base.text))
 
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.notes.markup import critic, literal
-from flashgrep.notes.markup.critic import Kind
-from flashgrep.notes.markup.views import View
+from flashgrep.notes.markup.critic import MarkKind
+from flashgrep.notes.markup.views import MarkupView
 from tests.notes.marked import Note, anything, notes, texts
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
@@ -43,7 +43,7 @@ def test_the_shared_vectors_read_as_they_say(row: dict[str, Any]) -> None:
     assert marks == row["marks"]
     assert (reading.base.text, reading.accepted.text) == (row["base"], row["accepted"])
     for name, expected in row.get("offsets", {}).items():
-        view: View = getattr(reading, name)
+        view: MarkupView = getattr(reading, name)
         offsets = range(len(view.text) + 1)
         assert [[view.start_of(o), view.end_of(o), view.point(o)] for o in offsets] == expected
 
@@ -71,7 +71,7 @@ def check_reading(text: str, spans: list[tuple[int, int]]) -> None:
     assert reading.raw.text == text
 
 
-def check_offsets(text: str, view: View, marks: tuple[critic.Mark, ...]) -> None:
+def check_offsets(text: str, view: MarkupView, marks: tuple[critic.Mark, ...]) -> None:
     places = [view.start_of(offset) for offset in range(len(view.text))]
     assert [text[place] for place in places] == list(view.text)
     assert places == sorted(set(places))
@@ -112,7 +112,7 @@ def test_literal_zones_are_apart_and_in_order(text: str) -> None:
         at = zone.end
 
 
-class _LineByLine(literal._Scan):
+class _LineByLine(literal._LiteralScan):
     """The scan without its shortcut over plain lines."""
 
     def _plain_end(self, at: int) -> int:
@@ -210,4 +210,4 @@ def test_a_deletion_and_the_insertion_that_touches_it_are_one_suggestion() -> No
     grouped = critic.suggestions(critic.read(text).marks)
     shown = ["".join(text[mark.body : mark.end - 3] for mark in group) for group in grouped]
     assert shown == ["ab", "c", "d", "e", "g", "h~>i", "jk", "l"]
-    assert Kind.HIGHLIGHT not in {mark.kind for group in grouped for mark in group}
+    assert MarkKind.HIGHLIGHT not in {mark.kind for group in grouped for mark in group}

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import Conflict
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Kind
+from flashgrep.notes.markup.critic import MarkKind
 from flashgrep.notes.review.decide import Action, Cut, decide, decide_all, undo
 from tests.notes.marked import Note, anything, note_of, notes
 
@@ -46,7 +46,7 @@ def test_a_decision_leaves_what_it_should(source: str, accepted: str, rejected: 
 def test_a_decision_only_deletes() -> None:
     note = note_of("see ⟦{--old--}⟧⟦{++new++}⟧!")
     decision = decide(note.text, note.records[0].spans, Action.ACCEPT)
-    assert decision.splices == (Splice(4, 16), Splice(19, 22))
+    assert decision.splices == (TextSplice(4, 16), TextSplice(19, 22))
     assert decision.cuts == (Cut(4, "{--old--}{++"), Cut(7, "++}"))
     assert decision.marks == (((0, 0), (0, 9)), ((0, 9), (1, 3)))
 
@@ -110,7 +110,7 @@ def test_accepting_all_gives_the_accepted_view_and_rejecting_all_the_base_view(n
         for mark in reversed(others):  # these stay; a view shows them without their delimiters
             gone = sum(max(0, min(s.end, mark.start) - s.start) for s in decision.splices)
             start, end = mark.start - gone, mark.end - gone
-            kept = note.text[mark.body : mark.end - 3] if mark.kind is Kind.HIGHLIGHT else ""
+            kept = note.text[mark.body : mark.end - 3] if mark.kind is MarkKind.HIGHLIGHT else ""
             assert shown[start:end] == note.text[mark.start : mark.end]
             shown = shown[:start] + kept + shown[end:]
         assert shown == view.text
@@ -153,5 +153,5 @@ def test_suggestions_can_be_decided_in_any_order(
     assert text == decide_all(note.text, recorded, action).text
 
 
-def moved(splices: tuple[Splice, ...], place: int) -> int:
+def moved(splices: tuple[TextSplice, ...], place: int) -> int:
     return sum(splice.end - splice.start for splice in splices if splice.end <= place)

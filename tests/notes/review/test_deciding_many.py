@@ -19,15 +19,15 @@ from flashgrep import limits
 from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.anchors import Anchors
-from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.splices import Push, Splice, spliced
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.splices import Push, TextSplice, spliced
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut, Deciding
-from flashgrep.notes.review.review import Status
+from flashgrep.notes.review.review import DecisionStatus
 from flashgrep.notes.review.step import Step
 from flashgrep.notes.suggestions.pending import Recorded, pending
 from tests.notes.marked import Note, notes
@@ -126,7 +126,7 @@ def check(note: Note, names: Sequence[str], action: Action) -> None:
 # ── in a knowledge base ─────────────────────────────────────────────────────────────────────────
 
 
-def tangled_note(chance: Random) -> tuple[str, dict[str, Beside]]:
+def tangled_note(chance: Random) -> tuple[str, dict[str, NoteRecords]]:
     """A text with suggestions side by side and apart, some of them broken or one over another."""
     pieces, besides, at = [], {}, 0
     for number in range(14):
@@ -150,7 +150,7 @@ def tangled_note(chance: Random) -> tuple[str, dict[str, Beside]]:
         if chance.random() < 0.15 and start:
             spans = [(max(start - 3, 0), end)]
         value = {"kind": "suggestion", "author": "agent", "asked": "", "time": number}
-        besides[f"s{number:02}"] = Beside(value, tuple(spans))
+        besides[f"s{number:02}"] = NoteRecords(value, tuple(spans))
         at = end
     return "".join(pieces), besides
 
@@ -211,7 +211,7 @@ def test_the_log_and_what_is_undone_are_the_same_too(
         quick = history(first, seed, names)
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
-    assert any(status is Status.DONE for _, status, _ in quick[0])
+    assert any(status is DecisionStatus.DONE for _, status, _ in quick[0])
 
 
 def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
@@ -257,7 +257,7 @@ def test_a_note_that_changes_while_decisions_are_prepared_is_decided_as_it_is_th
         step = Step(kb, note, Action.REJECT, ADMIN, "ann", 1)
         if is_prepared:
             step.prepare(kb, names)
-        change = Amendment([Splice(0, 0, "typed meanwhile é ")], {names[0]: None})
+        change = Amendment([TextSplice(0, 0, "typed meanwhile é ")], {names[0]: None})
         kb.ask(partial(Library.amend, note=note, plan=lambda *_, change=change: change))
         outcomes = kb.ask(partial(step.run, names=names))
         told.append([(one.id, one.status, one.message) for one in outcomes.values()])
@@ -278,7 +278,7 @@ def test_a_note_is_read_once_however_many_of_its_suggestions_are_decided(
         text = "".join(f"line {n} {{--old{n}--}}{{++new{n}++}}\n" for n in range(size))
         starts = [at for at in range(len(text)) if text.startswith("{--", at)]
         besides = {
-            f"s{size}.{n}": Beside(
+            f"s{size}.{n}": NoteRecords(
                 {"kind": "suggestion", "author": "a", "asked": "", "time": n},
                 (
                     (start, text.index("{++", start)),
@@ -306,7 +306,7 @@ def test_a_note_is_read_once_however_many_of_its_suggestions_are_decided(
         with monkeypatch.context() as patched:
             patched.setattr(critic, "read", counted)
             outcomes = kb.review.decide(list(besides), Action.ACCEPT, ADMIN)
-        assert {one.status for one in outcomes} == {Status.DONE}
+        assert {one.status for one in outcomes} == {DecisionStatus.DONE}
         assert kb.read(note).sequence == before + 1
         counts.append(parses)
     kb.close()

@@ -18,7 +18,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
-from flashgrep.notes.review.step import DecisionJobs, Job, Outcome, State, Status
+from flashgrep.notes.review.step import DecisionJobs, DecisionStatus, Job, State, StepResult
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 
@@ -87,14 +87,14 @@ class Slow:
         who: Principal,
         by: str,
         is_cancelled: Callable[[], bool],
-    ) -> Iterator[Mapping[str, Outcome]]:
+    ) -> Iterator[Mapping[str, StepResult]]:
         for name in ids:
             failure = self.turns.get(timeout=30)
             if failure is not None:
                 raise failure
             if is_cancelled():
                 raise Cancelled("stopped between two notes")
-            yield {name: Outcome(name, Status.DONE, "accepted")}
+            yield {name: StepResult(name, DecisionStatus.DONE, "accepted")}
 
 
 def test_a_job_is_stopped_between_two_notes_when_the_notes_are_closed() -> None:

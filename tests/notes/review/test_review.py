@@ -11,11 +11,11 @@ import pytest
 from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Query, Status
+from flashgrep.notes.review.review import DecisionStatus, Query
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 
@@ -41,7 +41,7 @@ class Base:
     def text(self, path: str) -> str:
         return self.kb.ask(lambda library: library.read(library.find(path).id).text)
 
-    def splice(self, path: str, *splices: Splice) -> None:
+    def splice(self, path: str, *splices: TextSplice) -> None:
         """As a person types."""
         self.kb.ask(
             lambda library: library.amend(library.find(path).id, lambda *_: Amendment(splices))
@@ -51,7 +51,7 @@ class Base:
         found = self.review.suggestions(Query(**query), who)  # type: ignore[arg-type]
         return [one.id for one in found.suggestions]
 
-    def decide(self, action: Action, *names: str, who: Principal = ADMIN) -> list[Status]:
+    def decide(self, action: Action, *names: str, who: Principal = ADMIN) -> list[DecisionStatus]:
         return [one.status for one in self.review.decide(names, action, who)]
 
     def reopen(self) -> None:
@@ -92,7 +92,7 @@ def test_the_list_follows_the_notes(base: Base) -> None:
     base.kb.ask(lambda library: library.delete(library.find("B.md").id))
     assert base.ids() == [one]
     text = base.text("C.md")
-    base.splice("C.md", Splice(0, len(text), "all gone"))
+    base.splice("C.md", TextSplice(0, len(text), "all gone"))
     assert base.ids() == []
 
 
@@ -101,7 +101,7 @@ def test_a_note_that_began_anew_has_none_of_the_old_suggestions(base: Base) -> N
     base.suggest("A.md", "alpha", "beta")
     (before,) = base.ids()
     base.kb.ask(lambda library: library.rebuild(library.find("A.md").id, "x {--y--} z\n"))
-    base.splice("A.md", Splice(0, 1, "X"))  # as many records as before
+    base.splice("A.md", TextSplice(0, 1, "X"))  # as many records as before
     assert before not in base.ids()
 
 
@@ -132,8 +132,14 @@ def test_nobody_sees_what_they_may_not_read(base: Base) -> None:
     reader = Principal("r", (Grant(Role.READ, "Mine"),))
     writer = Principal("w", (Grant(Role.WRITE, "Mine"),))
     assert base.ids(reader) == [mine]
-    assert base.decide(ACCEPT, mine, yours, who=reader) == [Status.FORBIDDEN, Status.NOT_FOUND]
-    assert base.decide(ACCEPT, mine, yours, who=writer) == [Status.DONE, Status.NOT_FOUND]
+    assert base.decide(ACCEPT, mine, yours, who=reader) == [
+        DecisionStatus.FORBIDDEN,
+        DecisionStatus.NOT_FOUND,
+    ]
+    assert base.decide(ACCEPT, mine, yours, who=writer) == [
+        DecisionStatus.DONE,
+        DecisionStatus.NOT_FOUND,
+    ]
     (row,) = base.review.decisions(ADMIN)
     with pytest.raises(AccessDenied):
         base.review.undo(row[1].id, reader)
@@ -163,7 +169,7 @@ def test_a_decision_leaves_what_it_should_is_logged_and_can_be_undone(
     base.add("A.md", text)
     name = base.suggest("A.md", old, new)
     marked = base.text("A.md")
-    assert base.decide(action, name) == [Status.DONE]
+    assert base.decide(action, name) == [DecisionStatus.DONE]
     assert base.text("A.md") == after
     assert base.ids() == []
     base.reopen()
@@ -174,28 +180,28 @@ def test_a_decision_leaves_what_it_should_is_logged_and_can_be_undone(
     assert (undone.undone_by, base.text("A.md"), base.ids()) == ("ann/page", marked, [name])
     with pytest.raises(Conflict, match="undone already"):
         base.review.undo(row.id, ADMIN)
-    assert base.decide(action, name) == [Status.DONE]
+    assert base.decide(action, name) == [DecisionStatus.DONE]
     assert base.text("A.md") == after
 
 
 def test_the_first_decision_counts(base: Base) -> None:
     base.add("A.md", "see beta!")
     name = base.suggest("A.md", "beta", "gamma")
-    assert base.decide(REJECT, name) == [Status.DONE]
+    assert base.decide(REJECT, name) == [DecisionStatus.DONE]
     (second,) = base.review.decide([name], ACCEPT, everywhere("bob", Role.WRITE))
-    assert second.status is Status.ALREADY
+    assert second.status is DecisionStatus.ALREADY
     assert "rejected by ann" in second.message
     assert second.decided
     assert second.decided.action is REJECT
     assert base.text("A.md") == "see beta!"
-    assert base.decide(ACCEPT, "s_0000000000000000") == [Status.NOT_FOUND]
+    assert base.decide(ACCEPT, "s_0000000000000000") == [DecisionStatus.NOT_FOUND]
 
 
 def test_accept_and_reject_at_once_one_wins_and_nothing_is_doubled(base: Base) -> None:
     words = [f"word{number}." for number in range(30)]
     base.add("A.md", " ".join(words))
     names = [base.suggest("A.md", word, word.upper()) for word in words]
-    outcomes: dict[str, dict[str, Status]] = {}
+    outcomes: dict[str, dict[str, DecisionStatus]] = {}
 
     def decide(action: Action) -> None:
         for name in names if action is ACCEPT else reversed(names):
@@ -209,8 +215,8 @@ def test_accept_and_reject_at_once_one_wins_and_nothing_is_doubled(base: Base) -
         thread.join()
     kept = []
     for name, word in zip(names, words, strict=True):
-        assert sorted(outcomes[name].values()) == [Status.ALREADY, Status.DONE]
-        kept.append(word.upper() if outcomes[name]["accept"] is Status.DONE else word)
+        assert sorted(outcomes[name].values()) == [DecisionStatus.ALREADY, DecisionStatus.DONE]
+        kept.append(word.upper() if outcomes[name]["accept"] is DecisionStatus.DONE else word)
     assert base.text("A.md") == " ".join(kept)
 
 
@@ -221,7 +227,7 @@ def test_many_ids_of_several_notes_have_an_outcome_each_in_their_order(base: Bas
     c = base.suggest("A.md", "three", "3")
     outcomes = base.review.decide([c, "s_no", b, a, c], ACCEPT, ADMIN)
     assert [one.id for one in outcomes] == [c, "s_no", b, a]
-    assert [one.status for one in outcomes].count(Status.DONE) == 3
+    assert [one.status for one in outcomes].count(DecisionStatus.DONE) == 3
     assert (base.text("A.md"), base.text("B.md")) == ("one 2 3", "one 2 three")
 
 
@@ -229,7 +235,7 @@ def test_what_a_person_typed_into_a_suggestion_stays(base: Base) -> None:
     base.add("A.md", "see beta!")
     name = base.suggest("A.md", "beta", "gamma")
     text = base.text("A.md")
-    base.splice("A.md", Splice(text.index("mma"), text.index("mma"), "XX"))
+    base.splice("A.md", TextSplice(text.index("mma"), text.index("mma"), "XX"))
     base.decide(ACCEPT, name)
     assert base.text("A.md") == "see gaXXmma!"
 
@@ -241,7 +247,12 @@ def test_undoing_puts_the_marks_where_the_text_is_now(base: Base) -> None:
     base.add("A.md", "see beta!\n")
     name = base.suggest("A.md", "beta", "gamma")
     base.decide(ACCEPT, name)
-    base.splice("A.md", Splice(0, 0, "# Title 😀\n\n"), Splice(6, 6, "---"), Splice(9, 9, " More"))
+    base.splice(
+        "A.md",
+        TextSplice(0, 0, "# Title 😀\n\n"),
+        TextSplice(6, 6, "---"),
+        TextSplice(9, 9, " More"),
+    )
     assert base.text("A.md") == "# Title 😀\n\nsee ga---mma More!\n"
     ((_, row),) = base.review.decisions(ADMIN)
     base.review.undo(row.id, ADMIN)
@@ -255,7 +266,7 @@ def test_undoing_is_refused_where_nothing_is_left_of_the_place(base: Base) -> No
     name = base.suggest("A.md", "beta", "gamma")
     base.decide(ACCEPT, name)
     text = base.text("A.md")
-    base.splice("A.md", Splice(0, len(text), "something else"))
+    base.splice("A.md", TextSplice(0, len(text), "something else"))
     ((_, row),) = base.review.decisions(ADMIN)
     with pytest.raises(Conflict, match="restore an earlier version"):
         base.review.undo(row.id, ADMIN)

@@ -10,13 +10,13 @@ import pytest
 
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.store.journal import (
-    Damaged,
+    DamagedNote,
     Dated,
     Head,
     Journal,
+    NoteSnapshot,
     Record,
     SequenceTaken,
-    Snapshot,
     StorageFull,
 )
 from flashgrep.notes.store.sqlite_journal import SCHEMA, SqliteJournal
@@ -45,8 +45,8 @@ def write(journal: Journal, note: str, count: int, start: int = 0) -> list[Recor
     ]
 
 
-def snapshot(note: str, sequence: int) -> Snapshot:
-    return Snapshot(note, sequence, b"whole" * sequence, b"state", "ann", 1000 + sequence)
+def snapshot(note: str, sequence: int) -> NoteSnapshot:
+    return NoteSnapshot(note, sequence, b"whole" * sequence, b"state", "ann", 1000 + sequence)
 
 
 def test_what_is_appended_is_read(journal: Journal) -> None:
@@ -197,20 +197,20 @@ def test_a_trimmed_note_is_read_from_its_snapshot_on(journal: Journal) -> None:
     assert journal.read("a", 3) == records[3:]
     (later,) = write(journal, "a", 1, start=5)
     assert later.sequence == 6
-    with pytest.raises(Damaged, match="note a is damaged: record 3 of 6"):
+    with pytest.raises(DamagedNote, match="note a is damaged: record 3 of 6"):
         journal.read("a", 2)
 
 
 def test_records_without_a_snapshot_are_not_trimmed(journal: Journal) -> None:
     records = write(journal, "a", 3)
-    with pytest.raises(Damaged, match="no snapshot 2"):
+    with pytest.raises(DamagedNote, match="no snapshot 2"):
         journal.trim("a", 2)
     assert journal.read("a") == records
 
 
 def test_a_snapshot_that_is_not_there_is_no_empty_note(journal: Journal) -> None:
     write(journal, "a", 1)
-    with pytest.raises(Damaged, match="no snapshot 1"):
+    with pytest.raises(DamagedNote, match="no snapshot 1"):
         journal.snapshot("a", 1)
 
 
@@ -255,7 +255,7 @@ def test_damage_is_told_with_the_note_and_never_read_as_empty(
     write(journal, "a", 3)
     write(journal, "b", 1)
     database.execute(harm + (" AND" if "WHERE" in harm else " WHERE") + " note = 'a'")
-    with pytest.raises(Damaged, match=f"note a is damaged: {told}"):
+    with pytest.raises(DamagedNote, match=f"note a is damaged: {told}"):
         journal.read("a")
     good = 0 if told == "record 1 of 3" else 2 if told == "record 3 of 3" else 1
     assert [record.sequence for record in journal.read_good("a")] == list(range(1, good + 1))
@@ -268,7 +268,7 @@ def test_a_damaged_snapshot_is_told(database: Database, harm: str) -> None:
     write(journal, "a", 3)
     journal.add_snapshot(snapshot("a", 2), 2000)
     database.execute("UPDATE snapshots SET " + harm)  # noqa: S608
-    with pytest.raises(Damaged, match="note a is damaged: snapshot 2"):
+    with pytest.raises(DamagedNote, match="note a is damaged: snapshot 2"):
         journal.snapshot("a", 2)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import AuthorKind
-from flashgrep.notes.document.note import Amendment, Beside
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending
@@ -35,7 +35,7 @@ class Page:
     def type(self, after: str, typed: str, author: str | None = "ann", erased: int = 0) -> None:
         person = Peer(self.desk.library, self.note)
         at = person.text.read().index(after) + len(after)
-        person.text.splice([Splice(at, at + erased, typed)])
+        person.text.splice([TextSplice(at, at + erased, typed)])
         self.desk.library.receive(self.note, person.take(), author or "")
 
     def versions(self) -> list[str]:
@@ -214,7 +214,7 @@ def test_a_record_that_does_not_say_its_kind_is_an_agents_unless_it_was_typed(
     """As an older version wrote it."""
     page = Page(desk, "the {++red++} fox\n")
     known = {"kind": "suggestion", "author": "maker", "time": 1, "asked": "", **value}
-    held = {"s_1": Beside(known, ((4, 13),))}
+    held = {"s_1": NoteRecords(known, ((4, 13),))}
     desk.library.amend(page.note, lambda *_: Amendment(records=held))
     if is_own:  # an insertion touches nobody's words
         propose_in(desk.library, PATH, Edit("red", "redder"), "maker")
@@ -233,8 +233,8 @@ def test_in_an_old_note_an_agent_changes_what_came_from_the_markers_client_and_n
     """There nobody recorded who wrote what."""
     note = desk.library.create(PATH, "the brown fox\n").id
     value = {"kind": "suggestion", "author": "robot", "time": 1, "asked": ""}
-    splices = [Splice(4, 4, "{--"), Splice(9, 9, "--}{++red++}")]
-    held = {"s_1": Beside(value, ((4, 15), (15, 24)))}
+    splices = [TextSplice(4, 4, "{--"), TextSplice(9, 9, "--}{++red++}")]
+    held = {"s_1": NoteRecords(value, ((4, 15), (15, 24)))}
     desk.library.amend(note, lambda *_: Amendment(splices, held))
     desk.reopen()
     assert {writer for _, writer in desk.library.writers(note, 0, 20)} == {None}
@@ -243,7 +243,7 @@ def test_in_an_old_note_an_agent_changes_what_came_from_the_markers_client_and_n
     text = desk.library.read(note).text
     assert text == "the {--brown--}{++blue++} fox\n"
     person = Peer(desk.library, note)
-    person.text.splice([Splice(text.index("ue++}"), text.index("ue++}"), "ann")])
+    person.text.splice([TextSplice(text.index("ue++}"), text.index("ue++}"), "ann")])
     desk.library.receive(note, person.take())
     with pytest.raises(Conflict, match="words that somebody else typed"):
         propose_in(desk.library, PATH, Edit("blannue", "brown"), "robot")

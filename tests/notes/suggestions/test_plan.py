@@ -18,15 +18,15 @@ from flashgrep.errors import (
     NotUnique,
     StringNotFound,
 )
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.pending import digest
-from flashgrep.notes.suggestions.plan import Edit, Plan, Regions, suggest
+from flashgrep.notes.suggestions.plan import Edit, Regions, SuggestionPlan, suggest
 from tests.e2e.scenarios import scenario
 from tests.notes.marked import carried_out, note_of
 
 
-def planned(source: str, old: str, new: str, replace_all: bool = False) -> Plan:
+def planned(source: str, old: str, new: str, replace_all: bool = False) -> SuggestionPlan:
     """Ann's edit of a note."""
     note = note_of(source)
     return suggest(note.text, note.records, Edit(old, new, replace_all), "ann", "N.md")
@@ -90,7 +90,7 @@ def test_an_edit_of_plain_text_leaves_marks_around_it(
 def test_the_text_itself_is_not_retyped() -> None:
     """kb: what a person is typing inside stays inside."""
     plan = planned("hello world", "world", "earth")
-    assert plan.splices == (Splice(6, 6, "{--"), Splice(11, 11, "--}{++earth++}"))
+    assert plan.splices == (TextSplice(6, 6, "{--"), TextSplice(11, 11, "--}{++earth++}"))
 
 
 def test_the_record_knows_its_marks_its_author_and_its_edit() -> None:
@@ -157,7 +157,7 @@ def test_alpha_becomes_alpha0_and_then_alpha1() -> None:
         plan = suggest(note.text, note.records, Edit(old, new), "ann", "N.md")
         note = carried_out(note, plan)
     assert note.text == "{--alpha--}{++alpha1++}"
-    assert plan.splices == (Splice(19, 20, "1"),), "only the changed character"
+    assert plan.splices == (TextSplice(19, 20, "1"),), "only the changed character"
     assert len(note.records) == 1
 
 
@@ -364,7 +364,7 @@ def test_a_mark_that_stands_there_gets_no_metadata(
 def test_byte_offset_mismatch_between_content_read_and_mutation() -> None:
     """Offsets are code points from the view to the splice; only the document's adapter converts."""
     plan = planned("é😀日本 old é", "old", "new")
-    assert plan.splices == (Splice(5, 5, "{--"), Splice(8, 8, "--}{++new++}"))
+    assert plan.splices == (TextSplice(5, 5, "{--"), TextSplice(8, 8, "--}{++new++}"))
 
 
 @scenario("Pitfall 2: TOCTOU Between Content Read and Y.Doc Edit")
@@ -415,7 +415,7 @@ def test_a_replacement_of_many_occurrences_reads_the_note_as_often_as_one_of_few
     reads: list[int] = []
     read = critic.read
 
-    def counted(*arguments: Any) -> critic.Reading:
+    def counted(*arguments: Any) -> critic.ParsedMarkup:
         reads.append(1)
         return read(*arguments)
 

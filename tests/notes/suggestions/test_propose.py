@@ -18,9 +18,9 @@ from flashgrep.errors import (
     StringNotFound,
     TooLarge,
 )
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.markup import critic
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, Proposed, metadata, propose_in
@@ -132,7 +132,7 @@ def test_overlap_with_somebody_elses_suggestion_is_refused_by_name(desk: Desk) -
 def test_what_a_person_types_in_the_span_at_that_moment_stays_in_it(desk: Desk) -> None:
     edit = Editor(desk, "hello world\n")
     person = Peer(desk.library, edit.note)
-    person.text.splice([Splice(8, 8, "XX")])
+    person.text.splice([TextSplice(8, 8, "XX")])
     edit("world", "earth")
     desk.library.receive(edit.note, person.take(), "person")
     assert edit.text == "hello {--woXXrld--}{++earth++}\n"
@@ -220,7 +220,7 @@ def test_what_is_typed_behind_a_plain_opener_never_becomes_metadata(desk: Desk) 
     edit = Editor(desk, "hello world again\n")
     edit("world", "earth")
     peer = Peer(desk.library, edit.note)
-    peer.text.splice([Splice(edit.text.index("world"), edit.text.index("world"), "wide ")])
+    peer.text.splice([TextSplice(edit.text.index("world"), edit.text.index("world"), "wide ")])
     edit("earth again", "mars", markup=Markup.COMMENTATOR)
     desk.library.receive(edit.note, peer.take())
     (name,) = edit.ids
@@ -278,7 +278,7 @@ def test_whoever_asks_is_shown_the_text_as_it_is_and_may_refuse(desk: Desk) -> N
     edit = Editor(desk, "hello world\n")
     shown: list[tuple[str, str]] = []
 
-    def check(entry: Entry, text: str) -> None:
+    def check(entry: CatalogueEntry, text: str) -> None:
         shown.append((entry.id, text))
         raise NotRead("read it first")
 

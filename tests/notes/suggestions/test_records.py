@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.notes.document.note import Beside
+from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import Recorded
 
@@ -44,13 +44,13 @@ def test_the_order_is_that_of_the_records() -> None:
     ],
 )
 def test_what_is_no_suggestion_is_passed_over(value: dict[str, Any]) -> None:
-    assert pending.recorded({"x": Beside(value, ((0, 3),))}) == []
+    assert pending.recorded({"x": NoteRecords(value, ((0, 3),))}) == []
 
 
 @pytest.mark.parametrize("asked", [None, 5, ["x"]])
 def test_a_suggestion_with_nonsense_in_it_is_one_nobody_asked_for(asked: Any) -> None:
     value = {"kind": "suggestion", "author": "ann", "asked": asked, "time": "soon"}
-    (one,) = pending.recorded({"x": Beside(value)})
+    (one,) = pending.recorded({"x": NoteRecords(value)})
     assert one == Recorded("x", "ann", ())
     assert pending.made_at(value) == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import Splice
+from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.markup import critic, literal
 from flashgrep.notes.review import decide
 from flashgrep.notes.suggestions import pending as pending_suggestions
@@ -34,7 +34,7 @@ class Typist:
         self.peer = Peer(desk.library, self.note)
 
     def key(self, at: int, typed: str, erased: int = 0) -> None:
-        self.peer.text.splice([Splice(at, at + erased, typed)])
+        self.peer.text.splice([TextSplice(at, at + erased, typed)])
         self.send()
 
     def send(self) -> None:
@@ -167,8 +167,8 @@ def test_many_changes_at_once_make_records_for_what_was_typed_alone(desk: Desk) 
     """As an editor sends that was offline."""
     typist = Typist(desk, "top {++there before++}\n" + "line\n" * 100)
     text = typist.peer.text.read()
-    splices = [Splice(0, 0, "é{--a--}"), Splice(len(text), len(text), "{++z++}")]
-    splices.append(Splice(300, 301, "😀{~~b~>c~~}"))
+    splices = [TextSplice(0, 0, "é{--a--}"), TextSplice(len(text), len(text), "{++z++}")]
+    splices.append(TextSplice(300, 301, "😀{~~b~>c~~}"))
     typist.peer.text.splice(splices)
     typist.send()
     expected = [("ann", "", "z"), ("ann", "a", ""), ("ann", "b", "c")]
@@ -177,7 +177,7 @@ def test_many_changes_at_once_make_records_for_what_was_typed_alone(desk: Desk) 
 
 def test_an_opener_far_above_a_stray_closer_is_no_mark_whatever_else_was_typed(desk: Desk) -> None:
     typist = Typist(desk, "above\ni++}\nend ")
-    typist.peer.text.splice([Splice(0, 0, "{++"), Splice(15, 15, "{--a--}")])
+    typist.peer.text.splice([TextSplice(0, 0, "{++"), TextSplice(15, 15, "{--a--}")])
     typist.send()
     assert typist.suggestions() == [("ann", "a", "")]
 

@@ -23,7 +23,7 @@ from flashgrep.notes.document.note import CONTENTS, Note, is_same
 from flashgrep.notes.document.text import Panicked, SharedText, panics_told
 from flashgrep.notes.document.updates import clocks
 from flashgrep.notes.store.changes import Published
-from flashgrep.notes.store.journal import Damaged, Dated, Head, Journal, Record, Snapshot
+from flashgrep.notes.store.journal import DamagedNote, Dated, Head, Journal, NoteSnapshot, Record
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ _DAY_SECONDS: Final = 86_400
 def load(journal: Journal, note: str) -> Note:
     """A note from its newest snapshot that is whole, and the records after it."""
     head = journal.head(note)
-    problems: list[Damaged] = []
+    problems: list[DamagedNote] = []
     for dated in (*(journal.snapshots(note)[:2] if head and head.snapshot else ()), None):
         try:
             snapshot = journal.snapshot(note, dated.sequence) if dated else None
             return Note.load(note, snapshot, journal.read(note, dated.sequence if dated else 0))
-        except Damaged as error:
+        except DamagedNote as error:
             problems.append(error)
     raise problems[0]
 
@@ -53,19 +53,19 @@ def load_good(journal: Journal, note: str) -> Note | None:
             snapshot = journal.snapshot(note, dated.sequence) if dated else None
             good = journal.read_good(note, dated.sequence if dated else 0)
             found = _longest(note, snapshot, good)
-        except Damaged:
+        except DamagedNote:
             continue
         if best is None or found.sequence > best.sequence:
             best = found
     return best
 
 
-def _longest(note: str, snapshot: Snapshot | None, good: Sequence[Record]) -> Note:
+def _longest(note: str, snapshot: NoteSnapshot | None, good: Sequence[Record]) -> Note:
     records = list(good)
     while True:
         try:
             return Note.load(note, snapshot, records)
-        except Damaged:
+        except DamagedNote:
             if not records:
                 raise
             records.pop()
@@ -94,15 +94,15 @@ def compact(journal: Journal, live: Note, now: int) -> None:
         return
     stored = load(journal, live.id)
     if stored.sequence != live.sequence or not is_same(stored, live):
-        raise Damaged(live.id, "what is in memory is not what the journal has")
-    snapshot = Snapshot(
+        raise DamagedNote(live.id, "what is in memory is not what the journal has")
+    snapshot = NoteSnapshot(
         live.id, head.sequence, stored.whole(), stored.state(), head.author, head.time
     )
     with journal.transaction():
         journal.add_snapshot(snapshot, now)
         again = Note.load(live.id, journal.snapshot(live.id, snapshot.sequence), [])
         if not is_same(again, stored):
-            raise Damaged(live.id, "a snapshot of it does not give the same note")
+            raise DamagedNote(live.id, "a snapshot of it does not give the same note")
         kept = journal.snapshots(live.id)
         if len(kept) > 1:
             journal.trim(live.id, kept[1].sequence)
@@ -132,7 +132,7 @@ def thinned(snapshots: Sequence[Dated], now: int) -> list[int]:
 # and loading it tells why, or finds an older snapshot that does.
 
 
-def texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
+def read_texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
     """The texts by the notes' ids, without those that are damaged in any way."""
     found = {}
     for note, entries in journal.newest(notes).items():
@@ -145,7 +145,7 @@ def texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
     return found
 
 
-def _text(entries: Sequence[Record | Snapshot]) -> bytes | None:
+def _text(entries: Sequence[Record | NoteSnapshot]) -> bytes | None:
     """The text that updates give, if they give the state that was written with them."""
     try:
         with panics_told():
@@ -172,7 +172,7 @@ class Quarantined(Unavailable):
     """What is stored of a note is damaged; the note is closed, and nothing of it is changed."""
 
 
-class Shelf:
+class DocumentCache:
     """All documents that are loaded. What is dropped is loaded again as the journal has it."""
 
     def __init__(self, journal: Journal) -> None:
@@ -188,7 +188,7 @@ class Shelf:
         if note not in self._quarantined:
             try:
                 return self.put(load(self._journal, note))
-            except Damaged as error:
+            except DamagedNote as error:
                 log.error("%s is quarantined: %s", shown, error)
                 self._quarantined[note] = error.reason
         raise Quarantined(

@@ -33,10 +33,10 @@ from flashgrep.notes.document.causality import (
     says_again,
     split,
 )
-from flashgrep.notes.document.splices import Push, Splice, check_size, ordered, repairs
+from flashgrep.notes.document.splices import Push, TextSplice, check_size, ordered, repairs
 from flashgrep.notes.document.text import NotText, Panicked, SharedText, panics_told
 from flashgrep.notes.document.updates import Name, Update, clocks, encode, parse
-from flashgrep.notes.store.journal import Damaged, Record, Snapshot
+from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 
 CONTENTS: Final = "contents"
 RECORDS: Final = "records"
@@ -47,7 +47,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class NoteRecords:
     """What is known beside the text under one id."""
 
     value: Mapping[str, Any]
@@ -60,8 +60,8 @@ class Beside:
 class Amendment:
     """A change of a note: of the text, and of what is beside it."""
 
-    splices: Sequence[Splice] = ()
-    records: Mapping[str, Beside | None] = field(default_factory=dict)
+    splices: Sequence[TextSplice] = ()
+    records: Mapping[str, NoteRecords | None] = field(default_factory=dict)
     """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
     keeps_version: bool = False
     """The note as it was before becomes a version that can be gone back to."""
@@ -98,7 +98,7 @@ class Note:
         """Second units of characters; found when a peer sends something for the first time."""
         new: list[bytes] = []
         self._new = new
-        known: list[dict[str, Beside]] = []
+        known: list[dict[str, NoteRecords]] = []
         self._known = known
         """The records, once they were asked for, until the document changes."""
 
@@ -111,11 +111,11 @@ class Note:
         weakref.finalize(self, self._doc.unobserve, watch).atexit = False
 
     @classmethod
-    def load(cls, note: str, snapshot: Snapshot | None, records: Sequence[Record]) -> Note:
-        """The note as the journal has it; `Damaged` where that is not all of it."""
-        entries: list[Record | Snapshot] = [*([snapshot] if snapshot else []), *records]
+    def load(cls, note: str, snapshot: NoteSnapshot | None, records: Sequence[Record]) -> Note:
+        """The note as the journal has it; `DamagedNote` where that is not all of it."""
+        entries: list[Record | NoteSnapshot] = [*([snapshot] if snapshot else []), *records]
         if not entries:
-            raise Damaged(note, "nothing is stored of it")
+            raise DamagedNote(note, "nothing is stored of it")
         loaded = cls(note)
         try:
             loaded._apply(entry.update for entry in entries)
@@ -123,9 +123,9 @@ class Note:
             state, written = loaded.state(), entries[-1].state
             is_whole = state == written or clocks(state) == clocks(written)
         except (InvalidParams, Panicked) as error:
-            raise Damaged(note, error.message) from error
+            raise DamagedNote(note, error.message) from error
         if not is_whole:
-            raise Damaged(note, "its updates do not give the state that was written with them")
+            raise DamagedNote(note, "its updates do not give the state that was written with them")
         loaded._new.clear()
         loaded._clocks = clocks(state)
         loaded.sequence = entries[-1].sequence
@@ -169,13 +169,13 @@ class Note:
         with panics_told(), self._doc.transaction():
             yield self.anchors()
 
-    def records(self) -> dict[str, Beside]:
+    def records(self) -> dict[str, NoteRecords]:
         """What is beside the text, in the order it was made. Peers may have written nonsense."""
         if not self._known:
             self._known.append(self._read_records())
         return dict(self._known[0])
 
-    def _read_records(self) -> dict[str, Beside]:
+    def _read_records(self) -> dict[str, NoteRecords]:
         with panics_told():
             stored = self._records.to_py() or {}
         if not stored:
@@ -186,7 +186,7 @@ class Note:
             for name, entry in stored.items():
                 if isinstance(entry, dict) and isinstance(entry.get("value"), dict):
                     spans = _spans(anchors, entry.get("anchors"))
-                    beside = Beside(_whole_numbers(entry["value"]), spans)
+                    beside = NoteRecords(_whole_numbers(entry["value"]), spans)
                     found.append((_made(entry), name, beside))
         return {name: beside for _, name, beside in sorted(found, key=lambda each: each[:2])}
 
@@ -240,7 +240,7 @@ class Note:
         client = self._doc.client_id
         return Name(client, clocks(self._doc.get_state()).get(client, 0))
 
-    def _put_records(self, records: Mapping[str, Beside | None]) -> Set[str]:
+    def _put_records(self, records: Mapping[str, NoteRecords | None]) -> Set[str]:
         """Write records; gives the names of those that were there before."""
         if not records:
             return frozenset()
@@ -380,7 +380,7 @@ def is_same(one: Note, other: Note) -> bool:
     )
 
 
-def _come_back(records: Mapping[str, Beside | None], nonsense: Set[str]) -> bool:
+def _come_back(records: Mapping[str, NoteRecords | None], nonsense: Set[str]) -> bool:
     """Whether records are read from the document just as they are put there.
 
     One that takes the place of `nonsense` keeps its number in the order, which was never read.

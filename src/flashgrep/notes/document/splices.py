@@ -18,7 +18,7 @@ _COMPARED_LINES: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Splice:
+class TextSplice:
     """What stands between two places of a text, counted in code points, becomes `text`."""
 
     start: int
@@ -26,7 +26,7 @@ class Splice:
     text: str = ""
 
 
-def spliced(text: str, splices: Iterable[Splice]) -> str:
+def spliced(text: str, splices: Iterable[TextSplice]) -> str:
     """The text after all splices, which are in the order of `ordered`."""
     pieces, at = [], 0
     for splice in splices:
@@ -35,7 +35,7 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def growth(splice: Splice) -> int:
+def growth(splice: TextSplice) -> int:
     """By how much a splice moves what stands behind it."""
     return len(splice.text) - (splice.end - splice.start)
 
@@ -47,7 +47,7 @@ class Push:
     which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
     """
 
-    def __init__(self, splices: Sequence[Splice]) -> None:
+    def __init__(self, splices: Sequence[TextSplice]) -> None:
         """`splices` are in the order of `ordered`."""
         self._starts = [splice.start for splice in splices]
         self._ends = [splice.end for splice in splices]
@@ -69,7 +69,7 @@ class Push:
         return None if is_deleted else at + self._shifts[before]
 
 
-def ordered(text: str, splices: Iterable[Splice]) -> list[Splice]:
+def ordered(text: str, splices: Iterable[TextSplice]) -> list[TextSplice]:
     """The splices from left to right; refused where they overlap or leave the text."""
     found = sorted(splices, key=lambda splice: (splice.start, splice.end))
     at = 0
@@ -112,7 +112,7 @@ def with_lf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def repairs(text: str) -> list[Splice]:
+def repairs(text: str) -> list[TextSplice]:
     """What makes a peer's text one that a note can hold.
 
     NUL becomes U+FFFD, as CommonMark has it. Refusing the peer instead would leave a person with
@@ -123,13 +123,13 @@ def repairs(text: str) -> list[Splice]:
         return []
     for at, character in enumerate(text):
         if character == "\0":
-            found.append(Splice(at, at + 1, "\ufffd"))
+            found.append(TextSplice(at, at + 1, "\ufffd"))
         elif character == "\r":
-            found.append(Splice(at, at + 1, "" if text[at + 1 : at + 2] == "\n" else "\n"))
+            found.append(TextSplice(at, at + 1, "" if text[at + 1 : at + 2] == "\n" else "\n"))
     return found
 
 
-def between(old: str, new: str) -> list[Splice]:
+def between(old: str, new: str) -> list[TextSplice]:
     """Few and small splices that turn one text into another, whole lines where lines differ.
 
     A text that is replaced as a whole would throw out what others are typing in it.
@@ -141,15 +141,15 @@ def between(old: str, new: str) -> list[Splice]:
     if old_lines == new_lines:
         return []
     if max(len(old_lines), len(new_lines)) > _COMPARED_LINES:
-        return [Splice(start, len(old) - end, new[start : len(new) - end])]
+        return [TextSplice(start, len(old) - end, new[start : len(new) - end])]
     return list(_by_lines(start, old_lines, new_lines))
 
 
-def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Splice]:
+def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[TextSplice]:
     places = [start]
     for line in old:
         places.append(places[-1] + len(line))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind != "equal":
-            yield Splice(places[first], places[last], "".join(new[new_first:new_last]))
+            yield TextSplice(places[first], places[last], "".join(new[new_first:new_last]))

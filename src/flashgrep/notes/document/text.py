@@ -21,7 +21,7 @@ from typing import Final
 from pycrdt import Doc, Text
 
 from flashgrep.errors import IOFailure, Unavailable
-from flashgrep.notes.document.splices import Splice, ordered, spliced
+from flashgrep.notes.document.splices import TextSplice, ordered, spliced
 
 # ── panics ───────────────────────────────────────────────────────────────────────────────────────
 # Panics of the CRDT engine, which are no Python exceptions, told as failures.
@@ -96,7 +96,7 @@ class SharedText:
             raise NotText("the note's text holds an embedded object; a note holds characters only")
         return text
 
-    def splice(self, splices: Iterable[Splice]) -> str:
+    def splice(self, splices: Iterable[TextSplice]) -> str:
         """Make all changes or none, in one transaction; gives the new text.
 
         The middle one first, then those before it, then those behind it, and so on in each half.
@@ -120,7 +120,7 @@ class SharedText:
 
 
 def _middle_first(
-    changes: Sequence[Splice], places: Sequence[tuple[int, int]]
+    changes: Sequence[TextSplice], places: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
     """The numbers of the changes in the order they are made, and by how much each has moved.
 
@@ -151,7 +151,7 @@ def _pieces(text: str) -> list[str]:
     return [tail, head] if tail.isascii() and not head.isascii() else [text] if text else []
 
 
-def _byte_places(text: str, changes: Iterable[Splice]) -> list[tuple[int, int]]:
+def _byte_places(text: str, changes: Iterable[TextSplice]) -> list[tuple[int, int]]:
     places, at, offset = [], 0, 0
     for change in changes:
         start = offset + len(text[at : change.start].encode())

@@ -76,14 +76,14 @@ class Update:
 
 def clocks(state: bytes) -> dict[int, int]:
     """A state vector as a dictionary; the same whatever order the engine wrote it in."""
-    reader = _Reader(state, "state vector")
+    reader = _UpdateReader(state, "state vector")
     found = {reader.number(): reader.number() for _ in range(reader.number())}
     return {client: clock for client, clock in found.items() if clock}
 
 
 def parse(update: bytes) -> Update:
     """Take an update apart; refused where it is malformed, or holds what Yjs does not know."""
-    reader = _Reader(update, "update")
+    reader = _UpdateReader(update, "update")
     structs: dict[int, list[Struct]] = {}
     for _ in range(reader.number()):
         count, client, clock = reader.number(), reader.number(), reader.number()
@@ -126,7 +126,7 @@ def number(value: int) -> bytes:
     return bytes(data)
 
 
-def _struct(reader: _Reader, clock: int) -> Struct:
+def _struct(reader: _UpdateReader, clock: int) -> Struct:
     start = reader.at
     info = reader.byte()
     kind = info & _KIND
@@ -177,7 +177,7 @@ def _string(text: str, clock: int) -> tuple[int, tuple[int, ...]]:
     return length, tuple(halves)
 
 
-class _Reader:
+class _UpdateReader:
     """What stands at a place, and the place after it."""
 
     def __init__(self, data: bytes, what: str) -> None:
@@ -297,13 +297,13 @@ class _Reader:
 _FIXED: Final = {127: 0, 126: 0, 124: 4, 123: 8, 122: 8, 121: 0, 120: 0}
 """Undefined, null, two sizes of fractions, a large integer, false, true: their bytes."""
 
-_CONTENTS: Final[dict[int, Callable[[_Reader], int]]] = {
-    1: _Reader.number,  # deleted
-    2: _Reader.json,
-    3: _Reader.binary,
+_CONTENTS: Final[dict[int, Callable[[_UpdateReader], int]]] = {
+    1: _UpdateReader.number,  # deleted
+    2: _UpdateReader.json,
+    3: _UpdateReader.binary,
     5: lambda reader: reader.strings(1),  # embedded
     6: lambda reader: reader.strings(2),  # formatting
-    7: _Reader.type,
-    8: _Reader.values,
-    9: _Reader.document,
+    7: _UpdateReader.type,
+    8: _UpdateReader.values,
+    9: _UpdateReader.document,
 }

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import AuthorKind, source_named
-from flashgrep.notes.document.note import Beside
+from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
 from flashgrep.notes.suggestions.pending import CHANGED, FROM, made_at, pending, recorded
@@ -62,7 +62,7 @@ class CarriedMark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class ExportedSuggestion:
     """A suggestion as an export describes it."""
 
     id: str
@@ -76,7 +76,7 @@ class Carried:
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def described(text: str, besides: Mapping[str, Beside]) -> list[dict[str, Any]]:
+def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, Any]]:
     """The pending suggestions of a note, as JSON has them."""
     read = pending(text, recorded(besides))
     found = []
@@ -105,7 +105,7 @@ def described(text: str, besides: Mapping[str, Beside]) -> list[dict[str, Any]]:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def parsed(told: Any) -> tuple[list[Carried], int]:
+def parsed(told: Any) -> tuple[list[ExportedSuggestion], int]:
     """The suggestions that an export describes, and how many of its entries are none."""
     if not isinstance(told, list | tuple):
         return [], 0
@@ -113,7 +113,7 @@ def parsed(told: Any) -> tuple[list[Carried], int]:
     return [one for one in found if one is not None], found.count(None)
 
 
-def _carried(told: Any) -> Carried | None:
+def _carried(told: Any) -> ExportedSuggestion | None:
     if not isinstance(told, dict):
         return None
     name, author = told.get("id"), told.get("author")
@@ -131,7 +131,7 @@ def _carried(told: Any) -> Carried | None:
     if len(known) != len(places):
         return None
     source = source_named(told.get(FROM))
-    return Carried(
+    return ExportedSuggestion(
         id=str(name),
         author=str(author),
         time=int(made or 0),
@@ -165,17 +165,19 @@ def _is_time(value: Any) -> bool:
 
 
 @dataclass
-class Fitted:
+class PlacedSuggestions:
     """Which suggestions were found again in a text, and which were not."""
 
-    found: list[tuple[Carried, tuple[Span, ...]]] = field(default_factory=list)
-    lost: list[Carried] = field(default_factory=list)
+    found: list[tuple[ExportedSuggestion, tuple[Span, ...]]] = field(default_factory=list)
+    lost: list[ExportedSuggestion] = field(default_factory=list)
 
 
-def fitted(text: str, carried: Sequence[Carried], held: Iterable[Span] = ()) -> Fitted:
+def fitted(
+    text: str, carried: Sequence[ExportedSuggestion], held: Iterable[Span] = ()
+) -> PlacedSuggestions:
     """Look for suggestions in a text, of which records hold some spans already."""
-    search = _Search(text, held)
-    done = Fitted()
+    search = _MarkSearch(text, held)
+    done = PlacedSuggestions()
     for one in sorted(carried, key=lambda one: one.marks[0].at):
         spans = search.spans(one)
         if spans is None:
@@ -185,7 +187,7 @@ def fitted(text: str, carried: Sequence[Carried], held: Iterable[Span] = ()) -> 
     return done
 
 
-class _Search:
+class _MarkSearch:
     def __init__(self, text: str, held: Iterable[Span]) -> None:
         self._text = text
         self._held = sorted(held)
@@ -196,7 +198,7 @@ class _Search:
         """Characters that may still be looked at."""
         self._by_digest: dict[str, list[int]] | None = None
 
-    def spans(self, one: Carried) -> tuple[Span, ...] | None:
+    def spans(self, one: ExportedSuggestion) -> tuple[Span, ...] | None:
         """Where the marks of a suggestion stand; None unless all of them do."""
         found: list[Span] = []
         before = self._drift

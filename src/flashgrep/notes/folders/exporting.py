@@ -26,7 +26,7 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, from_os_error
 from flashgrep.notes.administration import Desk
-from flashgrep.notes.folders.note_file import Manifest, digest, folder_name
+from flashgrep.notes.folders.note_file import ExportManifest, digest, folder_name
 from flashgrep.notes.home import ATTACHMENTS
 from flashgrep.notes.store import paths as note_paths
 from flashgrep.system.atomic import replace_file, replacing
@@ -96,7 +96,7 @@ Report = Callable[[int, int], None]
 
 
 @dataclass
-class Exported:
+class ExportSummary:
     """What became of an export."""
 
     written: int = 0
@@ -108,7 +108,7 @@ class Exported:
     """Files of ours in the folder whose notes are gone."""
 
 
-def export(desk: Desk, root: Path, force: bool, report: Report = lambda *_: None) -> Exported:
+def export(desk: Desk, root: Path, force: bool, report: Report = lambda *_: None) -> ExportSummary:
     """Write all notes and attachments into a folder."""
     _check_place(desk.home, root)
     try:
@@ -130,11 +130,11 @@ class _Export:
         self._directory = directory
         self._force = force
         self._report = report
-        self._manifest = Manifest(directory)
+        self._manifest = ExportManifest(directory)
         self._digests: dict[str, str] = {}
-        self._done = Exported()
+        self._done = ExportSummary()
 
-    def run(self, root: Path) -> Exported:
+    def run(self, root: Path) -> ExportSummary:
         if not self._manifest.is_there and not self._force and os.listdir(self._directory):
             raise Conflict(
                 f"{root} is not empty, and no export was made there; name another folder, or "

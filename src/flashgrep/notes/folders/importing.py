@@ -31,14 +31,14 @@ from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.notes.access.roles import AuthorKind
-from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.splices import between
 from flashgrep.notes.folders import carried_suggestions, note_file
-from flashgrep.notes.folders.carried_suggestions import Carried
+from flashgrep.notes.folders.carried_suggestions import ExportedSuggestion
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.journal import StorageFull
 from flashgrep.notes.suggestions.pending import (
     CHANGED,
@@ -55,7 +55,7 @@ _MOST_SECONDS: Final = 10**11
 """A time beyond this is in milliseconds: as seconds it would be in the year 5138."""
 
 
-class Fate(StrEnum):
+class ImportedAs(StrEnum):
     """What became of a file."""
 
     CREATED = "created"
@@ -68,7 +68,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class IncomingNote:
     """A file that comes in."""
 
     path: str
@@ -84,11 +84,11 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ImportResult:
     """What became of it, and why where it is not in."""
 
     path: str
-    fate: Fate
+    fate: ImportedAs
     reason: str = ""
     restored: int = 0
     """How many suggestions are again what an export says of them."""
@@ -97,8 +97,8 @@ class Outcome:
 
 
 def take(
-    library: Library, arrivals: Sequence[Arrival], author: str, force: bool = False
-) -> list[Outcome]:
+    library: Library, arrivals: Sequence[IncomingNote], author: str, force: bool = False
+) -> list[ImportResult]:
     """Take files in, all of them durable together; a file that cannot be taken holds up no other.
 
     Without room nothing of them is taken, and that is raised.
@@ -113,7 +113,7 @@ class _Taking:
     library: Library
     author: str
     force: bool
-    _origins: dict[str, Entry] = field(default_factory=dict)
+    _origins: dict[str, CatalogueEntry] = field(default_factory=dict)
     """Path of a file → the note that came from it, wherever that is now."""
     _notes: set[str] = field(default_factory=set)
     """The ids of all notes, here and where they were exported."""
@@ -125,16 +125,16 @@ class _Taking:
             if path:
                 self._origins[paths.form_key(path)] = entry
 
-    def one(self, arrival: Arrival) -> Outcome:
+    def one(self, arrival: IncomingNote) -> ImportResult:
         try:
             with self.library.together():
                 return self._decide(arrival)
         except StorageFull:
             raise
         except FlashgrepError as error:
-            return Outcome(arrival.path, Fate.REFUSED, error.message)
+            return ImportResult(arrival.path, ImportedAs.REFUSED, error.message)
 
-    def _decide(self, arrival: Arrival) -> Outcome:
+    def _decide(self, arrival: IncomingNote) -> ImportResult:
         paths.checked(arrival.path)
         held = note_file.read_file(arrival.data)
         try:
@@ -143,10 +143,10 @@ class _Taking:
             return self._create(arrival, held)
         return self._compare(arrival, held, entry)
 
-    def _create(self, arrival: Arrival, held: note_file.Held) -> Outcome:
+    def _create(self, arrival: IncomingNote, held: note_file.Held) -> ImportResult:
         gone = self._gone(arrival)
         if gone and not self.force:
-            return Outcome(arrival.path, Fate.CONFLICT, _told_gone(gone))
+            return ImportResult(arrival.path, ImportedAs.CONFLICT, _told_gone(gone))
         is_first = bool(arrival.note) and arrival.note not in self._notes
         properties = note_file.stamped(
             {}, arrival.folder, arrival.path, arrival.data, held, arrival.note
@@ -154,11 +154,11 @@ class _Taking:
         entry = self.library.create(arrival.path, held.text, self.author, properties)
         self._notes |= {entry.id, arrival.note}
         restored, lost = self._record_marks(entry.id, arrival, is_first)
-        return Outcome(
-            path=arrival.path, fate=Fate.CREATED, reason="", restored=restored, lost=lost
+        return ImportResult(
+            path=arrival.path, fate=ImportedAs.CREATED, reason="", restored=restored, lost=lost
         )
 
-    def _gone(self, arrival: Arrival) -> Entry | None:
+    def _gone(self, arrival: IncomingNote) -> CatalogueEntry | None:
         """The note that was at this path when the file was last exchanged."""
         if arrival.note:
             try:
@@ -167,26 +167,30 @@ class _Taking:
                 pass  # exported from another knowledge base
         return self._origins.get(paths.form_key(arrival.path))
 
-    def _compare(self, arrival: Arrival, held: note_file.Held, entry: Entry) -> Outcome:
+    def _compare(
+        self, arrival: IncomingNote, held: note_file.Held, entry: CatalogueEntry
+    ) -> ImportResult:
         text = self.library.read(entry.id).text
         is_now = note_file.file_bytes(text, entry.properties)
         _, imported = note_file.origin(entry.properties)
         before = arrival.exported | {imported.get(arrival.folder, "")} - {""}
         if is_now == arrival.data:
             self._stamp(entry, arrival, held)
-            return Outcome(arrival.path, Fate.SAME)
+            return ImportResult(arrival.path, ImportedAs.SAME)
         if note_file.digest(arrival.data) in before and not self.force:
-            return Outcome(arrival.path, Fate.NEWER)
+            return ImportResult(arrival.path, ImportedAs.NEWER)
         if note_file.digest(is_now) not in before and not self.force:
-            return Outcome(arrival.path, Fate.CONFLICT, _told_changed(bool(before or imported)))
+            return ImportResult(
+                arrival.path, ImportedAs.CONFLICT, _told_changed(bool(before or imported))
+            )
         self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
         restored, lost = self._record_marks(entry.id, arrival, is_first=False)
         self._stamp(entry, arrival, held)
-        return Outcome(
-            path=arrival.path, fate=Fate.CHANGED, reason="", restored=restored, lost=lost
+        return ImportResult(
+            path=arrival.path, fate=ImportedAs.CHANGED, reason="", restored=restored, lost=lost
         )
 
-    def _stamp(self, entry: Entry, arrival: Arrival, held: note_file.Held) -> None:
+    def _stamp(self, entry: CatalogueEntry, arrival: IncomingNote, held: note_file.Held) -> None:
         properties = note_file.stamped(
             entry.properties, arrival.folder, arrival.path, arrival.data, held
         )
@@ -194,7 +198,7 @@ class _Taking:
             self.library.set_properties(entry.id, properties)
 
     def _record_marks(
-        self, note: str, arrival: Arrival, is_first: bool
+        self, note: str, arrival: IncomingNote, is_first: bool
     ) -> tuple[int, tuple[str, ...]]:
         """Records for the marks in a file; how many an export described, and which are lost."""
         carried, strange = carried_suggestions.parsed(arrival.suggestions)
@@ -206,7 +210,7 @@ class _Taking:
         return restoring.restored, (*restoring.lost, *told)
 
 
-def _told_gone(entry: Entry) -> str:
+def _told_gone(entry: CatalogueEntry) -> str:
     there = f"is at {entry.path} now" if entry.path else "is in the trash now"
     return f"its note {there}; --force makes another one here"
 
@@ -224,13 +228,13 @@ def _told_changed(is_known: bool) -> str:
 class _Restoring:
     """The suggestions that an export describes, on their way into a note."""
 
-    carried: Sequence[Carried]
+    carried: Sequence[ExportedSuggestion]
     is_first: bool
     """No suggestion of this knowledge base can have one of their ids."""
     restored: int = 0
     lost: tuple[str, ...] = ()
 
-    def plan(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+    def plan(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
         read = pending(text, recorded(besides))
         kept = {record.id for record in read.records if read.extent(record)}
         missing = [one for one in self.carried if one.id not in kept]
@@ -238,14 +242,14 @@ class _Restoring:
         found = carried_suggestions.fitted(text, missing, held)
         self.restored = len(self.carried) - len(found.lost)
         self.lost = tuple(f"{one.id} by {one.author}" for one in found.lost)
-        put: dict[str, Beside | None] = {}
+        put: dict[str, NoteRecords | None] = {}
         for one, spans in found.found:
             is_kept = (self.is_first or one.id in besides) and one.id not in put
             put[one.id if is_kept else new_id()] = _as_it_was(text, one, spans)
         return Amendment(records=put)
 
 
-def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Beside:
+def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...]) -> NoteRecords:
     marks = [mark for span in spans if (mark := critic.held(text, span))]
     found = beside(
         Recorded(
@@ -254,14 +258,14 @@ def _as_it_was(text: str, one: Carried, spans: tuple[critic.Span, ...]) -> Besid
         one.time,
     )
     changed = {} if one.changed is None else {CHANGED: one.changed}
-    return Beside({**found.value, **changed}, found.spans)
+    return NoteRecords({**found.value, **changed}, found.spans)
 
 
 # ── marks ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _marks_recorded(
-    text: str, besides: Mapping[str, Beside], *, author: str, now: int
+    text: str, besides: Mapping[str, NoteRecords], *, author: str, now: int
 ) -> Amendment | None:
     """Records for the suggestions in a text that have none."""
     spans = [span for record in recorded(besides) for span in record.spans]
@@ -270,7 +274,7 @@ def _marks_recorded(
     return Amendment(records={new_id(): _record(text, one, author, now) for one in new})
 
 
-def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> Beside:
+def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> NoteRecords:
     said = critic.metadata(text, marks[0])
     name = said.get("author", said.get("a"))
     spans = tuple(mark.span for mark in marks)

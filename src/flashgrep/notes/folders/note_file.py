@@ -242,7 +242,7 @@ _VERSION: Final = 1
 
 
 @dataclass
-class Exported:
+class ExportedFile:
     """One file that we wrote."""
 
     note: str = ""
@@ -256,12 +256,12 @@ class Exported:
         return self.suggestions.get(digest, [] if digest in self.digests else latest)
 
 
-class Manifest:
+class ExportManifest:
     """The files of one folder, which is open as a descriptor."""
 
     def __init__(self, directory: int) -> None:
         self._directory = directory
-        self.files: dict[str, Exported] = {}
+        self.files: dict[str, ExportedFile] = {}
         self.is_there = False
         for line in self._lines():
             self._learn(line)
@@ -291,7 +291,7 @@ class Manifest:
         if _HEAD in line and line[_HEAD] != _VERSION:
             raise Conflict(f"{NAME} is of another version of flashgrep; use that one")
         if isinstance(line.get("path"), str) and isinstance(line.get("digest"), str):
-            known = self.files.setdefault(line["path"], Exported())
+            known = self.files.setdefault(line["path"], ExportedFile())
             known.note = str(line.get("note", ""))
             known.digests.add(line["digest"])
             known.suggestions.pop(line["digest"], None)
@@ -306,7 +306,7 @@ class Manifest:
 
     def add(self, path: str, note: str, digest: str, suggestions: Sequence[Any] = ()) -> None:
         """A file is about to be put in place."""
-        known = self.files.setdefault(path, Exported())
+        known = self.files.setdefault(path, ExportedFile())
         known.note = note
         told = known.suggestions.get(digest, [])
         is_new = digest not in known.digests or told != list(suggestions)
@@ -330,7 +330,7 @@ class Manifest:
                     file.write(json.dumps(_line(path, known, digest)).encode() + b"\n")
 
 
-def _line(path: str, known: Exported, digest: str) -> dict[str, Any]:
+def _line(path: str, known: ExportedFile, digest: str) -> dict[str, Any]:
     told = {"path": path, "note": known.note, "digest": digest}
     suggestions = known.suggestions.get(digest)
     return {**told, "suggestions": suggestions} if suggestions else told

@@ -28,15 +28,15 @@ from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_er
 from flashgrep.notes.administration import Desk
 from flashgrep.notes.folders import note_file
 from flashgrep.notes.folders.exporting import NO_ROOM, Attachments
-from flashgrep.notes.folders.importing import Fate
-from flashgrep.notes.folders.note_file import Exported, Manifest
+from flashgrep.notes.folders.importing import ImportedAs
+from flashgrep.notes.folders.note_file import ExportedFile, ExportManifest
 from flashgrep.notes.home import ATTACHMENTS
 from flashgrep.notes.store import paths
 from flashgrep.workspace.safe_open import open_folder, open_regular, walk_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VaultFile:
     """A file of the folder."""
 
     path: str
@@ -58,7 +58,7 @@ class Vault:
     """Path of a .md that is an attachment → why."""
     hidden: list[str] = field(default_factory=list)
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[VaultFile]:
         """All files in the order of their paths, folder by folder."""
         root = os.path.realpath(self.root)
         if not os.path.isdir(root):
@@ -109,7 +109,7 @@ class Vault:
             return False
         return True
 
-    def _file(self, path: str, name: str, descriptor: int, directory: str) -> Found | None:
+    def _file(self, path: str, name: str, descriptor: int, directory: str) -> VaultFile | None:
         try:
             is_note = path.endswith(paths.ENDING)
             (paths.checked if is_note else paths.checked_attachment)(path)
@@ -123,7 +123,7 @@ class Vault:
         if data is not None and (reason := _no_note(data)):
             self.attached[path] = reason
             data = None
-        return Found(path, data, Path(directory, name))
+        return VaultFile(path, data, Path(directory, name))
 
 
 def _content(name: str, descriptor: int, is_note: bool) -> bytes | None:
@@ -240,7 +240,7 @@ class _Import:
         full = self._size + len(data) > limits.IMPORT_BATCH_BYTES
         if self._held and (full or len(self._held) >= limits.IMPORT_BATCH_FILES):
             self._send()
-        known = self._exported.get(path, Exported())
+        known = self._exported.get(path, ExportedFile())
         suggestions = self._suggestions(path, data)
         self._held.append(
             {
@@ -257,7 +257,7 @@ class _Import:
     def _suggestions(self, path: str, data: bytes) -> list[Any]:
         """What an export said of a file's suggestions; a renamed file is known by its bytes."""
         digest = note_file.digest(data)
-        known = self._exported.get(path) or self._moved.get(digest, Exported())
+        known = self._exported.get(path) or self._moved.get(digest, ExportedFile())
         told = known.suggested(digest)
         if not isinstance(told, list):
             return []
@@ -271,14 +271,14 @@ class _Import:
             return
         params = {"files": self._held, "by": self._author, "force": self._force}
         for outcome in self._desk.call("kb/take", params)["outcomes"]:
-            self._take(outcome["path"], Fate(outcome["fate"]), outcome["reason"])
+            self._take(outcome["path"], ImportedAs(outcome["fate"]), outcome["reason"])
             self._done.restored += outcome["restored"]
             if outcome["lost"]:
                 self._done.lost.setdefault(outcome["path"], []).extend(outcome["lost"])
         self._step(len(self._held))
         self._held, self._size = [], 0
 
-    def _take(self, path: str, fate: Fate, reason: str) -> None:
+    def _take(self, path: str, fate: ImportedAs, reason: str) -> None:
         self._done.fates[fate] += 1
         if reason:
             self._done.failed[path] = reason
@@ -287,7 +287,7 @@ class _Import:
 
     # ── attachments ─────────────────────────────────────────────────────────────────────────────
 
-    def _attach(self, found: Found) -> None:
+    def _attach(self, found: VaultFile) -> None:
         key = paths.twin_key(found.path)
         taken = self._notes.get(key) or self._twins.get(key, found.path)
         if taken != found.path or key in self._notes:
@@ -309,14 +309,14 @@ class _Import:
         self._report(self._count)
 
 
-def _manifest(root: Path) -> dict[str, Exported]:
+def _manifest(root: Path) -> dict[str, ExportedFile]:
     """What an export wrote into the folder, if one did."""
     try:
         directory = open_folder(root)
     except OSError:
         return {}  # told when the folder is read
     try:
-        return Manifest(directory).files
+        return ExportManifest(directory).files
     except OSError as error:
         raise from_os_error(error, str(root)) from None
     finally:

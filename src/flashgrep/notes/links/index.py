@@ -22,7 +22,7 @@ from flashgrep.errors import Cancelled, Unavailable
 from flashgrep.notes.library import Library
 from flashgrep.notes.links.parse import Link
 from flashgrep.notes.links.resolve import Paths, name_of, names_for
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.tables import LinkTable
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Linking:
             self._paths = Paths((*self._where.values(), *self._attachments))
         return self._paths
 
-    def _filed(self, entry: Entry) -> None:
+    def _filed(self, entry: CatalogueEntry) -> None:
         """A note came, went or moved."""
         if self._paths is None:
             return

@@ -27,7 +27,7 @@ from urllib.parse import unquote
 
 from flashgrep import limits
 from flashgrep.notes.markup import literal
-from flashgrep.notes.markup.critic import Reading
+from flashgrep.notes.markup.critic import ParsedMarkup
 from flashgrep.notes.markup.literal import Literal
 
 
@@ -40,7 +40,7 @@ class Form(StrEnum):
     FRONTMATTER = "frontmatter"
 
 
-class Change(StrEnum):
+class LinkChange(StrEnum):
     """What a pending suggestion does to a link."""
 
     NONE = ""
@@ -64,10 +64,10 @@ class Link:
     """The whole link as it is written."""
     start: int
     line: int
-    pending: Change = Change.NONE
+    pending: LinkChange = LinkChange.NONE
 
 
-def links_of(reading: Reading) -> tuple[Link, ...]:
+def links_of(reading: ParsedMarkup) -> tuple[Link, ...]:
     """The links of a note, pending ones told, from top to bottom."""
     accepted = parse(reading.accepted.text)
     if not reading.marks or reading.base.text == reading.accepted.text:
@@ -83,12 +83,12 @@ def links_of(reading: Reading) -> tuple[Link, ...]:
         if is_new and retyped[link.source]:
             retyped[link.source] -= 1
             is_new = False
-        found.append(replace(link, pending=Change.ADD) if is_new else link)
+        found.append(replace(link, pending=LinkChange.ADD) if is_new else link)
     found += _removed(reading, gone, retyped)
     return tuple(sorted(found, key=lambda link: (link.start, link.pending)))
 
 
-def _removed(reading: Reading, gone: Iterable[Link], left: Counter[str]) -> Iterator[Link]:
+def _removed(reading: ParsedMarkup, gone: Iterable[Link], left: Counter[str]) -> Iterator[Link]:
     """The links only the base view has, where they would stand in the accepted view."""
     for link in gone:
         if not left[link.source]:
@@ -96,14 +96,14 @@ def _removed(reading: Reading, gone: Iterable[Link], left: Counter[str]) -> Iter
         left[link.source] -= 1
         place = reading.accepted.to_view(reading.base.start_of(link.start))
         line = reading.accepted.line(place)
-        yield replace(link, start=place, line=line, pending=Change.REMOVE)
+        yield replace(link, start=place, line=line, pending=LinkChange.REMOVE)
 
 
 def parse(text: str) -> list[Link]:
     """The links of a plain text, from top to bottom."""
     if "[" not in text:
         return []
-    return sorted(_Scan(text).links(), key=lambda link: link.start)
+    return sorted(_LinkScan(text).links(), key=lambda link: link.start)
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
@@ -134,7 +134,7 @@ _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPACES: Final = re.compile(r"\s+")
 
 
-class _Scan:
+class _LinkScan:
     def __init__(self, text: str) -> None:
         self._text = text
         zones = literal.zones(text)

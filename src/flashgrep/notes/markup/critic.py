@@ -32,12 +32,12 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.notes.markup import literal
-from flashgrep.notes.markup.views import Piece, View
+from flashgrep.notes.markup.views import MarkupView, Piece
 
 Span = tuple[int, int]
 
 
-class Kind(StrEnum):
+class MarkKind(StrEnum):
     """What a mark says about its text."""
 
     INSERTION = "insertion"
@@ -55,17 +55,17 @@ class Delimiters(NamedTuple):
 
 
 DELIMITERS: Final = {
-    Kind.INSERTION: Delimiters("{++", "++}"),
-    Kind.DELETION: Delimiters("{--", "--}"),
-    Kind.SUBSTITUTION: Delimiters("{~~", "~~}"),
-    Kind.COMMENT: Delimiters("{>>", "<<}"),
-    Kind.HIGHLIGHT: Delimiters("{==", "==}"),
+    MarkKind.INSERTION: Delimiters("{++", "++}"),
+    MarkKind.DELETION: Delimiters("{--", "--}"),
+    MarkKind.SUBSTITUTION: Delimiters("{~~", "~~}"),
+    MarkKind.COMMENT: Delimiters("{>>", "<<}"),
+    MarkKind.HIGHLIGHT: Delimiters("{==", "==}"),
 }
 WIDTH: Final = 3
 """Every opener and every closer is this long."""
 ARROW: Final = "~>"
 
-SUGGESTIONS: Final = frozenset({Kind.INSERTION, Kind.DELETION, Kind.SUBSTITUTION})
+SUGGESTIONS: Final = frozenset({MarkKind.INSERTION, MarkKind.DELETION, MarkKind.SUBSTITUTION})
 """The kinds that can be accepted or rejected."""
 
 _KINDS: Final = {delimiters.opener: kind for kind, delimiters in DELIMITERS.items()}
@@ -82,7 +82,7 @@ _METADATA_KEYS: Final = frozenset(
 class Mark:
     """One mark, where it stands in the text, and where in it its text does."""
 
-    kind: Kind
+    kind: MarkKind
     start: int
     end: int
     body: int
@@ -99,22 +99,26 @@ class Mark:
     @property
     def old(self) -> Span:
         """Where the text stands that is gone when the mark is accepted; empty if none is."""
-        if self.kind is Kind.DELETION:
+        if self.kind is MarkKind.DELETION:
             return self.body, self.end - WIDTH
-        return (self.body, self.arrow) if self.kind is Kind.SUBSTITUTION else (self.body, self.body)
+        return (
+            (self.body, self.arrow)
+            if self.kind is MarkKind.SUBSTITUTION
+            else (self.body, self.body)
+        )
 
     @property
     def new(self) -> Span:
         """Where the text stands that is gone when the mark is rejected; empty if none is."""
-        if self.kind is Kind.INSERTION:
+        if self.kind is MarkKind.INSERTION:
             return self.body, self.end - WIDTH
-        if self.kind is Kind.SUBSTITUTION:
+        if self.kind is MarkKind.SUBSTITUTION:
             return self.arrow + len(ARROW), self.end - WIDTH
         return self.body, self.body
 
     def shown(self) -> list[Piece]:
         """The pieces of it that a view shows, from left to right."""
-        if self.kind is Kind.HIGHLIGHT:
+        if self.kind is MarkKind.HIGHLIGHT:
             return [Piece(self.body, self.end - WIDTH, in_base=True, in_accepted=True)]
         return [
             Piece(*self.old, in_base=True, in_accepted=False),
@@ -122,7 +126,7 @@ class Mark:
         ]
 
 
-class Reading:
+class ParsedMarkup:
     """A text with its marks, and its three views."""
 
     def __init__(self, text: str, marks: Sequence[Mark]) -> None:
@@ -130,19 +134,23 @@ class Reading:
         self.marks = tuple(marks)
 
     @cached_property
-    def base(self) -> View:
+    def base(self) -> MarkupView:
         """The text as if every suggestion were rejected, without comments."""
-        return View(self.text, (piece for piece in self._pieces() if piece.in_base), self.marks)
+        return MarkupView(
+            self.text, (piece for piece in self._pieces() if piece.in_base), self.marks
+        )
 
     @cached_property
-    def accepted(self) -> View:
+    def accepted(self) -> MarkupView:
         """The text as if every suggestion were accepted, without comments: what `read` shows."""
-        return View(self.text, (piece for piece in self._pieces() if piece.in_accepted), self.marks)
+        return MarkupView(
+            self.text, (piece for piece in self._pieces() if piece.in_accepted), self.marks
+        )
 
     @cached_property
-    def raw(self) -> View:
+    def raw(self) -> MarkupView:
         """The text as it stands."""
-        return View(
+        return MarkupView(
             self.text, [Piece(start=0, end=len(self.text), in_base=True, in_accepted=True)], ()
         )
 
@@ -155,9 +163,9 @@ class Reading:
         yield Piece(start=at, end=len(self.text), in_base=True, in_accepted=True)
 
 
-def read(text: str, recorded: Iterable[Span] = ()) -> Reading:
+def read(text: str, recorded: Iterable[Span] = ()) -> ParsedMarkup:
     """Read a text, with the spans that records hold as marks."""
-    return Reading(text, list(_Scan(text, all_held(text, recorded)).marks()))
+    return ParsedMarkup(text, list(_MarkupScan(text, all_held(text, recorded)).marks()))
 
 
 def held(text: str, span: Span) -> Mark | None:
@@ -200,7 +208,7 @@ def suggestions(marks: Iterable[Mark]) -> list[tuple[Mark, ...]]:
         if mark.kind not in SUGGESTIONS:
             continue
         last = found[-1][-1] if found and len(found[-1]) == 1 else None
-        is_pair = last and last.kind is Kind.DELETION and mark.kind is Kind.INSERTION
+        is_pair = last and last.kind is MarkKind.DELETION and mark.kind is MarkKind.INSERTION
         if last and is_pair and last.end == mark.start and last.is_recorded == mark.is_recorded:
             found[-1] = (last, mark)
         else:
@@ -211,10 +219,10 @@ def suggestions(marks: Iterable[Mark]) -> list[tuple[Mark, ...]]:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _mark(text: str, kind: Kind, start: int, end: int, is_recorded: bool) -> Mark | None:
+def _mark(text: str, kind: MarkKind, start: int, end: int, is_recorded: bool) -> Mark | None:
     """A mark whose two ends are known; None for a substitution without its arrow."""
     body = _body(text, start + WIDTH, end - WIDTH)
-    if kind is not Kind.SUBSTITUTION:
+    if kind is not MarkKind.SUBSTITUTION:
         return Mark(kind=kind, start=start, end=end, body=body, is_recorded=is_recorded)
     arrow = text.find(ARROW, body, end - WIDTH)
     return (
@@ -246,7 +254,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-class _Scan:
+class _MarkupScan:
     """The search for marks between the recorded ones."""
 
     def __init__(self, text: str, recorded: list[Mark]) -> None:
@@ -296,7 +304,7 @@ class _Scan:
         close = self._next(DELIMITERS[kind].closer, start, end, ahead)
         if close + WIDTH > end or close - start > limits.MARK_CHARS:
             return None
-        if kind is Kind.SUBSTITUTION and self._next(ARROW, start, end, ahead) >= close:
+        if kind is MarkKind.SUBSTITUTION and self._next(ARROW, start, end, ahead) >= close:
             return None
         return _mark(self._text, kind, opener.start(), close + WIDTH, is_recorded=False)
 

@@ -62,10 +62,10 @@ _CODE_COLUMNS: Final = 4
 
 def zones(text: str) -> list[Zone]:
     """The literal zones from left to right, none overlapping."""
-    return _Scan(text).zones()
+    return _LiteralScan(text).zones()
 
 
-class _Scan:
+class _LiteralScan:
     def __init__(self, text: str) -> None:
         self._text = text
         self._found: list[Zone] = []

@@ -42,7 +42,7 @@ class Marked(Protocol):
         """What it is; a comment clings to the text before it."""
 
 
-class View:
+class MarkupView:
     """The pieces of a text that are shown, joined."""
 
     def __init__(self, text: str, pieces: Iterable[Piece], marks: Sequence[Marked]) -> None:

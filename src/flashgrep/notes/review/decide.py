@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from flashgrep.errors import Conflict
-from flashgrep.notes.document.splices import Splice, spliced
+from flashgrep.notes.document.splices import TextSplice, spliced
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, Span
 from flashgrep.notes.suggestions.pending import Pending, Recorded, pending
@@ -47,7 +47,7 @@ Edge = tuple[int, int]
 class Decision:
     """What carries out a decision, and what undoes it."""
 
-    splices: tuple[Splice, ...]
+    splices: tuple[TextSplice, ...]
     """Deletions only, from left to right."""
     text: str
     cuts: tuple[Cut, ...]
@@ -59,7 +59,7 @@ class Decision:
 class Restoration:
     """What brings a decided suggestion back."""
 
-    splices: tuple[Splice, ...]
+    splices: tuple[TextSplice, ...]
     """Insertions only, from left to right."""
     text: str
     spans: tuple[Span, ...]
@@ -110,7 +110,7 @@ def undo(text: str, cuts: Sequence[Cut], marks: Sequence[tuple[Edge, Edge]]) -> 
         starts.append(cut.at + grown)
         grown += len(cut.removed)
     spans = tuple((starts[a] + i, starts[b] + j) for (a, i), (b, j) in marks)
-    splices = tuple(Splice(cut.at, cut.at, cut.removed) for cut in cuts)
+    splices = tuple(TextSplice(cut.at, cut.at, cut.removed) for cut in cuts)
     restored = spliced(text, splices)
     if not all(critic.held(restored, span) for span in spans):
         raise _gone()
@@ -130,7 +130,7 @@ def _decision(text: str, marks: Sequence[Mark], action: Action) -> Decision:
     for start, end in spans:
         cuts.append(Cut(start - gone, text[start:end]))
         gone += end - start
-    splices = tuple(Splice(start, end) for start, end in spans)
+    splices = tuple(TextSplice(start, end) for start, end in spans)
     edges = tuple((_edge(spans, mark.start), _behind(spans, mark.end)) for mark in marks)
     return Decision(splices=splices, text=spliced(text, splices), cuts=tuple(cuts), marks=edges)
 
@@ -264,9 +264,9 @@ class Deciding:
         return cuts
 
     @property
-    def splices(self) -> tuple[Splice, ...]:
+    def splices(self) -> tuple[TextSplice, ...]:
         """What carries all of it out."""
-        return tuple(Splice(start, end) for start, end in self._gone.spans())
+        return tuple(TextSplice(start, end) for start, end in self._gone.spans())
 
 
 class _Edges:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, NotFound
 from flashgrep.notes.access.roles import Principal, Role
-from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
 from flashgrep.notes.links.index import catch_up
 from flashgrep.notes.markup import critic
@@ -32,11 +32,11 @@ from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import DecisionJobs, Step, path_of
-from flashgrep.notes.review.step import Outcome as Outcome
-from flashgrep.notes.review.step import Status as Status
+from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
+from flashgrep.notes.review.step import StepResult as StepResult
 from flashgrep.notes.suggestions import pending
-from flashgrep.notes.suggestions.pending import Found
-from flashgrep.notes.tables import Wanted
+from flashgrep.notes.suggestions.pending import ListedSuggestion
+from flashgrep.notes.tables import PendingFilter
 from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Query:
 class SuggestionPage:
     """Some suggestions, the oldest first; `next` is None on the last page."""
 
-    suggestions: tuple[Found, ...]
+    suggestions: tuple[ListedSuggestion, ...]
     next: str | None
 
 
@@ -95,11 +95,11 @@ class Review:
         after = _cursor(query.cursor) if query.cursor is not None else None
         catch_up(self._kb, is_cancelled)
 
-        def job(library: Library) -> list[Found]:
+        def job(library: Library) -> list[ListedSuggestion]:
             note = _note_at(library, query.note)
             if query.note is not None and note is None:
                 return []
-            wanted = Wanted(note, query.author, query.older_than, query.newer_than, after)
+            wanted = PendingFilter(note, query.author, query.older_than, query.newer_than, after)
             found = self._kb.tables.pending.listed(wanted)
             seen = (one for one in found if who.may(Role.READ, one.path))
             return list(islice(seen, query.limit + 1))
@@ -127,13 +127,13 @@ class Review:
 
     def decide(
         self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
-    ) -> list[Outcome]:
+    ) -> list[StepResult]:
         """Accept or reject suggestions; an outcome for each id, in their order. `by` is logged."""
         if (count := len(set(ids))) > limits.DECISIONS_AT_ONCE:
             raise InvalidParams(
                 f"{count} ids; decide at most {limits.DECISIONS_AT_ONCE} suggestions at once"
             )
-        outcomes: dict[str, Outcome] = {}
+        outcomes: dict[str, StepResult] = {}
         for decided in self.decide_each_note(ids, action, who, by):
             outcomes |= decided
         return [outcomes[name] for name in dict.fromkeys(ids)]
@@ -145,7 +145,7 @@ class Review:
         who: Principal,
         by: str = "",
         is_cancelled: Callable[[], bool] = lambda: False,
-    ) -> Iterator[dict[str, Outcome]]:
+    ) -> Iterator[dict[str, StepResult]]:
         """The same note by note, each of them one transaction; others get their turns between.
 
         Cancelled, it stops between two notes; what was decided stays so.
@@ -162,7 +162,9 @@ class Review:
             if len(some) > limits.DECISIONS_A_TURN:
                 step.prepare(self._kb, some)
             outcomes = self._kb.ask(partial(step.run, names=some))
-            self._tell([one.decided for one in outcomes.values() if one.status is Status.DONE])
+            self._tell(
+                [one.decided for one in outcomes.values() if one.status is DecisionStatus.DONE]
+            )
             yield outcomes
 
     def undo(self, decision: int, who: Principal, by: str = "") -> Decided:
@@ -194,8 +196,8 @@ class Review:
 
 def _restoration(
     library: Library, row: Decided
-) -> Callable[[str, Mapping[str, Beside]], Amendment]:
-    def plan(text: str, besides: Mapping[str, Beside]) -> Amendment:
+) -> Callable[[str, Mapping[str, NoteRecords]], Amendment]:
+    def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
         cuts = _moved(library, row, len(text))
         spans = [span for one in pending.recorded(besides) for span in one.spans]
         for mark in critic.read(text, spans).marks:
@@ -205,7 +207,9 @@ def _restoration(
                     "decide that one first"
                 )
         restored = decide.undo(text, cuts, row.marks)
-        return Amendment(restored.splices, {row.suggestion: Beside(row.record, restored.spans)})
+        return Amendment(
+            restored.splices, {row.suggestion: NoteRecords(row.record, restored.spans)}
+        )
 
     return plan
 

@@ -29,7 +29,7 @@ from flashgrep.errors import (
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.anchors import Anchor, Anchors
 from flashgrep.notes.document.loading import Quarantined
-from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut, Deciding, Edge, Made
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Status(StrEnum):
+class DecisionStatus(StrEnum):
     """What became of one id of a decision."""
 
     DONE = "done"
@@ -54,20 +54,20 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepResult:
     """What became of one id; `decided` is the decision that stands, ours or an earlier one."""
 
     id: str
-    status: Status
+    status: DecisionStatus
     message: str
     decided: Decided | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _DecisionRow:
     """What is logged of one decision."""
 
-    record: Beside
+    record: NoteRecords
     change: tuple[str, str]
     cuttings: tuple[Cutting, ...]
     marks: tuple[tuple[Edge, Edge], ...]
@@ -97,13 +97,13 @@ class Step:
         self._who = who
         self._by = by
         self._now = now
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, StepResult] = {}
         self._prepared: _Prepared | None = None
 
     def prepare(self, kb: KnowledgeBase, names: Sequence[str]) -> None:
         """Work out in short turns what `run` will do; for any thread but that of the notes."""
 
-        def look(library: Library) -> tuple[int, str, dict[str, Beside], Anchors] | None:
+        def look(library: Library) -> tuple[int, str, dict[str, NoteRecords], Anchors] | None:
             if not self._note or self._refusal(library):
                 return None
             found = library.read(self._note)
@@ -139,15 +139,15 @@ class Step:
                 return None
             return {place: anchors.at(place) for place in places}
 
-    def run(self, library: Library, names: Sequence[str]) -> dict[str, Outcome]:
+    def run(self, library: Library, names: Sequence[str]) -> dict[str, StepResult]:
         """An outcome for each name, as if they were decided one after the other."""
         if not self._note:
             return {name: self._unknown(library, name) for name in names}
         if refused := self._refusal(library):
             status, message = refused
-            if status is Status.NOT_FOUND:
+            if status is DecisionStatus.NOT_FOUND:
                 return {name: _not_found(name) for name in names}
-            return {name: Outcome(name, status, message) for name in names}
+            return {name: StepResult(name, status, message) for name in names}
         try:
             with library.together():
                 left = list(names)
@@ -156,14 +156,16 @@ class Step:
                     if left:
                         self._one(library, left.pop(0))
         except Quarantined as error:
-            return {name: Outcome(name, Status.NOT_FOUND, error.message) for name in names}
+            return {
+                name: StepResult(name, DecisionStatus.NOT_FOUND, error.message) for name in names
+            }
         return {name: self._outcomes[name] for name in names}
 
     def _many(self, library: Library, names: Sequence[str]) -> int:
         """Decide all that can be decided together, from the first one on; gives how many."""
-        taken, rows, gone = 0, dict[str, _Row](), set[str]()
+        taken, rows, gone = 0, dict[str, _DecisionRow](), set[str]()
 
-        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
             nonlocal taken
             prepared, self._prepared = self._prepared, None
             if prepared and prepared.sequence == library.read(self._note).sequence:
@@ -180,7 +182,7 @@ class Step:
             with library.looking(self._note) as anchors:
                 for name, made in deciding_all.made.items():
                     cuttings = tuple(_cuttings(named, anchors, made))
-                    rows[name] = _Row(
+                    rows[name] = _DecisionRow(
                         record=besides[name],
                         change=made.change,
                         cuttings=cuttings,
@@ -193,17 +195,19 @@ class Step:
             if name in rows:
                 self._log(name, rows[name])
             elif name in gone:
-                self._outcomes[name] = Outcome(name, Status.GONE, decide.no_marks().message)
+                self._outcomes[name] = StepResult(
+                    name, DecisionStatus.GONE, decide.no_marks().message
+                )
             else:
                 self._outcomes[name] = self._unknown(library, name)
         return taken
 
     def _one(self, library: Library, name: str) -> None:
         """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
-        made: list[tuple[decide.Decision, Beside, tuple[str, str]]] = []
+        made: list[tuple[decide.Decision, NoteRecords, tuple[str, str]]] = []
         failed: list[FlashgrepError] = []
 
-        def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+        def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
             record = besides.get(name)
             if record is None or not pending_suggestions.is_suggestion(record.value):
                 return None
@@ -220,7 +224,7 @@ class Step:
 
         library.amend(self._note, plan, self._by)
         if failed:
-            self._outcomes[name] = Outcome(name, Status.GONE, failed[0].message)
+            self._outcomes[name] = StepResult(name, DecisionStatus.GONE, failed[0].message)
         elif not made:
             self._outcomes[name] = self._unknown(library, name)
         else:
@@ -237,10 +241,11 @@ class Step:
                     for cut in decision.cuts
                 )
             self._log(
-                name, _Row(record=record, change=change, cuttings=cuttings, marks=decision.marks)
+                name,
+                _DecisionRow(record=record, change=change, cuttings=cuttings, marks=decision.marks),
             )
 
-    def _log(self, name: str, row: _Row) -> None:
+    def _log(self, name: str, row: _DecisionRow) -> None:
         decided = self._decisions.add(
             Decided(
                 0,
@@ -255,29 +260,29 @@ class Step:
                 row.marks,
             )
         )
-        self._outcomes[name] = Outcome(
-            id=name, status=Status.DONE, message=_past(self._action), decided=decided
+        self._outcomes[name] = StepResult(
+            id=name, status=DecisionStatus.DONE, message=_past(self._action), decided=decided
         )
 
-    def _refusal(self, library: Library) -> tuple[Status, str] | None:
+    def _refusal(self, library: Library) -> tuple[DecisionStatus, str] | None:
         """Why none of the note's suggestions may be decided."""
         try:
             path = library.entry(self._note).path
         except NotFound:
             path = None
         if path is None or not self._who.may(Role.READ, path):
-            return Status.NOT_FOUND, ""
+            return DecisionStatus.NOT_FOUND, ""
         if not self._who.may(Role.WRITE, path):
-            return Status.FORBIDDEN, f"deciding needs the role write on {path}"
+            return DecisionStatus.FORBIDDEN, f"deciding needs the role write on {path}"
         return None
 
-    def _unknown(self, library: Library, name: str) -> Outcome:
+    def _unknown(self, library: Library, name: str) -> StepResult:
         """Not pending: decided before, or never made."""
         row = self._decisions.latest(name)
         if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
             return _not_found(name)
         message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
-        return Outcome(id=name, status=Status.ALREADY, message=message, decided=row)
+        return StepResult(id=name, status=DecisionStatus.ALREADY, message=message, decided=row)
 
 
 def path_of(library: Library, note: str) -> str:
@@ -286,9 +291,9 @@ def path_of(library: Library, note: str) -> str:
     return entry.path or entry.last_path or ""
 
 
-def _not_found(name: str) -> Outcome:
+def _not_found(name: str) -> StepResult:
     shown = name[: limits.QUOTED_CHARS]
-    return Outcome(name, Status.NOT_FOUND, f"there is no pending suggestion {shown}")
+    return StepResult(name, DecisionStatus.NOT_FOUND, f"there is no pending suggestion {shown}")
 
 
 def _past(action: Action) -> str:
@@ -322,7 +327,7 @@ def _named(anchors: Anchors, index: int | None) -> Anchor | None:
 
 
 Decide = Callable[
-    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, Outcome]]
+    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, StepResult]]
 ]
 
 

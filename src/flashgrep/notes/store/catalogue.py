@@ -38,7 +38,7 @@ _ID_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """A note as the catalogue knows it."""
 
     id: str
@@ -60,12 +60,12 @@ class Catalogue:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, CatalogueEntry] = {}
         self._by_form: dict[str, str] = {}
         """Path in one Unicode form → id."""
         self._taken: dict[str, dict[str, int]] = {}
         """Twin key of a note or folder → each spelling of it, and how many notes have it."""
-        self._watchers: list[Callable[[Entry], None]] = []
+        self._watchers: list[Callable[[CatalogueEntry], None]] = []
         self.generation = 0
         """Another number whenever a note came, went or moved."""
         self.load()
@@ -80,7 +80,7 @@ class Catalogue:
             note, path, epoch, created, trashed, last_path = row
             known = json.loads(properties)
             self._put(
-                Entry(
+                CatalogueEntry(
                     id=note,
                     path=path,
                     epoch=epoch,
@@ -93,34 +93,34 @@ class Catalogue:
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
-    def entry(self, note: str) -> Entry:
+    def entry(self, note: str) -> CatalogueEntry:
         """A note by its id, in the trash or not."""
         try:
             return self._entries[note]
         except KeyError:
             raise NotFound(f"no note has the id {note}") from None
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> CatalogueEntry | None:
         """The note at a path, whatever Unicode form its letters have."""
         note = self._by_form.get(paths.form_key(path))
         return self._entries[note] if note else None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CatalogueEntry]:
         """All notes that are not in the trash, by path."""
         there = (entry for entry in self._entries.values() if entry.path is not None)
         return sorted(there, key=lambda entry: entry.path or "")
 
-    def trash(self) -> list[Entry]:
+    def trash(self) -> list[CatalogueEntry]:
         """The notes in the trash, the latest first."""
         gone = [entry for entry in self._entries.values() if entry.path is None]
         return sorted(gone, key=lambda entry: entry.trashed or 0, reverse=True)
 
-    def watch(self, told: Callable[[Entry], None]) -> Callable[[], None]:
+    def watch(self, told: Callable[[CatalogueEntry], None]) -> Callable[[], None]:
         """Be told of each entry that was written, once that is durable; gives the way to end it."""
         self._watchers.append(told)
         return lambda: self._watchers.remove(told)
 
-    def _tell(self, entry: Entry) -> None:
+    def _tell(self, entry: CatalogueEntry) -> None:
         for told in list(self._watchers):
             try:
                 told(entry)
@@ -129,16 +129,16 @@ class Catalogue:
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, path: str, time: int, properties: Mapping[str, Any]) -> Entry:
+    def add(self, path: str, time: int, properties: Mapping[str, Any]) -> CatalogueEntry:
         """A new note; its text is the journal's affair."""
         self._check_free(path)
-        entry = Entry(
+        entry = CatalogueEntry(
             id=_new_id(), path=path, epoch=_new_id(), created=time, properties=dict(properties)
         )
         self._write(entry)
         return entry
 
-    def move(self, note: str, path: str) -> Entry:
+    def move(self, note: str, path: str) -> CatalogueEntry:
         """Another path for a note, also one that differs from its own by case alone."""
         entry = self.entry(note)
         self._check_free(path, besides=entry)
@@ -146,7 +146,7 @@ class Catalogue:
         self._write(moved)
         return moved
 
-    def to_trash(self, note: str, time: int) -> Entry:
+    def to_trash(self, note: str, time: int) -> CatalogueEntry:
         """Take a note's path away, and nothing else."""
         entry = self.entry(note)
         if entry.path is None:
@@ -155,19 +155,19 @@ class Catalogue:
         self._write(gone)
         return gone
 
-    def begin_epoch(self, note: str) -> Entry:
+    def begin_epoch(self, note: str) -> CatalogueEntry:
         """A new epoch: peers that hold the old history must begin anew."""
         entry = replace(self.entry(note), epoch=_new_id())
         self._write(entry)
         return entry
 
-    def set_properties(self, note: str, properties: Mapping[str, Any]) -> Entry:
+    def set_properties(self, note: str, properties: Mapping[str, Any]) -> CatalogueEntry:
         """Other properties."""
         entry = replace(self.entry(note), properties=dict(properties))
         self._write(entry)
         return entry
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: CatalogueEntry) -> None:
         with self._database.transaction():
             self._database.execute(
                 "INSERT INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE"
@@ -187,7 +187,7 @@ class Catalogue:
             self._count(before.path, -1)
         self._put(entry)
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: CatalogueEntry) -> None:
         self.generation += 1
         self._entries[entry.id] = entry
         if entry.path is not None:
@@ -204,7 +204,7 @@ class Catalogue:
             if not spellings[spelling]:
                 del spellings[spelling]
 
-    def _check_free(self, path: str, besides: Entry | None = None) -> None:
+    def _check_free(self, path: str, besides: CatalogueEntry | None = None) -> None:
         """Refuse a path that is taken, or that some file system takes for one that is."""
         if besides and path in (besides.path, besides.last_path):
             paths.checked(path)  # it had that path already, under the rules of its time

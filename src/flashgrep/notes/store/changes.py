@@ -25,7 +25,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NoteChange:
     """What those who listen are told."""
 
     published: Published

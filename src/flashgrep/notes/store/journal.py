@@ -21,7 +21,7 @@ from typing import Protocol
 from flashgrep.errors import Conflict, IOFailure
 
 
-class Damaged(IOFailure):
+class DamagedNote(IOFailure):
     """What was stored of a note is not what was written; it is kept as it is, and not used."""
 
     def __init__(self, note: str, reason: str) -> None:
@@ -60,7 +60,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class NoteSnapshot:
     """A note as a whole, after one of its records."""
 
     note: str
@@ -106,7 +106,7 @@ class Journal(Protocol):
         ...
 
     def read(self, note: str, after: int = 0) -> list[Record]:
-        """All records after a number; `Damaged` where one is missing or not as written."""
+        """All records after a number; `DamagedNote` where one is missing or not as written."""
         ...
 
     def read_good(self, note: str, after: int = 0) -> list[Record]:
@@ -121,7 +121,7 @@ class Journal(Protocol):
         """The same of all notes."""
         ...
 
-    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
         """Of many notes the newest snapshot, where there is one, and all records after it.
 
         A note of which something is missing or not as written is left out.
@@ -132,11 +132,11 @@ class Journal(Protocol):
         """All snapshots, the newest first."""
         ...
 
-    def snapshot(self, note: str, sequence: int) -> Snapshot:
-        """One snapshot; `Damaged` where it is missing or not as written."""
+    def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
+        """One snapshot; `DamagedNote` where it is missing or not as written."""
         ...
 
-    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
+    def add_snapshot(self, snapshot: NoteSnapshot, taken: int) -> None:
         """Keep a snapshot of a sequence that has a record; `taken` is the time now."""
         ...
 
@@ -161,7 +161,7 @@ class Journal(Protocol):
         ...
 
 
-def checksum(entry: Record | Snapshot) -> int:
+def checksum(entry: Record | NoteSnapshot) -> int:
     """A number that tells whether an entry is still what was written."""
     head = repr((entry.note, entry.sequence, entry.author, entry.time, len(entry.update)))
     return zlib.crc32(entry.state, zlib.crc32(entry.update, zlib.crc32(head.encode())))
@@ -173,4 +173,4 @@ def check_row(note: str, found: Sequence[Record], after: int, last: int) -> None
     if [record.sequence for record in found] != list(expected):
         have = {record.sequence for record in found}
         missing = next((number for number in expected if number not in have), last + 1)
-        raise Damaged(note, f"record {missing} of {last} is not where it should be")
+        raise DamagedNote(note, f"record {missing} of {last} is not where it should be")

@@ -20,17 +20,17 @@ from typing import Any, Final, TypeVar
 
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.store.journal import (
-    Damaged,
+    DamagedNote,
     Dated,
     Head,
+    NoteSnapshot,
     Record,
     SequenceTaken,
-    Snapshot,
     check_row,
     checksum,
 )
 
-Entry = TypeVar("Entry", Record, Snapshot)
+Entry = TypeVar("Entry", Record, NoteSnapshot)
 
 _ENTRY: Final = """
     note TEXT NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL, author TEXT NOT NULL,
@@ -99,7 +99,7 @@ class SqliteJournal:
         for record, stored in self._stored(note, after):
             try:
                 self._checked(record, stored)
-            except Damaged:
+            except DamagedNote:
                 break
             if record.sequence != after + len(found) + 1:
                 break
@@ -124,7 +124,7 @@ class SqliteJournal:
 
     # ── many notes ──────────────────────────────────────────────────────────────────────────────
 
-    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | Snapshot]]:
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
         heads = self._database.rows(
             f"SELECT note, sequence, snapshot FROM heads WHERE note IN ({_places(notes)})",  # noqa: S608
             *notes,
@@ -133,9 +133,9 @@ class SqliteJournal:
         records: dict[str, list[Any]] = {}
         for row in self._rows_of(notes, "records", ">"):
             records.setdefault(row[0], []).append(row)
-        found: dict[str, list[Record | Snapshot]] = {}
+        found: dict[str, list[Record | NoteSnapshot]] = {}
         for note, last, snapshot in heads:
-            with suppress(Damaged):
+            with suppress(DamagedNote):
                 rest = [self._checked(Record(*row[:-1]), row[-1]) for row in records.get(note, ())]
                 check_row(note, rest, snapshot, last)
                 kept = [self._unpacked(snapshots.get(note), note, snapshot)] if snapshot else []
@@ -160,7 +160,7 @@ class SqliteJournal:
         )
         return [Dated(*row) for row in rows]
 
-    def snapshot(self, note: str, sequence: int) -> Snapshot:
+    def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
         rows = self._database.rows(
             f"SELECT {_ROW} FROM snapshots WHERE note = ? AND sequence = ?",  # noqa: S608
             note,
@@ -168,17 +168,17 @@ class SqliteJournal:
         )
         return self._unpacked(rows[0] if rows else None, note, sequence)
 
-    def _unpacked(self, row: Any, note: str, sequence: int) -> Snapshot:
+    def _unpacked(self, row: Any, note: str, sequence: int) -> NoteSnapshot:
         if row is None:
-            raise Damaged(note, f"there is no snapshot {sequence}")
+            raise DamagedNote(note, f"there is no snapshot {sequence}")
         name, number, packed, state, author, time, stored = row
         try:
             content = zlib.decompress(packed)
         except (zlib.error, TypeError):
-            raise Damaged(note, f"snapshot {sequence} cannot be unpacked") from None
-        return self._checked(Snapshot(name, number, content, state, author, time), stored)
+            raise DamagedNote(note, f"snapshot {sequence} cannot be unpacked") from None
+        return self._checked(NoteSnapshot(name, number, content, state, author, time), stored)
 
-    def add_snapshot(self, snapshot: Snapshot, taken: int) -> None:
+    def add_snapshot(self, snapshot: NoteSnapshot, taken: int) -> None:
         with self._database.transaction():
             self._insert("snapshots", snapshot, zlib.compress(snapshot.update, 1))
             self._database.execute(
@@ -196,7 +196,7 @@ class SqliteJournal:
 
     def trim(self, note: str, through: int) -> None:
         if all(kept.sequence != through for kept in self.snapshots(note)):
-            raise Damaged(note, f"there is no snapshot {through} to trim to")
+            raise DamagedNote(note, f"there is no snapshot {through} to trim to")
         self._database.execute(
             "DELETE FROM records WHERE note = ? AND sequence <= ?", note, through
         )
@@ -231,7 +231,7 @@ class SqliteJournal:
         for told in list(self._told):
             told(record)
 
-    def _insert(self, table: str, entry: Record | Snapshot, content: bytes) -> None:
+    def _insert(self, table: str, entry: Record | NoteSnapshot, content: bytes) -> None:
         self._database.execute(
             f"INSERT INTO {table} ({_ROW}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             entry.note,
@@ -245,13 +245,13 @@ class SqliteJournal:
 
     @staticmethod
     def _checked(entry: Entry, stored: Any) -> Entry:
-        kind = type(entry).__name__.lower()
+        kind = "snapshot" if isinstance(entry, NoteSnapshot) else "record"
         try:
             is_whole = checksum(entry) == stored
         except TypeError:  # a column that is not even of its type
             is_whole = False
         if not is_whole:
-            raise Damaged(entry.note, f"{kind} {entry.sequence} has a wrong checksum")
+            raise DamagedNote(entry.note, f"{kind} {entry.sequence} has a wrong checksum")
         return entry
 
 

@@ -39,9 +39,9 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind, source_named
-from flashgrep.notes.document.note import Beside
+from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, Reading, Span
+from flashgrep.notes.markup.critic import Mark, ParsedMarkup, Span
 
 # ── suggestions in a text ────────────────────────────────────────────────────────────────────────
 # Suggestions as a text and its records show them: who proposes what, and where it stands.
@@ -74,7 +74,7 @@ def digest(old: str, new: str) -> str:
 class Pending:
     """A text read together with its records, which come in the order they were made."""
 
-    reading: Reading
+    reading: ParsedMarkup
     records: tuple[Recorded, ...]
 
     @cached_property
@@ -148,7 +148,7 @@ def new_id() -> str:
     return f"s_{secrets.token_hex(_ID_BYTES)}"
 
 
-def recorded(besides: Mapping[str, Beside]) -> list[Recorded]:
+def recorded(besides: Mapping[str, NoteRecords]) -> list[Recorded]:
     """The suggestions among a note's records, in the order they were made."""
     return [
         Recorded(
@@ -173,14 +173,16 @@ def source_of(value: Mapping[str, Any]) -> AuthorKind | None:
     return AuthorKind.PERSON if value.get(TYPED) else source_named(value.get(FROM))
 
 
-def beside(record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None = None) -> Beside:
+def beside(
+    record: Recorded, made_at_ms: int, before: Mapping[str, Any] | None = None
+) -> NoteRecords:
     """The record of a suggestion; `before` is what it was, for one that its author changed."""
     value = {"kind": SUGGESTION, "author": record.author, "asked": record.asked}
     if record.source:
         value[FROM] = record.source.value
     if before is None:
-        return Beside({**value, "time": made_at_ms}, record.spans)
-    return Beside({**before, **value, CHANGED: made_at_ms}, record.spans)
+        return NoteRecords({**value, "time": made_at_ms}, record.spans)
+    return NoteRecords({**before, **value, CHANGED: made_at_ms}, record.spans)
 
 
 def made_at(value: Mapping[str, Any]) -> int:
@@ -197,10 +199,10 @@ def withdrawn_id(author: str) -> str:
     return f"w_{hashlib.sha256(author.encode()).hexdigest()[: 2 * _ID_BYTES]}"
 
 
-def withdrawn(author: str, asked: str, text: str, made_at_ms: int) -> Beside:
+def withdrawn(author: str, asked: str, text: str, made_at_ms: int) -> NoteRecords:
     """The record of an edit that left `text` without the suggestion there was."""
     value = {"kind": WITHDRAWN, "author": author, "asked": asked, "text": text_digest(text)}
-    return Beside({**value, "time": made_at_ms})
+    return NoteRecords({**value, "time": made_at_ms})
 
 
 def is_withdrawn(value: Mapping[str, Any], asked: str, text: str | None = None) -> bool:
@@ -245,7 +247,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedSuggestion:
     """A pending suggestion, and where it is; its fields are those of `Standing`."""
 
     id: str
@@ -267,7 +269,7 @@ def may_stand(text: str) -> bool:
     return any(closer in text for closer in _CLOSERS)
 
 
-def standing(text: str, besides: Mapping[str, Beside]) -> list[Standing]:
+def standing(text: str, besides: Mapping[str, NoteRecords]) -> list[Standing]:
     """The pending suggestions of a note's state, from top to bottom."""
     if not may_stand(text):
         return []

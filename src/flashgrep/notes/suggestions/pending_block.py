@@ -10,9 +10,9 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark
-from flashgrep.notes.markup.views import View
+from flashgrep.notes.markup.views import MarkupView
 from flashgrep.notes.suggestions import pending as pending_suggestions
-from flashgrep.notes.texts import Reading
+from flashgrep.notes.texts import NoteReading
 from flashgrep.system.clock import milliseconds
 
 HEADING: Final = "[Pending suggestions]"
@@ -20,7 +20,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _PendingRow:
     """A suggestion: where it stands in the text, what is known of it, and what it changes."""
 
     start: int
@@ -29,7 +29,7 @@ class _Row:
     new: str
 
 
-def pending_block(reading: Reading, view: View, offset: int, room: int) -> str:
+def pending_block(reading: NoteReading, view: MarkupView, offset: int, room: int) -> str:
     """The suggestions from a line of a view on, as many as there is room for; "" without any.
 
     Those before that line are counted: whoever reads page by page has seen them.
@@ -59,25 +59,29 @@ def _left_out(before: int, after: Sequence[int]) -> str:
     return f"(not shown: {'; '.join(parts)})" if parts else ""
 
 
-def _rows(reading: Reading) -> Iterator[_Row]:
+def _rows(reading: NoteReading) -> Iterator[_PendingRow]:
     pending = reading.pending
     now = milliseconds()
     for record in pending.records:
         if extent := pending.extent(record):
             age = _age(now - pending_suggestions.made_at(reading.besides[record.id].value))
-            yield _Row(extent[0], f"{record.id} by {record.author}{age}", *pending.change(record))
+            yield _PendingRow(
+                extent[0], f"{record.id} by {record.author}{age}", *pending.change(record)
+            )
     typed = [mark for mark in pending.reading.marks if pending.owner(mark) is None]
     for marks in critic.suggestions(typed):
-        yield _Row(marks[0].start, "marks in the text, by nobody known", *_change(reading, marks))
+        yield _PendingRow(
+            marks[0].start, "marks in the text, by nobody known", *_change(reading, marks)
+        )
 
 
-def _change(reading: Reading, marks: Sequence[Mark]) -> tuple[str, str]:
+def _change(reading: NoteReading, marks: Sequence[Mark]) -> tuple[str, str]:
     text = reading.pending.reading.text
     old = "".join(text[start:end] for start, end in (mark.old for mark in marks))
     return old, "".join(text[start:end] for start, end in (mark.new for mark in marks))
 
 
-def _line_numbers(view: View, rows: Sequence[_Row]) -> list[int]:
+def _line_numbers(view: MarkupView, rows: Sequence[_PendingRow]) -> list[int]:
     """The line of each row, counted once through the text."""
     numbers, line, at = [], 1, 0
     for row in rows:

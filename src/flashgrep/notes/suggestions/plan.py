@@ -24,8 +24,8 @@ from itertools import pairwise
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind
-from flashgrep.notes.document.splices import Push, Splice, growth, spliced
-from flashgrep.notes.markup.critic import DELIMITERS, Kind, Span
+from flashgrep.notes.document.splices import Push, TextSplice, growth, spliced
+from flashgrep.notes.markup.critic import DELIMITERS, MarkKind, Span
 from flashgrep.notes.suggestions import refusals
 from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending
 from flashgrep.notes.suggestions.refusals import WORDS, Words
@@ -60,7 +60,7 @@ class Region:
 class Part:
     """A region's splices, and where its marks stand afterwards, counted from its start."""
 
-    splices: list[Splice]
+    splices: list[TextSplice]
     start: int
     spans: list[Span]
     keeps: Recorded | None
@@ -137,7 +137,7 @@ class Regions:
         splices = []
         for match in region.matches:
             start, end = in_text(self._note, (match.start, match.end))
-            splices += self._trimmed(Splice(start, end, match.new))
+            splices += self._trimmed(TextSplice(start, end, match.new))
         spans = [
             (_moved(start, splices) - region.start, _moved(end, splices) - region.start)
             for start, end in (mark.span for mark in self._note.marks_of(own))
@@ -172,17 +172,17 @@ class Regions:
         if old == new:
             return head, tail, spans
         if old:
-            head = self._beginning(region, Kind.DELETION)
-            tail = DELIMITERS[Kind.DELETION].closer
+            head = self._beginning(region, MarkKind.DELETION)
+            tail = DELIMITERS[MarkKind.DELETION].closer
             spans.append((0, len(head) + len(old) + len(tail)))
         if new:
             start = len(head) + len(old) + len(tail)
-            opener = self._beginning(region, Kind.INSERTION)
-            tail += opener + new + DELIMITERS[Kind.INSERTION].closer
+            opener = self._beginning(region, MarkKind.INSERTION)
+            tail += opener + new + DELIMITERS[MarkKind.INSERTION].closer
             spans.append((start, len(head) + len(old) + len(tail)))
         return head, tail, spans
 
-    def _beginning(self, region: Region, kind: Kind) -> str:
+    def _beginning(self, region: Region, kind: MarkKind) -> str:
         """A mark's opener with its metadata; of one that stands at that end already, as it is.
 
         Whoever types right behind an opener types text. Were metadata put in between, what was
@@ -190,30 +190,30 @@ class Regions:
         """
         for mark in self._note.touching(region.start, region.end):
             at_end = (
-                mark.end == region.end if kind is Kind.INSERTION else mark.start == region.start
+                mark.end == region.end if kind is MarkKind.INSERTION else mark.start == region.start
             )
             if mark.kind is kind and at_end:
                 return self._note.reading.text[mark.start : mark.body]
         return DELIMITERS[kind].opener + self._prefix
 
-    def _around(self, region: Region, head: str, tail: str) -> list[Splice]:
+    def _around(self, region: Region, head: str, tail: str) -> list[TextSplice]:
         """Splices that leave a region as head, its base text, tail."""
         kept = self._note.reading.base.spans(region.start, region.end)
         if not kept:
-            return self._trimmed(Splice(region.start, region.end, head + tail))
-        splices = self._trimmed(Splice(region.start, kept[0][0], head))
+            return self._trimmed(TextSplice(region.start, region.end, head + tail))
+        splices = self._trimmed(TextSplice(region.start, kept[0][0], head))
         for (_, end), (start, _) in pairwise(kept):
-            splices.append(Splice(end, start))
-        return splices + self._trimmed(Splice(kept[-1][1], region.end, tail))
+            splices.append(TextSplice(end, start))
+        return splices + self._trimmed(TextSplice(kept[-1][1], region.end, tail))
 
-    def _trimmed(self, splice: Splice) -> list[Splice]:
+    def _trimmed(self, splice: TextSplice) -> list[TextSplice]:
         """A splice without what stands there already, so that records keep their characters."""
         there = self._note.reading.text[splice.start : splice.end]
         head = _shared(there, splice.text)
         tail = _shared(there[head:][::-1], splice.text[head:][::-1])
         text = splice.text[head : len(splice.text) - tail]
         start, end = splice.start + head, splice.end - tail
-        return [Splice(start, end, text)] if text or start < end else []
+        return [TextSplice(start, end, text)] if text or start < end else []
 
 
 def _shared(one: str, other: str) -> int:
@@ -224,7 +224,7 @@ def _shared(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _moved(place: int, splices: Iterable[Splice]) -> int:
+def _moved(place: int, splices: Iterable[TextSplice]) -> int:
     """Where a place is after splices that do not touch the character before or behind it."""
     return place + sum(growth(splice) for splice in splices if splice.end <= place)
 
@@ -250,10 +250,10 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SuggestionPlan:
     """What turns the text into the one with the suggestion."""
 
-    splices: tuple[Splice, ...]
+    splices: tuple[TextSplice, ...]
     """From left to right, on the text as it was given."""
     text: str
     """The text afterwards; the spans below are places in it."""
@@ -277,7 +277,7 @@ def suggest(
     shown: str,
     prefix: str = "",
     source: AuthorKind | None = AuthorKind.LOCAL,
-) -> Plan:
+) -> SuggestionPlan:
     """Plan an edit of the note `shown` as a suggestion by `author`, or refuse with the reason.
 
     `records` are all of the note's, in the order they were made; `prefix` is metadata to write at
@@ -288,7 +288,7 @@ def suggest(
     who = Author(author, source)
     matches = _matches(note, edit, who, shown)
     if not matches:
-        return Plan(
+        return SuggestionPlan(
             splices=(), text=text, made=(), changed=(), dropped=(), lines=(), is_repeated=True
         )
     regions = Regions(note, who, prefix, edit.words)
@@ -356,7 +356,7 @@ def _is_done(note: Pending, span: Span, repeated: Set[str]) -> bool:
 
 def _assembled(
     note: Pending, parts: Sequence[Part], author: Author, asked: str, matches: Sequence[Match]
-) -> Plan:
+) -> SuggestionPlan:
     made: list[Recorded] = []
     changed: list[Recorded] = []
     shift = 0
@@ -371,7 +371,7 @@ def _assembled(
     dropped = tuple(dropped for part in parts for dropped in part.drops)
     lines = tuple(_lines(note.reading.accepted.text, matches))
     after = spliced(note.reading.text, splices)
-    return Plan(
+    return SuggestionPlan(
         splices=splices,
         text=after,
         made=tuple(made),
@@ -389,16 +389,16 @@ def _lines(text: str, matches: Iterable[Match]) -> Iterator[int]:
         yield line
 
 
-def _verify(note: Pending, plan: Plan, matches: Sequence[Match], words: Words) -> None:
+def _verify(note: Pending, plan: SuggestionPlan, matches: Sequence[Match], words: Words) -> None:
     """Refuse a plan that would not read back as what was asked."""
-    edits = [Splice(match.start, match.end, match.new) for match in matches]
+    edits = [TextSplice(match.start, match.end, match.new) for match in matches]
     wanted = spliced(note.reading.accepted.text, edits)
     after = pending(plan.text, after_plan(note.records, plan)).reading
     if after.base.text != note.reading.base.text or after.accepted.text != wanted:
         raise refusals.does_not_read_back(plan.lines[0], words)
 
 
-def after_plan(records: Iterable[Recorded], plan: Plan) -> list[Recorded]:
+def after_plan(records: Iterable[Recorded], plan: SuggestionPlan) -> list[Recorded]:
     """All records of the note as they are when a plan was carried out."""
     changed = {record.id: record for record in plan.changed}
     gone = set(plan.dropped)

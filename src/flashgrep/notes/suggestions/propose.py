@@ -19,19 +19,19 @@ from typing import Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
-from flashgrep.notes.document.note import Amendment, Beside
+from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.store.catalogue import Entry
+from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.changes import Published
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import digest, pending
-from flashgrep.notes.suggestions.plan import Edit, Plan, suggest
+from flashgrep.notes.suggestions.plan import Edit, SuggestionPlan, suggest
 from flashgrep.notes.suggestions.refusals import Writers, check_own
 from flashgrep.system.clock import milliseconds
 
-Check = Callable[[Entry, str], None]
+Check = Callable[[CatalogueEntry, str], None]
 
 _IN_MARKS: Final = "{}+-~=<>@"
 """What delimiters and the end of metadata are made of."""
@@ -109,9 +109,9 @@ def propose_in(
     """The same, on the thread of the notes."""
     entry = library.find(path)
     who, writers = Author(author, source), partial(library.writers, entry.id)
-    step = _Step(edit, who, shown or path, markup, now(), writers)
+    step = _ProposeStep(edit, who, shown or path, markup, now(), writers)
 
-    def plan(text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+    def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
         if check is not None:
             check(entry, text)
         amendment = step.amendment(text, besides)
@@ -125,7 +125,7 @@ def propose_in(
     )
 
 
-class _Step:
+class _ProposeStep:
     """One edit on its way from words to an amendment."""
 
     def __init__(
@@ -139,10 +139,10 @@ class _Step:
         self._now = now
         self._writers = writers
         self._asked = digest(edit.old, edit.new)
-        self.plan = Plan((), "", (), (), (), (), is_repeated=True)
+        self.plan = SuggestionPlan((), "", (), (), (), (), is_repeated=True)
         self.ids: tuple[str, ...] = ()
 
-    def amendment(self, text: str, besides: Mapping[str, Beside]) -> Amendment | None:
+    def amendment(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
         memory = besides.get(pending_suggestions.withdrawn_id(self._author))
         if memory and pending_suggestions.is_withdrawn(memory.value, self._asked, text):
             return None
@@ -163,8 +163,8 @@ class _Step:
         self.plan = plan
         return self._carried_out(plan, besides)
 
-    def _carried_out(self, plan: Plan, besides: Mapping[str, Beside]) -> Amendment:
-        put: dict[str, Beside | None] = dict.fromkeys(plan.dropped)
+    def _carried_out(self, plan: SuggestionPlan, besides: Mapping[str, NoteRecords]) -> Amendment:
+        put: dict[str, NoteRecords | None] = dict.fromkeys(plan.dropped)
         for record in plan.changed:
             put[record.id] = pending_suggestions.beside(record, self._now, besides[record.id].value)
         for record in plan.made:

@@ -11,9 +11,9 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
 from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.splices import Splice, check_characters
+from flashgrep.notes.document.splices import TextSplice, check_characters
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import ARROW, WIDTH, Kind, Mark, Span
+from flashgrep.notes.markup.critic import ARROW, WIDTH, Mark, MarkKind, Span
 from flashgrep.notes.suggestions.pending import Pending
 from flashgrep.workspace.occurrences import line_of, near, straight
 
@@ -108,7 +108,9 @@ def too_many(count: int, shown: str, words: Words) -> InvalidParams:
 def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepError:
     """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
     for mark in note.reading.marks:
-        if mark.kind is Kind.COMMENT and old in _text(note, (mark.body, mark.end - critic.WIDTH)):
+        if mark.kind is MarkKind.COMMENT and old in _text(
+            note, (mark.body, mark.end - critic.WIDTH)
+        ):
             return InvalidParams(
                 f"{words.old} stands only inside a comment, {_comment(note, mark)} of "
                 f"{shown}, and comments are not edited; choose text of the note itself. {_SEEN}"
@@ -143,12 +145,12 @@ def _deleted(note: Pending, old: str) -> str:
 
 def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
     line = _line(note, mark)
-    if mark.kind is Kind.COMMENT:
+    if mark.kind is MarkKind.COMMENT:
         return InvalidParams(
             f"a comment stands inside {words.old}, {_comment(note, mark)}, and would be lost; "
             f"choose text before or behind it. {_SEEN}"
         )
-    if mark.kind is Kind.HIGHLIGHT:
+    if mark.kind is MarkKind.HIGHLIGHT:
         return InvalidParams(
             f"{words.old} overlaps a highlighted text at line {line}, and marks cannot nest; "
             "choose text outside it"
@@ -200,7 +202,7 @@ Writers = Callable[[int, int], Sequence[tuple[Anchor, Author | None]]]
 
 
 def check_own(
-    note: Pending, splices: Sequence[Splice], author: Author, writers: Writers, words: Words
+    note: Pending, splices: Sequence[TextSplice], author: Author, writers: Writers, words: Words
 ) -> None:
     """Refuse splices that delete what somebody else wrote."""
     openers = _Openers(note, writers)
@@ -226,7 +228,7 @@ def _texts(note: Pending, start: int, end: int) -> Iterator[Span]:
 
 def _delimiters(mark: Mark) -> Iterator[Span]:
     yield mark.start, mark.start + WIDTH
-    if mark.kind is Kind.SUBSTITUTION:
+    if mark.kind is MarkKind.SUBSTITUTION:
         yield mark.arrow, mark.arrow + len(ARROW)
     yield mark.end - WIDTH, mark.end
 

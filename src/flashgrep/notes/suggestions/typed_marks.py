@@ -35,9 +35,17 @@ from typing import Final, Protocol
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import UNKNOWN, Author, AuthorKind
-from flashgrep.notes.document.note import Amendment, Beside, Taken
+from flashgrep.notes.document.note import Amendment, NoteRecords, Taken
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Kind, Mark, Reading, Span
+from flashgrep.notes.markup.critic import (
+    DELIMITERS,
+    SUGGESTIONS,
+    WIDTH,
+    Mark,
+    MarkKind,
+    ParsedMarkup,
+    Span,
+)
 from flashgrep.notes.suggestions.pending import (
     FOUND,
     TYPED,
@@ -71,7 +79,7 @@ class Live(Protocol):
     @property
     def text(self) -> _Text: ...
 
-    def records(self) -> dict[str, Beside]: ...
+    def records(self) -> dict[str, NoteRecords]: ...
 
     def writers_at(self, places: Sequence[int]) -> list[Author | None]: ...
 
@@ -95,7 +103,7 @@ def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | Non
     return Amendment(records=records) if records else None
 
 
-def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> bool:
+def may_expose(text: str, besides: Mapping[str, NoteRecords], change: Amendment) -> bool:
     """Whether a change takes records away, and there are more openers than records hold marks.
 
     Then one of them may begin a mark as soon as the other marks are gone.
@@ -106,7 +114,7 @@ def may_expose(text: str, besides: Mapping[str, Beside], change: Amendment) -> b
     return sum(text.count(DELIMITERS[kind].opener) for kind in SUGGESTIONS) > held
 
 
-def is_settled(reading: Reading, besides: Mapping[str, Beside]) -> bool:
+def is_settled(reading: ParsedMarkup, besides: Mapping[str, NoteRecords]) -> bool:
     """Whether `exposed` has nothing to do in a text that was read with its records."""
     return not any(
         mark.kind in SUGGESTIONS and not mark.is_recorded for mark in reading.marks
@@ -125,7 +133,7 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     marks = [mark for mark in read.reading.marks if not mark.is_recorded]
     groups = {tuple(mark.span for mark in group) for group in critic.suggestions(marks)}
     held = {tuple(sorted(one.spans)): one.id for one in found}
-    records: dict[str, Beside | None] = {
+    records: dict[str, NoteRecords | None] = {
         name: None for spans, name in held.items() if spans not in groups
     }
     new = sorted(groups - held.keys())
@@ -144,7 +152,7 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     return Amendment(records=records) if records else None
 
 
-def _by_origin(besides: Mapping[str, Beside]) -> tuple[list[Recorded], list[Recorded]]:
+def _by_origin(besides: Mapping[str, NoteRecords]) -> tuple[list[Recorded], list[Recorded]]:
     """The suggestions that somebody completed, and those that were found."""
     completed: list[Recorded] = []
     found: list[Recorded] = []
@@ -157,7 +165,7 @@ def _overlaps(one: Recorded, marks: Sequence[Mark]) -> bool:
     return any(start < mark.end and mark.start < end for start, end in one.spans for mark in marks)
 
 
-def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int) -> Amendment:
+def all_recorded(text: str, besides: Mapping[str, NoteRecords], author: str, now: int) -> Amendment:
     """Records for all marks of a text that have none."""
     read = pending(text, recorded_in(besides))
     marks = [mark for mark in read.reading.marks if not mark.is_recorded]
@@ -166,7 +174,7 @@ def all_recorded(text: str, besides: Mapping[str, Beside], author: str, now: int
 
 def _made_literal(
     note: Live, text: str, data: bytes, stretches: Sequence[Span], author: str
-) -> dict[str, Beside | None]:
+) -> dict[str, NoteRecords | None]:
     """Take back the records of marks that their own author has just made code."""
     lines = [_line(data, stretch) for stretch in stretches if _may_quote(data, stretch)]
     if not any(closer in data[slice(*line)] for line in lines for closer in _OPENERS):
@@ -235,7 +243,7 @@ def _is_typed(text: str, mark: Mark, changed: Sequence[Span]) -> bool:
     if _touches((mark.end - WIDTH, mark.end), changed):
         return True
     parts = [(mark.start, mark.start + WIDTH)]
-    if mark.kind is Kind.SUBSTITUTION:
+    if mark.kind is MarkKind.SUBSTITUTION:
         parts.append((mark.arrow, mark.arrow + len(critic.ARROW)))
     is_one_line = text.find("\n", mark.start, mark.end) < 0
     return is_one_line and any(_touches(part, changed) for part in parts)
@@ -267,11 +275,11 @@ def _in_characters(data: bytes, stretches: Iterable[Span]) -> list[Span]:
 def _records(
     read: Pending,
     groups: Iterable[tuple[Mark, ...]],
-    besides: Mapping[str, Beside],
+    besides: Mapping[str, NoteRecords],
     author: str,
     now: int,
-) -> dict[str, Beside | None]:
-    found: dict[str, Beside | None] = {}
+) -> dict[str, NoteRecords | None]:
+    found: dict[str, NoteRecords | None] = {}
     for marks in groups:
         made = _recorded(read, marks, author)
         joined = _deletion_before(read, marks, author)
@@ -302,12 +310,12 @@ def _asked(read: Pending, spans: Sequence[Span]) -> str:
 
 def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recorded | None:
     """The author's deletion that an insertion was typed right behind: the two are one change."""
-    if len(marks) != 1 or marks[0].kind is not Kind.INSERTION or not marks[0].start:
+    if len(marks) != 1 or marks[0].kind is not MarkKind.INSERTION or not marks[0].start:
         return None
     for before in read.touching(marks[0].start - 1, marks[0].start):
         owner = read.owner(before)
         is_alone = owner is not None and len(owner.spans) == 1
         is_own = owner and owner.author == author and owner.source is AuthorKind.PERSON
-        if owner and is_own and is_alone and before.kind is Kind.DELETION:
+        if owner and is_own and is_alone and before.kind is MarkKind.DELETION:
             return owner
     return None

@@ -20,13 +20,13 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.splices import with_lf
 from flashgrep.notes.ownership import OwnerGone
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import Entry as Note
+from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.pending_block import pending_block
 from flashgrep.notes.suggestions.plan import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
 from flashgrep.notes.suggestions.refusals import Words
-from flashgrep.notes.texts import QUARANTINED, NoteSearcher, Reading, Shown
-from flashgrep.notes.tree import Leaf, NoteTree
+from flashgrep.notes.texts import QUARANTINED, NoteReading, NoteSearcher, Shown
+from flashgrep.notes.tree import NoteLeaf, NoteTree
 from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
 from flashgrep.tools.format.source import Seen, not_read
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
@@ -253,7 +253,7 @@ class NotesPoint(MountPoint):
 
 
 def _entries(
-    notes: KnowledgeBase, leaves: Sequence[Leaf], folder: str, by: str
+    notes: KnowledgeBase, leaves: Sequence[NoteLeaf], folder: str, by: str
 ) -> tuple[list[FoundEntry], set[str]]:
     """The notes with what they are sorted by, and the paths of those that are quarantined."""
     sizes: dict[str, int] = {}
@@ -289,7 +289,7 @@ class NoteDocument:
     head = b""
 
     def __init__(
-        self, leaf: Leaf, shown: str, reading: Reading, view: Shown, caller: Caller
+        self, leaf: NoteLeaf, shown: str, reading: NoteReading, view: Shown, caller: Caller
     ) -> None:
         self.shown = shown
         self.name = leaf.path

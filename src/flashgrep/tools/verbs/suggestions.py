@@ -19,8 +19,8 @@ from flashgrep.tools.dispatch.spec import (
 )
 
 if TYPE_CHECKING:
-    from flashgrep.notes.review.review import Outcome, Query
-    from flashgrep.notes.suggestions.pending import Found
+    from flashgrep.notes.review.review import Query, StepResult
+    from flashgrep.notes.suggestions.pending import ListedSuggestion
     from flashgrep.tools.dispatch.arguments import Arguments
     from flashgrep.tools.dispatch.toolbox import Call
 
@@ -56,7 +56,7 @@ def _query(call: Call, arguments: Arguments) -> Query:
     )
 
 
-def _described_suggestion(call: Call, found: Found) -> dict[str, Any]:
+def _described_suggestion(call: Call, found: ListedSuggestion) -> dict[str, Any]:
     from flashgrep.system.clock import written
 
     return {
@@ -116,7 +116,7 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
         raise InvalidParams(f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} at once")
     review, caller = notes_of(call).notes.review, call.caller
     action = Action(arguments.text("action"))
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, StepResult] = {}
     for decided in review.decide_each_note(
         wanted, action, caller.principal, caller.author, lambda: bool(call.cancelled)
     ):
@@ -125,7 +125,7 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     return _answer([outcomes[name] for name in wanted])
 
 
-def _answer(outcomes: list[Outcome]) -> Answer:
+def _answer(outcomes: list[StepResult]) -> Answer:
     """A result for each id; of very many only those that are worth a look."""
     done = [one for one in outcomes if one.status == "done"]
     shown = outcomes
@@ -137,7 +137,7 @@ def _answer(outcomes: list[Outcome]) -> Answer:
     return json_answer({**told, "results": [_described_result(one) for one in shown]})
 
 
-def _described_result(outcome: Outcome) -> dict[str, Any]:
+def _described_result(outcome: StepResult) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": outcome.id,
         "status": str(outcome.status),
