@@ -12,8 +12,6 @@ SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
 MOST_POSITIONAL: Final = 3
 
 SHARED_NAMES: Final = {
-    "Room",
-    "Target",
     "_Routes",
 }
 """Class names that still stand for several things. The list only shrinks."""

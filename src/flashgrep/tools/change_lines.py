@@ -39,7 +39,7 @@ _FINAL_END = re.compile(r"\r?\n\Z")
 
 
 @dataclass(frozen=True)
-class Splice:
+class LineSplice:
     """Lines to replace, and what must hold of the file for it."""
 
     start: int
@@ -48,7 +48,7 @@ class Splice:
     precondition: Mapping[str, str | None]
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any], where: str = "") -> Splice:
+    def of(cls, fields: Mapping[str, Any], where: str = "") -> LineSplice:
         """Read one from arguments; `where` names them in a refusal."""
         start, end = fields["start_line"], fields["end_line"]
         if start > end:
@@ -68,7 +68,7 @@ class Splice:
         text = normalised(self.replacement)
         return text.count("\n") + (bool(text) and not text.endswith("\n"))
 
-    def overlaps(self, other: Splice) -> bool:
+    def overlaps(self, other: LineSplice) -> bool:
         """Whether both replace some line."""
         return self.start <= other.end and other.start <= self.end
 
@@ -98,7 +98,7 @@ class Lines:
         start, end = self._bounds[number - 1 : number + 1]
         return display(self._file.text[start:end].removesuffix("\n"))
 
-    def check(self, splice: Splice) -> None:
+    def check(self, splice: LineSplice) -> None:
         """Refuse lines that are not there, and a file that is not as expected."""
         if splice.end > self.total:
             raise InvalidParams(
@@ -120,7 +120,7 @@ class Lines:
                 },
             )
 
-    def _mismatches(self, splice: Splice) -> list[tuple[str, str, str]]:
+    def _mismatches(self, splice: LineSplice) -> list[tuple[str, str, str]]:
         actual = {
             "expected_file_hash": self.digest,
             "expected_start_line_text": self.text(splice.start),
@@ -133,11 +133,11 @@ class Lines:
                 found.append((field, _quotable(expected), _quotable(value)))
         return found
 
-    def spliced(self, splices: Sequence[Splice]) -> bytes:
+    def spliced(self, splices: Sequence[LineSplice]) -> bytes:
         """The file's bytes with these lines replaced; every other byte is as it was."""
         return self._file.splice([self._edit(splice) for splice in splices])
 
-    def _edit(self, splice: Splice) -> Edit:
+    def _edit(self, splice: LineSplice) -> Edit:
         start, end = self._bounds[splice.start - 1], self._bounds[splice.end]
         if not splice.replacement:
             return start, end, ""
@@ -147,7 +147,7 @@ class Lines:
         return start, end, body + "\n" if is_ended else body
 
 
-def overlap(one: Splice, other: Splice) -> Conflict:
+def overlap(one: LineSplice, other: LineSplice) -> Conflict:
     """The refusal of two splices that replace the same line."""
     return Conflict(
         f"lines {one.start}-{one.end} and {other.start}-{other.end} of one file overlap; "
@@ -208,7 +208,7 @@ class Operation:
 
     id: str
     file_path: str
-    splice: Splice
+    splice: LineSplice
     status: Status = "skipped"
     reason: str | None = None
     code: str | None = None
@@ -217,7 +217,7 @@ class Operation:
     def of(cls, fields: Mapping[str, Any], number: int) -> Operation:
         """Read one from arguments; without an id its number in the batch is one."""
         name = str(number) if fields["id"] is None else fields["id"]
-        splice = Splice.of(fields, f"operations[{number - 1}]: ")
+        splice = LineSplice.of(fields, f"operations[{number - 1}]: ")
         return cls(name, fields["file_path"], splice)
 
     def fail(self, error: FlashgrepError) -> None:
@@ -233,7 +233,7 @@ class Operation:
 
 
 @dataclass(eq=False)
-class Group:
+class FileOperations:
     """The operations on one file, under whatever names they call it."""
 
     place: ResolvedPath
@@ -271,9 +271,9 @@ def read_operations(rows: Sequence[Mapping[str, Any]]) -> list[Operation]:
     return operations
 
 
-def grouped(call: Call, operations: Sequence[Operation]) -> list[Group]:
+def grouped(call: Call, operations: Sequence[Operation]) -> list[FileOperations]:
     """The operations by file; two names of one file, hard links too, are one."""
-    groups: dict[object, Group] = {}
+    groups: dict[object, FileOperations] = {}
     for operation in operations:
         try:
             place = call.services.scope.place(operation.file_path)
@@ -282,11 +282,11 @@ def grouped(call: Call, operations: Sequence[Operation]) -> list[Group]:
             operation.fail(error)
             continue
         key: object = place.path if status is None else (status.st_dev, status.st_ino)
-        groups.setdefault(key, Group(place, [])).operations.append(operation)
+        groups.setdefault(key, FileOperations(place, [])).operations.append(operation)
     return list(groups.values())
 
 
-def plan(call: Call, group: Group, current: Current | None) -> Planned | None:
+def plan(call: Call, group: FileOperations, current: Current | None) -> Planned | None:
     """The file with every operation applied that can be; None where none can."""
     for operation in group.operations:  # planned again when the file changed meanwhile
         operation.status, operation.reason, operation.code = "skipped", None, None
@@ -328,7 +328,7 @@ def _fitting(lines: Lines, operations: Sequence[Operation]) -> list[Operation]:
 # ── all or none ─────────────────────────────────────────────────────────────────────────────────
 
 
-def plan_all(call: Call, groups: Sequence[Group]) -> list[Planned]:
+def plan_all(call: Call, groups: Sequence[FileOperations]) -> list[Planned]:
     """Every file's new bytes; all are held until the last one is down, so there is a ceiling."""
     found = []
     size = 0

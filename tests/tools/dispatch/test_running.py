@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from flashgrep import limits
-from flashgrep.tools.dispatch.caller import Running
+from flashgrep.tools.dispatch.caller import CallShares
 
 PATIENCE_SECONDS = 120
 
@@ -15,7 +15,7 @@ class Calls:
     """Calls that run until they are told to end."""
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
-        self._running = Running()
+        self._running = CallShares()
         self._tasks = tasks
         self.ends: dict[str, anyio.Event] = {}
         self.begun: list[str] = []

@@ -191,7 +191,7 @@ class _Place:
 
     __slots__ = ("_key", "_running")
 
-    def __init__(self, running: Running, key: str) -> None:
+    def __init__(self, running: CallShares, key: str) -> None:
         self._running = running
         self._key = key
 
@@ -202,7 +202,7 @@ class _Place:
         self._running.end(self._key)
 
 
-class Running:
+class CallShares:
     """The calls of a server that run, and those that wait. For one event loop."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ from flashgrep.errors import (
 from flashgrep.mount import Mount, Target, Use
 from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.tools.dispatch.arguments import read_arguments
-from flashgrep.tools.dispatch.caller import Caller, Running
+from flashgrep.tools.dispatch.caller import Caller, CallShares
 from flashgrep.tools.dispatch.spec import Answer, ToolSpec, input_schema, json_refusal, refusal
 from flashgrep.tools.mounts.files import Files, FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
@@ -172,7 +172,7 @@ class Toolbox:
         self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
-        self._running = Running()
+        self._running = CallShares()
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared.

@@ -28,7 +28,7 @@ EMPTY_FILE = "Warning: the file exists but its contents are empty."
 
 
 @dataclass(frozen=True)
-class Line:
+class ShownLine:
     """A line: its number, what may be shown of it, and how many characters it has."""
 
     number: int
@@ -48,7 +48,7 @@ class LineStream:
         self._column = column
         self._chunks = iter(chunks)
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[ShownLine]:
         chunks = self._skipped()
         part = _Part(self._column, self._cap)
         for chunk in chunks:
@@ -102,13 +102,13 @@ class _Part:
         self.length += len(piece)
         self._last = piece[-1]
 
-    def line(self, number: int, ended: bool) -> Line:
+    def line(self, number: int, ended: bool) -> ShownLine:
         text = "".join(self._kept)
         if ended and self._last == "\r":
             if self._kept_length == max(0, self.length - self._skip):
                 text = text[:-1]
             self.length -= 1
-        return Line(number, text, self.length)
+        return ShownLine(number, text, self.length)
 
 
 def numbered(number: int, text: str) -> str:
@@ -116,7 +116,7 @@ def numbered(number: int, text: str) -> str:
     return f"{number:6}\t{display(text)}"
 
 
-def shown_line(line: Line) -> str:
+def shown_line(line: ShownLine) -> str:
     """A line of view: numbered, and cut when it is long."""
     if line.length <= limits.SHOWN_LINE_CHARS:
         return numbered(line.number, line.text)
@@ -158,7 +158,7 @@ def _cut_view(first: int, shown: int, total: int, last: int | None) -> str:
     )
 
 
-def _counted(stream: LineStream, lines: Iterator[Line]) -> int:
+def _counted(stream: LineStream, lines: Iterator[ShownLine]) -> int:
     for _ in lines:
         pass
     return stream.total
@@ -196,8 +196,8 @@ def read_lines(
 
 def _cut_read(
     stream: LineStream,
-    lines: Iterator[Line],
-    line: Line,
+    lines: Iterator[ShownLine],
+    line: ShownLine,
     start: int,
     shown: int,
     offset: int,
@@ -273,7 +273,7 @@ EMPTY_DIRECTORY = "(empty directory)"
 
 
 @dataclass
-class Listing:
+class DirectoryView:
     """A listing under way: what is shown, how much there is, what could not be read."""
 
     scope: Scope
@@ -309,7 +309,7 @@ def list_directory(
     scope: Scope, place: ResolvedPath, budget: Budget, is_cancelled: Callable[[], bool]
 ) -> str:
     """The entries of a directory and of the directories in it, sorted by name."""
-    listing = Listing(scope, budget, is_cancelled)
+    listing = DirectoryView(scope, budget, is_cancelled)
     fd = scope.open_directory(place)
     try:
         _list(listing, fd, place.path, b"", 2)
@@ -321,7 +321,7 @@ def list_directory(
     return budget.text(footer) if listing.total or footer else EMPTY_DIRECTORY
 
 
-def _list(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+def _list(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
     with os.scandir(fd) as entries:
         found = sorted((os.fsencode(entry.name), entry) for entry in entries)
     for name, entry in found:
@@ -331,7 +331,7 @@ def _list(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) ->
 
 
 def _list_entry(
-    listing: Listing, fd: int, path: bytes, row: bytes, entry: os.DirEntry[str], levels: int
+    listing: DirectoryView, fd: int, path: bytes, row: bytes, entry: os.DirEntry[str], levels: int
 ) -> None:
     if not listing.scope.permits(path):
         return
@@ -347,7 +347,7 @@ def _list_entry(
         listing.add(names.shown(row))
 
 
-def _list_link(listing: Listing, fd: int, path: bytes, row: bytes) -> None:
+def _list_link(listing: DirectoryView, fd: int, path: bytes, row: bytes) -> None:
     """A link with its target, unless it leads where nothing may be seen."""
     try:
         listing.scope.follow(path)
@@ -362,7 +362,7 @@ def _list_link(listing: Listing, fd: int, path: bytes, row: bytes) -> None:
     listing.add(f"{names.shown(row)} -> {names.shown(os.fsencode(target))}")
 
 
-def _list_below(listing: Listing, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+def _list_below(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
     try:
         below = open_in(os.path.basename(path), DIRECTORY, dir_fd=fd)
     except FileNotFoundError:
@@ -396,4 +396,4 @@ def snippet(text: str, start: int, end: int, budget: Budget) -> str:
 
 
 def _row(number: int, text: str) -> str:
-    return shown_line(Line(number, display(text[: limits.SHOWN_LINE_CHARS]), len(text)))
+    return shown_line(ShownLine(number, display(text[: limits.SHOWN_LINE_CHARS]), len(text)))

@@ -64,7 +64,7 @@ class Slice:
         return self.last + 1 if self.is_cut else None
 
 
-class Room:
+class SliceBudget:
     """What a slice may hold: the caller's own bounds, and the answer's budget as JSON.
 
     A caller's bound never keeps the first line out: a slice of no lines could not be continued.
@@ -119,7 +119,7 @@ def _too_long(number: int, line: str) -> TooLarge:
     )
 
 
-def read_slice(call: Call, place: ResolvedPath, window: Window, room: Room) -> Slice:
+def read_slice(call: Call, place: ResolvedPath, window: Window, room: SliceBudget) -> Slice:
     """Read the lines of a window; the caller has read the file then."""
     with Files(call).read(place) as source:
         _require_text(source)
@@ -143,8 +143,10 @@ def _require_text(source: Source) -> None:
     source.require_size(source.place.shown)
 
 
-def _collected(chunks: Iterable[str], window: Window, room: Room) -> tuple[list[str], int, bool]:
-    counted = _Counted(chunks)
+def _collected(
+    chunks: Iterable[str], window: Window, room: SliceBudget
+) -> tuple[list[str], int, bool]:
+    counted = _CountedLines(chunks)
     taken: list[str] = []
     is_cut = False
     for line in LineStream(counted, window.first):
@@ -157,7 +159,7 @@ def _collected(chunks: Iterable[str], window: Window, room: Room) -> tuple[list[
     return taken, counted.total(), is_cut
 
 
-class _Counted:
+class _CountedLines:
     """Text on its way, its lines counted; the rest of it is counted without being looked at."""
 
     def __init__(self, chunks: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
     result = _searched(call, name)
     files = result.files()
     total = sum(file.count for file in files)
-    search = _Search(call, name)
+    search = _SymbolSearch(call, name)
     search.run(result, files)
     answer: dict[str, Any] = {
         "symbol_name": name,
@@ -78,7 +78,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
 def definitions_of(call: Call, name: str) -> list[Definition]:
     """The definitions of a symbol, implementations first."""
     result = _searched(call, _checked(name))
-    search = _Search(call, name)
+    search = _SymbolSearch(call, name)
     search.run(result, result.files())
     return search.in_order()
 
@@ -112,7 +112,7 @@ class _Candidate(NamedTuple):
     lines: list[int]
 
 
-class _Search:
+class _SymbolSearch:
     """Looks for the definitions of one name among the lines that hold it."""
 
     def __init__(self, call: Call, name: str) -> None:

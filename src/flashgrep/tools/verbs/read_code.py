@@ -11,7 +11,7 @@ from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.tools.dispatch.arguments import Arguments
 from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
 from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.format.slices import Room, Window, read_slice
+from flashgrep.tools.format.slices import SliceBudget, Window, read_slice
 from flashgrep.workspace.scope import ResolvedPath
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CONTEXT_LINES = 20
 
 
 @dataclass(frozen=True)
-class Target:
+class CodeRange:
     """What is to be read, and what else is said of it."""
 
     place: ResolvedPath
@@ -51,12 +51,14 @@ def read_code(call: Call, arguments: Arguments) -> Answer:
     )
 
 
-def _room(call: Call, arguments: Arguments, shown: str, target: Target) -> Room:
+def _room(call: Call, arguments: Arguments, shown: str, target: CodeRange) -> SliceBudget:
     lines, size, tokens = (arguments.get(f"max_{what}") for what in ("lines", "bytes", "tokens"))
-    return Room(call, lines, size, tokens, len(json_text(shown)) + len(json_text(target.extra)))
+    return SliceBudget(
+        call, lines, size, tokens, len(json_text(shown)) + len(json_text(target.extra))
+    )
 
 
-def _by_path(call: Call, arguments: Arguments) -> Target:
+def _by_path(call: Call, arguments: Arguments) -> CodeRange:
     if "file_path" not in arguments.given:
         raise InvalidParams("read_code needs the parameter file_path or path, or symbol_name")
     if "context_lines" in arguments.given:
@@ -66,13 +68,13 @@ def _by_path(call: Call, arguments: Arguments) -> Target:
         arguments.get("end_line"),
         is_given="start_line" in arguments.given,
     )
-    return Target(call.services.scope.place(arguments.text("file_path")), window)
+    return CodeRange(call.services.scope.place(arguments.text("file_path")), window)
 
 
 # ── by symbol ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_symbol(call: Call, arguments: Arguments) -> Target:
+def _by_symbol(call: Call, arguments: Arguments) -> CodeRange:
     for name in ("start_line", "end_line"):
         if name in arguments.given:
             raise InvalidParams(f"{name} and symbol_name exclude each other; give one of them")
@@ -94,7 +96,7 @@ def _by_symbol(call: Call, arguments: Arguments) -> Target:
     if others:
         few = others[: limits.LISTED_LINES]
         extra["other_definitions"] = [{"file_path": o.file_path, "line": o.line} for o in few]
-    return Target(call.services.scope.place(first.file_path), window, extra)
+    return CodeRange(call.services.scope.place(first.file_path), window, extra)
 
 
 def _in_file(
@@ -151,7 +153,7 @@ def get_slice(call: Call, arguments: Arguments) -> Answer:
     """Give the lines from start_line to end_line."""
     window = Window(arguments.get("start_line"), arguments.get("end_line"))
     place = call.services.scope.place(arguments.text("file_path"))
-    room = Room(call, overhead=len(json_text(place.shown)))
+    room = SliceBudget(call, overhead=len(json_text(place.shown)))
     part = read_slice(call, place, window, room)
     answer: dict[str, Any] = {
         "file_path": place.shown,

@@ -8,12 +8,12 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled, Conflict, FlashgrepError, PreconditionFailed
 from flashgrep.tools.change_lines import (
     PARAMETERS,
-    Group,
+    FileOperations,
     Lines,
+    LineSplice,
     Operation,
     Overtaken,
     Planned,
-    Splice,
     grouped,
     plan,
     plan_all,
@@ -30,7 +30,7 @@ from flashgrep.tools.mounts.missing import missing
 
 def write_code(call: Call, arguments: Arguments) -> Answer:
     """Replace lines start_line to end_line."""
-    splice = Splice.of({row.name: arguments.get(row.name) for row in PARAMETERS})
+    splice = LineSplice.of({row.name: arguments.get(row.name) for row in PARAMETERS})
     place = call.services.scope.place(arguments.text("file_path"))
     hashes = ("", "")
 
@@ -102,7 +102,7 @@ def batch_write_code(call: Call, arguments: Arguments) -> Answer:
 
 
 def _atomic(
-    call: Call, operations: Sequence[Operation], groups: Sequence[Group], dry_run: bool
+    call: Call, operations: Sequence[Operation], groups: Sequence[FileOperations], dry_run: bool
 ) -> None:
     with holding(group.place for group in groups):
         for left in reversed(range(limits.EDIT_ATTEMPTS)):
@@ -118,7 +118,7 @@ def _atomic(
 
 
 def _planned(
-    call: Call, operations: Sequence[Operation], groups: Sequence[Group]
+    call: Call, operations: Sequence[Operation], groups: Sequence[FileOperations]
 ) -> Sequence[Planned]:
     files = plan_all(call, groups)
     if any(operation.code is not None for operation in operations):
@@ -150,7 +150,7 @@ class _Nothing(Exception):
     """No operation on this file can be applied."""
 
 
-def _best_effort(call: Call, group: Group, dry_run: bool) -> None:
+def _best_effort(call: Call, group: FileOperations, dry_run: bool) -> None:
     def make(current: Current | None) -> bytes:
         planned = plan(call, group, current)
         if planned is None or dry_run:
