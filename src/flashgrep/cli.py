@@ -142,9 +142,9 @@ def _serve_through_daemon(settings: Settings) -> None:
     connection = join(settings)
     if connection is None:
         return
-    from flashgrep.transports.daemon.proxy import pump
+    from flashgrep.transports.daemon.proxy import run_proxy
 
-    status = pump(connection)
+    status = run_proxy(connection)
     if status is not None:
         _leave(lambda: None, status)
 

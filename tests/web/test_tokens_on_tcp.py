@@ -15,7 +15,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.access import Gate, TokenEnded
+from flashgrep.transports.lines.access import Authorisation, TokenEnded
 from tests.transports.clients import RawLines, tool_call
 from tests.web.served import TOKEN, Served, served
 
@@ -136,7 +136,7 @@ def test_a_token_that_expires_ends_its_connection(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path, lambda: now)
     secret = tokens.make("brief", Role.READ, expires=2_000)
     caller = Caller("me", may_write=False, token="server")
-    gate = Gate(caller, Entrance("T", tokens), locked=True)
+    gate = Authorisation(caller, Entrance("T", tokens), locked=True)
     with pytest.raises(AccessDenied):
         gate.check("tools/list")
     gate.present({"token": secret})

@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
-from flashgrep.transports.http.admission import NoPlace, Place, Places
+from flashgrep.transports.http.admission import ConnectionSlot, ConnectionSlots, NoPlace
 
 
 class House:
     """Places, and those who came; `in_` tells who is still in."""
 
     def __init__(self, most: int, share: int) -> None:
-        self._places = Places(most, share)
-        self._ends: list[tuple[str, Place, ExitStack]] = []
+        self._places = ConnectionSlots(most, share)
+        self._ends: list[tuple[str, ConnectionSlot, ExitStack]] = []
 
     def come(self, who: str, count: int = 1) -> int:
         """As many of a token come; one whose name begins with w may write. How many got in."""
@@ -71,7 +71,7 @@ def test_a_full_house_makes_room_by_share_and_for_writers(
 
 
 def test_the_connection_that_came_last_gives_up_and_is_told_once() -> None:
-    places = Places(3, 3)
+    places = ConnectionSlots(3, 3)
     told: list[int] = []
     with ExitStack() as ends:
         for number in range(3):

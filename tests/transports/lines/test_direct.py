@@ -16,8 +16,8 @@ from flashgrep.errors import NotFound
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.access import Gate
-from flashgrep.transports.lines.session import LineSession, Manners
+from flashgrep.transports.lines.access import Authorisation
+from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.streams import SocketWire
 from flashgrep.transports.protocol import build_server
 from tests.transports.clients import request
@@ -41,7 +41,9 @@ async def hang(caller: Caller, params: Mapping[str, Any] | None) -> Any:
         STOPPED.append("hang")
 
 
-MANNERS = Manners(routes_own_methods=True, direct={"double": double, "fail": fail, "hang": hang})
+MANNERS = ListenerRules(
+    routes_own_methods=True, direct={"double": double, "fail": fail, "hang": hang}
+)
 
 
 class Peer:
@@ -62,13 +64,13 @@ class Peer:
 
 
 @asynccontextmanager
-async def session(gate: Gate | None = None) -> AsyncIterator[Peer]:
+async def session(gate: Authorisation | None = None) -> AsyncIterator[Peer]:
     ours, theirs = socket.socketpair()
     server = build_server(toolbox(Settings()))
     with ours, theirs, anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             line_session = LineSession(
-                server, SocketWire(ours), gate or Gate(Caller("me")), MANNERS
+                server, SocketWire(ours), gate or Authorisation(Caller("me")), MANNERS
             )
             tasks.start_soon(line_session.run)
             yield Peer(theirs)
@@ -125,7 +127,7 @@ def test_a_direct_method_can_be_stopped(end: str) -> None:
 
 def test_a_locked_connection_has_no_direct_methods() -> None:
     async def main() -> None:
-        async with session(Gate(Caller("me"), Entrance("T"), locked=True)) as peer:
+        async with session(Authorisation(Caller("me"), Entrance("T"), locked=True)) as peer:
             await peer.send(request("double", 1, n=1))
             assert (await peer.receive())["error"]["code"] == -32001
             await peer.send(request("auth", 2, token="T"))

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.lines.access import Gate
+from flashgrep.transports.lines.access import Authorisation
 from flashgrep.transports.lines.plain_calls import is_plain, plain_calls
-from flashgrep.transports.lines.session import LineSession, Manners
+from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.streams import SocketWire
 from flashgrep.transports.protocol import build_server
 from tests.transports.clients import HANDSHAKE, request, tool_call
@@ -74,8 +74,8 @@ async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
     with ours, theirs, anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
-            manners = Manners(plain=peer.call if is_short else None)
-            lines = LineSession(server, SocketWire(ours), Gate(peer.caller), manners)
+            manners = ListenerRules(plain=peer.call if is_short else None)
+            lines = LineSession(server, SocketWire(ours), Authorisation(peer.caller), manners)
             tasks.start_soon(lines.run)
             yield peer
             theirs.shutdown(socket.SHUT_WR)

@@ -33,7 +33,7 @@ from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.remote import CALL, PROGRESS, SHAPING, caller_of, known
-from flashgrep.transports.lines.access import Gate
+from flashgrep.transports.lines.access import Authorisation
 from flashgrep.transports.lines.connection_settings import shorter
 from flashgrep.transports.lines.plain_calls import TELL, Tell
 from flashgrep.transports.lines.session import DirectMethod
@@ -101,10 +101,10 @@ class OwnerSocket:
             self._started.set()
             await self._listener.run()
 
-    def _gate(self, connection: socket.socket) -> Gate | None:
+    def _gate(self, connection: socket.socket) -> Authorisation | None:
         if not peer_is_us(connection):
             return None
-        return Gate(Caller(f"kb:{next(self._numbers)}"))
+        return Authorisation(Caller(f"kb:{next(self._numbers)}"))
 
 
 def administrative(administration: Administration) -> dict[str, DirectMethod]:

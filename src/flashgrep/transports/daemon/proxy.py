@@ -37,7 +37,7 @@ _HEAD = 1024
 _DIED = "the flashgrep daemon ended before it answered; start flashgrep mcp again"
 
 
-def pump(connection: socket.socket, incoming: int = 0, outgoing: int = 1) -> int | None:
+def run_proxy(connection: socket.socket, incoming: int = 0, outgoing: int = 1) -> int | None:
     """Serve the client on our streams through a daemon; the exit status.
 
     None where the daemon ended before a single byte was passed on: serve by yourself then.

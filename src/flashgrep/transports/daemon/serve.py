@@ -24,7 +24,7 @@ from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.http.admission import SERVER, Entrance
-from flashgrep.transports.lines.access import Gate, PeerUsers
+from flashgrep.transports.lines.access import Authorisation, PeerUsers
 from flashgrep.transports.lines.offers import Offers, direct_methods
 from flashgrep.transports.lines.plain_calls import plain_calls
 from flashgrep.transports.lines.session import Joined
@@ -356,7 +356,7 @@ class Serving:
         return Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
 
     async def _serve_http(self, listener: socket.socket) -> None:
-        from flashgrep.transports.http.admission import Places
+        from flashgrep.transports.http.admission import ConnectionSlots
         from flashgrep.transports.http.guard import Names
         from flashgrep.transports.http.server import build_app, serve_http
 
@@ -373,7 +373,7 @@ class Serving:
             self.secret.token,
             self.settings.structured,
             self.mounted,
-            Places(self.settings.live_connections, self.settings.live_share),
+            ConnectionSlots(self.settings.live_connections, self.settings.live_share),
             self._remedy,
         )
         await serve_http(app, listener)
@@ -384,17 +384,17 @@ class Serving:
         six = self.host.family == socket.AF_INET6
         return [self.settings.host, f"[{self.host.address}]" if six else self.host.address]
 
-    def _tcp_gate(self, connection: socket.socket) -> Gate:
+    def _tcp_gate(self, connection: socket.socket) -> Authorisation:
         open_to_all = self.secret.token is None
         token = "" if open_to_all else SERVER
         caller = Caller(f"tcp:{next(self._numbers)}", may_write=open_to_all, token=token)
         reason = "" if self.settings.token else _STRANGER
-        return Gate(caller, self._entrance, locked=not open_to_all, reason=reason)
+        return Authorisation(caller, self._entrance, locked=not open_to_all, reason=reason)
 
-    def _unix_gate(self, connection: socket.socket) -> Gate | None:
+    def _unix_gate(self, connection: socket.socket) -> Authorisation | None:
         if not peer_is_us(connection):
             return None
-        return Gate(Caller(f"unix:{next(self._numbers)}"), self._entrance)
+        return Authorisation(Caller(f"unix:{next(self._numbers)}"), self._entrance)
 
     @cached_property
     def _entrance(self) -> Entrance:

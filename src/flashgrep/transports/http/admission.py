@@ -46,7 +46,7 @@ class NoPlace(Unavailable):
 
 
 @dataclass(eq=False)
-class Place:
+class ConnectionSlot:
     """One connection's place."""
 
     is_lost: bool = False
@@ -65,22 +65,22 @@ class Place:
             told()
 
 
-class Places:
+class ConnectionSlots:
     """All of them. Used on the server's loop."""
 
     def __init__(self, most: int = limits.LIVE_CONNECTIONS, share: int = limits.LIVE_SHARE) -> None:
         """`share` is what one token may hold."""
         self.most = most
         self._share = min(share, most)
-        self._held: dict[tuple[str, bool], list[Place]] = {}
+        self._held: dict[tuple[str, bool], list[ConnectionSlot]] = {}
         """By token and whether it may write, those that came last at the end."""
 
     @contextmanager
-    def taken(self, token: str, writes: bool) -> Iterator[Place]:
+    def taken(self, token: str, writes: bool) -> Iterator[ConnectionSlot]:
         """Hold a place for the block, or `NoPlace`; it may be lost meanwhile."""
         key = (token, writes)
         self._make_room(key)
-        place = Place()
+        place = ConnectionSlot()
         self._held.setdefault(key, []).append(place)
         try:
             yield place
@@ -115,7 +115,7 @@ class Places:
         count, who = max(chain(readers, writers), default=(0, None))
         return who if count > own + 1 else None
 
-    def _remove(self, key: tuple[str, bool], place: Place) -> None:
+    def _remove(self, key: tuple[str, bool], place: ConnectionSlot) -> None:
         held = self._held.get(key, [])
         if place in held:
             held.remove(place)
@@ -180,7 +180,7 @@ class Entrance:
         self,
         token: str | None,
         tokens: Tokens | None = None,
-        places: Places | None = None,
+        places: ConnectionSlots | None = None,
         agent: str | None = None,
     ) -> None:
         """`token` None: none is asked for. `places`: of the connections that stay open.
@@ -190,7 +190,7 @@ class Entrance:
         self._token = token
         self._tokens = tokens
         self._agent = agent
-        self.places = places or Places()
+        self.places = places or ConnectionSlots()
 
     def admit(self, secret: str) -> Admission | None:
         """Who shows this secret, "" for none; asked again, it tells what holds now."""

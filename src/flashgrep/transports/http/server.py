@@ -32,7 +32,7 @@ from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.hangup import NoticedHangUps
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, Places
+from flashgrep.transports.http.admission import ADMISSION, Admission, ConnectionSlots, Entrance
 from flashgrep.transports.http.guard import ENDING, HEALTH, MCP, Guard, Names, broken, not_routed
 from flashgrep.transports.http.streams import EndsWithToken, Sessions
 from flashgrep.transports.protocol import Context, build_server, client_of
@@ -92,7 +92,7 @@ def build_app(
     token: str | None,
     structured: bool,
     mounted: Mounted | None = None,
-    places: Places | None = None,
+    places: ConnectionSlots | None = None,
     remedy: str = "",
 ) -> EndableStreams:
     """The ASGI application: the guard, and the routes behind it.

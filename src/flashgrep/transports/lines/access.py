@@ -263,7 +263,7 @@ class TokenEnded(AccessDenied):
 
 
 @dataclass
-class Gate:
+class Authorisation:
     """One connection's standing. `entrance` None: any token will do. `locked`: nothing but `auth`.
 
     A connection may show another token later: then it is what that one says. One that showed a

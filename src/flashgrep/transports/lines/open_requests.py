@@ -20,7 +20,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 @dataclass
-class Batch:
+class RequestBatch:
     """Answers of a batch, held until the last one is there."""
 
     waiting: int = 1
@@ -34,12 +34,12 @@ class OpenRequest:
 
     id: str | int | None
     """The caller's own id; None for a notification of a direct method."""
-    batch: Batch | None
+    batch: RequestBatch | None
     scope: anyio.CancelScope | None = None
     """Set for what is answered here, direct methods and plain calls; the SDK cancels its own."""
 
 
-class Ledger:
+class OpenRequests:
     """Numbers requests as they begin, and sends their answers as they end."""
 
     def __init__(self, send: Send) -> None:
@@ -72,14 +72,14 @@ class Ledger:
         if request.batch is not None:
             await self.one_less(request.batch)
 
-    async def answer(self, answer: dict[str, Any], batch: Batch | None) -> None:
+    async def answer(self, answer: dict[str, Any], batch: RequestBatch | None) -> None:
         """Send an answer, or keep it for its batch."""
         if batch is None:
             await self._send(answer)
         else:
             batch.answers.append(answer)
 
-    async def one_less(self, batch: Batch) -> None:
+    async def one_less(self, batch: RequestBatch) -> None:
         """Count down a batch; the last one sends it, unless nothing in it wanted an answer."""
         batch.waiting -= 1
         if batch.waiting == 0 and batch.answers:

@@ -3,7 +3,7 @@
     bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain calls: here
                                                    └→ the SDK's loop, both protocol eras
 
-Every open request stands in the `Ledger` under a number of ours.
+Every open request stands in the `OpenRequests` under a number of ours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.lines import messages
-from flashgrep.transports.lines.access import AUTH, Gate, TokenEnded
+from flashgrep.transports.lines.access import AUTH, Authorisation, TokenEnded
 from flashgrep.transports.lines.connection_settings import JOIN
 from flashgrep.transports.lines.messages import (
     INVALID_REQUEST,
@@ -40,10 +40,10 @@ from flashgrep.transports.lines.messages import (
     decode,
     too_long,
 )
-from flashgrep.transports.lines.open_requests import Batch, Ledger, OpenRequest
+from flashgrep.transports.lines.open_requests import OpenRequest, OpenRequests, RequestBatch
 from flashgrep.transports.lines.plain_calls import METHOD as TOOL_CALL
 from flashgrep.transports.lines.plain_calls import TELL, PlainCall, is_plain
-from flashgrep.transports.lines.streams import Wire
+from flashgrep.transports.lines.streams import ByteStream
 from flashgrep.transports.protocol import OnePeer, Peers
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Manners:
+class ListenerRules:
     """What differs between the transports that speak lines."""
 
     drain_seconds: float = limits.DRAIN_SECONDS
@@ -114,7 +114,9 @@ class _SdkStreams:
 class LineSession:
     """One connection: one caller, its open requests, its place in the queue."""
 
-    def __init__(self, server: Server[Peers], wire: Wire, gate: Gate, manners: Manners) -> None:
+    def __init__(
+        self, server: Server[Peers], wire: ByteStream, gate: Authorisation, manners: ListenerRules
+    ) -> None:
         self.established = False
         """Whether a message was accepted: such a connection is never closed to make room."""
         self._server = server
@@ -125,7 +127,7 @@ class LineSession:
         self._deadline: float | None = None
         self._first = True
         self._has_asked = False
-        self._ledger = Ledger(self._send)
+        self._ledger = OpenRequests(self._send)
         self._handshakes: dict[int, tuple[str, str]] = {}
         """What the client calls itself in an `initialize` that the SDK has not answered yet."""
         self._shaken = False
@@ -210,14 +212,14 @@ class LineSession:
             await self._take_batch(value)
 
     async def _take_batch(self, values: list[Any]) -> None:
-        batch = Batch()
+        batch = RequestBatch()
         try:
             for value in values:
                 await self._take_message(value, batch)
         finally:
             await self._ledger.one_less(batch)
 
-    async def _take_message(self, value: Any, batch: Batch | None) -> None:
+    async def _take_message(self, value: Any, batch: RequestBatch | None) -> None:
         try:
             message = messages.read_envelope(value)
         except BadMessage as bad:
@@ -240,7 +242,7 @@ class LineSession:
         self.established = self.established or not self._gate.locked
 
     # ── routing ─────────────────────────────────────────────────────────────────────────────────
-    async def _route(self, message: Request | Notification, batch: Batch | None) -> None:
+    async def _route(self, message: Request | Notification, batch: RequestBatch | None) -> None:
         own = self._manners.routes_own_methods
         comes_first, self._has_asked = not self._has_asked and batch is None, True
         if own and message.method == AUTH:
@@ -256,7 +258,9 @@ class LineSession:
         else:
             await self._ask_sdk(message, batch)
 
-    async def _authenticate(self, message: Request | Notification, batch: Batch | None) -> None:
+    async def _authenticate(
+        self, message: Request | Notification, batch: RequestBatch | None
+    ) -> None:
         asked = message.id if isinstance(message, Request) else None
         try:
             granted = self._gate.present(message.params)
@@ -292,7 +296,7 @@ class LineSession:
         self._unwatch = self._gate.watch(tell)
 
     async def _join(
-        self, message: Request | Notification, batch: Batch | None, comes_first: bool
+        self, message: Request | Notification, batch: RequestBatch | None, comes_first: bool
     ) -> None:
         assert self._manners.join is not None  # noqa: S101 - it is not routed here otherwise
         if isinstance(message, Notification):
@@ -311,7 +315,7 @@ class LineSession:
             )
         await self._ledger.answer(messages.result(message.id, dict(joined.answer)), batch)
 
-    async def _ask_sdk(self, request: Request, batch: Batch | None) -> None:
+    async def _ask_sdk(self, request: Request, batch: RequestBatch | None) -> None:
         number = await self._ledger.begin(OpenRequest(request.id, batch))
         if request.method == "initialize" and self._manners.plain is not None:
             self._handshakes[number] = _client_of(request.params)
@@ -335,11 +339,13 @@ class LineSession:
         )
         await self._to_sdk(SessionMessage(message))
 
-    async def _start_direct(self, message: Request | Notification, batch: Batch | None) -> None:
+    async def _start_direct(
+        self, message: Request | Notification, batch: RequestBatch | None
+    ) -> None:
         method = self._manners.direct[message.method]
         await self._start(message, batch, partial(method, self._gate.caller, message.params))
 
-    async def _start_plain(self, message: Request, batch: Batch | None) -> None:
+    async def _start_plain(self, message: Request, batch: RequestBatch | None) -> None:
         assert self._manners.plain is not None  # noqa: S101 - there is no handshake to wait for
         await self._start(
             message, batch, partial(self._manners.plain, self._gate.caller, message.params or {})
@@ -348,7 +354,7 @@ class LineSession:
     async def _start(
         self,
         message: Request | Notification,
-        batch: Batch | None,
+        batch: RequestBatch | None,
         call: Callable[[], Awaitable[Any]],
     ) -> None:
         scope = anyio.CancelScope()

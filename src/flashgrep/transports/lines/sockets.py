@@ -20,9 +20,9 @@ import anyio.lowlevel
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
-from flashgrep.transports.lines.access import Gate
+from flashgrep.transports.lines.access import Authorisation
 from flashgrep.transports.lines.plain_calls import PlainCall
-from flashgrep.transports.lines.session import DirectMethod, Joined, LineSession, Manners
+from flashgrep.transports.lines.session import DirectMethod, Joined, LineSession, ListenerRules
 from flashgrep.transports.lines.streams import SocketWire
 from flashgrep.transports.protocol import Peers
 
@@ -34,7 +34,7 @@ _ACCEPT_PAUSE_SECONDS = 0.1
 @dataclass(eq=False)
 class _Connection:
     connection: socket.socket
-    gate: Gate
+    gate: Authorisation
     session: LineSession
     scope: anyio.CancelScope
 
@@ -46,8 +46,8 @@ class LineListener:
         self,
         listener: socket.socket,
         server: Server[Peers],
-        gate: Callable[[socket.socket], Gate | None],
-        manners: Manners,
+        gate: Callable[[socket.socket], Authorisation | None],
+        manners: ListenerRules,
         recognise: Callable[[socket.socket], Awaitable[bool]] | None = None,
     ) -> None:
         """`gate` gives a connection its standing, or None to refuse it.
@@ -136,9 +136,11 @@ def _tune(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def tcp_manners(direct: Mapping[str, DirectMethod], plain: PlainCall | None = None) -> Manners:
+def tcp_manners(
+    direct: Mapping[str, DirectMethod], plain: PlainCall | None = None
+) -> ListenerRules:
     """How a TCP connection is treated."""
-    return Manners(
+    return ListenerRules(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
         strict_first_line=True,
@@ -152,9 +154,9 @@ def unix_manners(
     direct: Mapping[str, DirectMethod],
     plain: PlainCall | None = None,
     join: Callable[[Mapping[str, Any] | None], Joined] | None = None,
-) -> Manners:
+) -> ListenerRules:
     """How a connection on the unix socket is treated."""
-    return Manners(
+    return ListenerRules(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
         routes_own_methods=True,

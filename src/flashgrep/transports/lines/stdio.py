@@ -9,9 +9,9 @@ from contextlib import contextmanager, redirect_stdout
 
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.lines.access import Gate
+from flashgrep.transports.lines.access import Authorisation
 from flashgrep.transports.lines.plain_calls import plain_calls
-from flashgrep.transports.lines.session import LineSession, Manners
+from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.streams import PipeWire
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
@@ -22,8 +22,8 @@ async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
     server = build_server(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
         wire = PipeWire(incoming, outgoing)
-        manners = Manners(plain=plain_calls(toolbox, structured=structured))
-        session = LineSession(server, wire, Gate(Caller("stdio")), manners)
+        manners = ListenerRules(plain=plain_calls(toolbox, structured=structured))
+        session = LineSession(server, wire, Authorisation(Caller("stdio")), manners)
         await serve_until_signal(session.run)
 
 

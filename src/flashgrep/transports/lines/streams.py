@@ -17,7 +17,7 @@ from flashgrep import limits
 from flashgrep.system.atomic import write_all
 
 
-class Wire(Protocol):
+class ByteStream(Protocol):
     """A duplex byte stream."""
 
     async def receive(self) -> bytes:
