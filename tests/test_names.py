@@ -11,9 +11,7 @@ from typing import Final
 SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
 MOST_POSITIONAL: Final = 3
 
-SHARED_NAMES: Final = {
-    "_Routes",
-}
+SHARED_NAMES: Final = frozenset[str]()
 """Class names that still stand for several things. The list only shrinks."""
 
 POSITIONAL: Final = {

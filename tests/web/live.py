@@ -12,7 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from flashgrep.notes.document.note import CONTENTS
 from flashgrep.web import protocol
-from flashgrep.web.protocol import Kind, Present
+from flashgrep.web.protocol import FrameKind, Present
 
 PATIENCE_SECONDS = 120
 
@@ -83,13 +83,13 @@ class Live:
         assert isinstance(frame, bytes)
         self.heard += 1
         kind, data = protocol.parse(frame)
-        if kind is Kind.HAVE:
+        if kind is FrameKind.HAVE:
             self.asked += 1
             self.send(protocol.lack(self.doc.get_update(data)))
-        elif kind in (Kind.LACK, Kind.UPDATE):
+        elif kind in (FrameKind.LACK, FrameKind.UPDATE):
             self.doc.apply_update(data)
-            self.is_synced = self.is_synced or kind is Kind.LACK
-        elif kind is Kind.PRESENCE:
+            self.is_synced = self.is_synced or kind is FrameKind.LACK
+        elif kind is FrameKind.PRESENCE:
             for one in protocol.parse_presence(data):
                 self.seen[one.client] = one
 

@@ -17,7 +17,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Grant, Principal, Role
-from flashgrep.web.events import Event, EventIds, _Page
+from flashgrep.web.events import EventIds, NoteEvent, _Page
 from tests.transports.clients import PATIENCE_SECONDS, with_limits
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served
@@ -181,12 +181,12 @@ def test_ids_tell_nothing_of_what_one_may_not_hear_and_lead_back_to_the_place(
 def test_a_page_whose_queue_is_full_of_what_it_may_not_hear_has_missed_nothing() -> None:
     page = _Page(Principal("reader", (Grant(Role.READ, "Seen"),)))
     told = {"note": "Seen/N.md"}
-    page.put(Event(0, "changed", ("Seen/N.md",), told))
+    page.put(NoteEvent(0, "changed", ("Seen/N.md",), told))
     for number in range(1, 3 * limits.EVENTS_UNSENT):
-        page.put(Event(number, "changed", ("Hidden.md",), {}))
+        page.put(NoteEvent(number, "changed", ("Hidden.md",), {}))
     assert (page.has_missed, page.unsent[0].told) == (False, told)
     for number in range(limits.EVENTS_UNSENT + 1):
-        page.put(Event(number, "changed", ("Seen/N.md",), told))
+        page.put(NoteEvent(number, "changed", ("Seen/N.md",), told))
     assert page.has_missed
 
 

@@ -18,7 +18,7 @@ from flashgrep.notes.store.catalogue import Catalogue
 from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.database import Database
 from flashgrep.web import protocol
-from flashgrep.web.protocol import Kind, Malformed, Presence, Present
+from flashgrep.web.protocol import FrameKind, Malformed, Presence, Present
 from tests.notes.document.test_causality import random_history
 from tests.notes.memory_journal import MemoryJournal
 from tests.notes.test_mutants import mutant
@@ -98,11 +98,11 @@ def _met(library: Library, presence: Presence, note: str, frame: bytes) -> str:
     """What becomes of a frame, as a peer's connection handles it."""
     try:
         kind, data = protocol.parse(frame)
-        if kind is Kind.PRESENCE:
+        if kind is FrameKind.PRESENCE:
             presence.take(presence.join("peer"), data)
-        elif kind is Kind.HAVE:
+        elif kind is FrameKind.HAVE:
             library.missing(note, data)
-        elif kind in (Kind.LACK, Kind.UPDATE):
+        elif kind in (FrameKind.LACK, FrameKind.UPDATE):
             library.receive(note, [data], "peer", origin=presence)
     except Malformed:
         return "malformed"

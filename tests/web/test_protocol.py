@@ -7,19 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.web import protocol
-from flashgrep.web.protocol import Kind, Malformed, Message, Present
+from flashgrep.web.protocol import FrameKind, Malformed, Message, Present
 
 # What lib0 and y-protocols write, byte by byte.
 WRITTEN = [
-    (protocol.have(b"\1\2\3"), b"\0\0\3\1\2\3", Message(Kind.HAVE, b"\1\2\3")),
-    (protocol.lack(b"\0\0"), b"\0\1\2\0\0", Message(Kind.LACK, b"\0\0")),
-    (protocol.update(b"x" * 200), b"\0\2\xc8\1" + b"x" * 200, Message(Kind.UPDATE, b"x" * 200)),
+    (protocol.have(b"\1\2\3"), b"\0\0\3\1\2\3", Message(FrameKind.HAVE, b"\1\2\3")),
+    (protocol.lack(b"\0\0"), b"\0\1\2\0\0", Message(FrameKind.LACK, b"\0\0")),
+    (
+        protocol.update(b"x" * 200),
+        b"\0\2\xc8\1" + b"x" * 200,
+        Message(FrameKind.UPDATE, b"x" * 200),
+    ),
     (
         protocol.presence([Present(300, 1, b"{}")]),
         b"\1\7\1\xac\2\1\2{}",
-        Message(Kind.PRESENCE, b"\1\xac\2\1\2{}"),
+        Message(FrameKind.PRESENCE, b"\1\xac\2\1\2{}"),
     ),
-    (b"\3", b"\3", Message(Kind.ASK)),
+    (b"\3", b"\3", Message(FrameKind.ASK)),
 ]
 
 
@@ -33,7 +37,7 @@ def test_a_message_is_written_as_yjs_writes_it_and_read_back(
 
 @pytest.mark.parametrize("frame", [b"\2\0", b"\4", b"\x7fwhatever"])
 def test_a_message_of_a_type_we_do_not_know_is_passed_over(frame: bytes) -> None:
-    assert protocol.parse(frame).kind is Kind.UNKNOWN
+    assert protocol.parse(frame).kind is FrameKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_a_frame_that_is_no_message_is_refused(frame: bytes) -> None:
 def test_any_bytes_are_a_message_or_refused(frame: bytes) -> None:
     try:
         message = protocol.parse(frame)
-        if message.kind is Kind.PRESENCE:
+        if message.kind is FrameKind.PRESENCE:
             protocol.parse_presence(message.data)
     except Malformed:
         return

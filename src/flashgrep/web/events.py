@@ -100,7 +100,7 @@ _MEDIA_TYPE: Final = "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class NoteEvent:
     """A piece of news, and the notes one must be allowed to read to hear it."""
 
     number: int
@@ -131,11 +131,11 @@ class _Page:
 
     def __init__(self, principal: Principal) -> None:
         self.principal = principal
-        self.unsent: deque[Event] = deque()
+        self.unsent: deque[NoteEvent] = deque()
         self.has_missed = False
         self.is_there = asyncio.Event()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: NoteEvent) -> None:
         if len(self.unsent) >= limits.EVENTS_UNSENT:
             # What it may not hear does not count, and must not show by being too much.
             told = [one for one in self.unsent if one.told_to(self.principal) is not None]
@@ -154,7 +154,7 @@ class Events:
         self._kb = kb
         self._tokens = tokens
         self._ids = EventIds()
-        self._kept: deque[Event] = deque(maxlen=limits.EVENTS_KEPT)
+        self._kept: deque[NoteEvent] = deque(maxlen=limits.EVENTS_KEPT)
         self._number = 0
         self._pages: set[_Page] = set()
         self._paths: dict[str, tuple[str | None, str]] = {}
@@ -234,7 +234,7 @@ class Events:
         self, kind: str, paths: tuple[str, ...], told: Mapping[str, Any], whose: str = ""
     ) -> None:
         self._number += 1
-        event = Event(number=self._number, kind=kind, paths=paths, told=told, whose=whose)
+        event = NoteEvent(number=self._number, kind=kind, paths=paths, told=told, whose=whose)
         self._kept.append(event)
         for page in self._pages:
             page.put(event)
@@ -324,7 +324,7 @@ class Events:
             if told is not None:
                 yield self._shown(event, told)
 
-    def _shown(self, event: Event, told: Mapping[str, Any]) -> bytes:
+    def _shown(self, event: NoteEvent, told: Mapping[str, Any]) -> bytes:
         data = json.dumps(told, separators=(",", ":"))
         number = self._ids.made(event.number)
         return f"id: {number}\nevent: {event.kind}\ndata: {data}\n\n".encode()

@@ -33,7 +33,7 @@ from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.changes import Received
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.web import protocol
-from flashgrep.web.protocol import Kind, Malformed, Message
+from flashgrep.web.protocol import FrameKind, Malformed, Message
 from flashgrep.web.rooms import REASONS, Close, Refused, Room, code_of
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 # How fast a peer may send: a share that fills up again with time.
 
 
-class Pace:
+class RateLimit:
     """So many units a second, and at most `burst` of them saved up."""
 
     def __init__(self, rate: float, burst: float, now: Callable[[], float]) -> None:
@@ -107,9 +107,11 @@ class Peer:
         self._moved = asyncio.Condition()
         self._to_send = asyncio.Event()
         clock = asyncio.get_running_loop().time
-        self._bytes = Pace(limits.LIVE_BYTES_A_SECOND, limits.LIVE_BYTES_BURST, clock)
-        self._frames = Pace(limits.LIVE_FRAMES_A_SECOND, limits.LIVE_FRAMES_BURST, clock)
-        self._presence = Pace(limits.PRESENCE_BYTES_A_SECOND, limits.PRESENCE_BYTES_BURST, clock)
+        self._bytes = RateLimit(limits.LIVE_BYTES_A_SECOND, limits.LIVE_BYTES_BURST, clock)
+        self._frames = RateLimit(limits.LIVE_FRAMES_A_SECOND, limits.LIVE_FRAMES_BURST, clock)
+        self._presence = RateLimit(
+            limits.PRESENCE_BYTES_A_SECOND, limits.PRESENCE_BYTES_BURST, clock
+        )
 
     # ── from outside ────────────────────────────────────────────────────────────────────────────
 
@@ -186,7 +188,7 @@ class Peer:
                 raise Refused(Close.TEXT)
             message = _parsed(frame)
             await self._put(message)
-            told = len(frame) if message.kind is Kind.PRESENCE else 0
+            told = len(frame) if message.kind is FrameKind.PRESENCE else 0
             await wait(
                 self._bytes.take(len(frame)), self._frames.take(1), self._presence.take(told)
             )
@@ -211,7 +213,7 @@ class Peer:
             size = 0
             while self._unread and (message := self._unread[0]) is not None:
                 size += len(message.data)
-                is_update = message.kind in (Kind.LACK, Kind.UPDATE)
+                is_update = message.kind in (FrameKind.LACK, FrameKind.UPDATE)
                 if taken and (size > limits.UPDATE_BYTES or not is_update):
                     break
                 taken.append(message)
@@ -262,14 +264,14 @@ class Peer:
 
     async def _answer(self, room: Room, messages: list[Message]) -> None:
         kind, data = messages[0]
-        if kind is Kind.HAVE:
+        if kind is FrameKind.HAVE:
             missing = await self._notes(lambda library: library.missing(self.note, data))
             self.offer(protocol.lack(missing))
-        elif kind in (Kind.LACK, Kind.UPDATE):
+        elif kind in (FrameKind.LACK, FrameKind.UPDATE):
             await self._receive([one for one in messages if one.data != NOTHING])
-        elif kind is Kind.PRESENCE:
+        elif kind is FrameKind.PRESENCE:
             self._hear(room, data)
-        elif kind is Kind.ASK:
+        elif kind is FrameKind.ASK:
             self.offer(protocol.presence(room.presence.all()))
 
     def _hear(self, room: Room, data: bytes) -> None:
@@ -309,7 +311,9 @@ class Peer:
         What was at work may have been done already; twice does no harm.
         """
         left = [*self._at_work, *self._unread]
-        updates = [one.data for one in left if one and one.kind in (Kind.LACK, Kind.UPDATE)]
+        updates = [
+            one.data for one in left if one and one.kind in (FrameKind.LACK, FrameKind.UPDATE)
+        ]
         try:
             author = self._check(Role.WRITE)
             for update in updates:
@@ -358,7 +362,7 @@ def _says_something(message: Message) -> bool:
     change. What it typed is.
     """
     try:
-        return message.kind is Kind.UPDATE or bool(parse_update(message.data).structs)
+        return message.kind is FrameKind.UPDATE or bool(parse_update(message.data).structs)
     except InvalidParams:
         raise Refused(Close.MALFORMED) from None
 

@@ -38,7 +38,7 @@ class Malformed(Exception):
     """A frame that is no message of the protocol."""
 
 
-class Kind(Enum):
+class FrameKind(Enum):
     """What a message is about."""
 
     HAVE = auto()
@@ -49,13 +49,13 @@ class Kind(Enum):
     UNKNOWN = auto()
 
 
-_SYNCS: Final = (Kind.HAVE, Kind.LACK, Kind.UPDATE)
+_SYNCS: Final = (FrameKind.HAVE, FrameKind.LACK, FrameKind.UPDATE)
 
 
 class Message(NamedTuple):
     """One message."""
 
-    kind: Kind
+    kind: FrameKind
     data: bytes = b""
 
 
@@ -73,7 +73,7 @@ GONE: Final = b"null"
 
 def parse(frame: bytes) -> Message:
     """The message in a frame; `Malformed` where it is cut off, or more follows."""
-    reader = _Reader(frame)
+    reader = _FrameReader(frame)
     kind = reader.number()
     if kind == _SYNC:
         step = reader.number()
@@ -81,11 +81,11 @@ def parse(frame: bytes) -> Message:
             raise Malformed(f"sync message {step} is unknown")
         message = Message(_SYNCS[step], reader.bytes())
     elif kind == _PRESENCE:
-        message = Message(Kind.PRESENCE, reader.bytes())
+        message = Message(FrameKind.PRESENCE, reader.bytes())
     elif kind == _ASK:
-        message = Message(Kind.ASK)
+        message = Message(FrameKind.ASK)
     else:
-        return Message(Kind.UNKNOWN)
+        return Message(FrameKind.UNKNOWN)
     reader.end()
     return message
 
@@ -116,7 +116,7 @@ def presence(states: Iterable[Present]) -> bytes:
 
 def parse_presence(data: bytes) -> list[Present]:
     """What a message of presence tells."""
-    reader = _Reader(data)
+    reader = _FrameReader(data)
     found = [
         Present(reader.number(), reader.number(), reader.bytes()) for _ in range(reader.number())
     ]
@@ -128,7 +128,7 @@ def _sized(data: bytes) -> bytes:
     return number(len(data)) + data
 
 
-class _Reader:
+class _FrameReader:
     """What stands at a place, and the place after it."""
 
     def __init__(self, data: bytes) -> None:
@@ -193,7 +193,7 @@ class Speaker:
     """The clients it ever spoke for."""
 
 
-class _Held(NamedTuple):
+class _HeldPresence(NamedTuple):
     """A client that is there, and which connection speaks for it."""
 
     present: Present
@@ -212,7 +212,7 @@ class Presence:
     """The clients of one note."""
 
     def __init__(self) -> None:
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, _HeldPresence] = {}
         self._left: dict[int, _Left] = {}
         self._moments = itertools.count(1)
 
@@ -232,7 +232,7 @@ class Presence:
             self._forget(told, self._held[told.client].speaker)
         else:
             self._left.pop(told.client, None)
-            self._held[told.client] = _Held(told, speaker)
+            self._held[told.client] = _HeldPresence(told, speaker)
             speaker.brought.add(told.client)
         return True
 

@@ -45,7 +45,7 @@ Answer = tuple[int, Mapping[str, Any]]
 
 def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     """The routes above."""
-    routes = _Routes(kb)
+    routes = _NoteRoutes(kb)
     create = handler(routes.create, {"path": str, "text": str})
     move = handler(routes.move, {"from": str, "to": str})
     return [
@@ -56,7 +56,7 @@ def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     ]
 
 
-class _Routes:
+class _NoteRoutes:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
 

@@ -31,7 +31,7 @@ Answer = tuple[int, Mapping[str, Any]]
 
 def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     """The routes above."""
-    routes = _Routes(kb)
+    routes = _SuggestionRoutes(kb)
     decide = handler(routes.decide, {"ids": list, "action": str})
     undo = handler(routes.undo, {"decision": int})
     return [
@@ -42,7 +42,7 @@ def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     ]
 
 
-class _Routes:
+class _SuggestionRoutes:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._review = kb.review
 
