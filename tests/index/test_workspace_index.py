@@ -366,7 +366,7 @@ def test_a_look_at_everything_that_failed_is_taken_another_time(
 ) -> None:
     with twins(tmp_path) as pair:
         settled(pair)
-        failures = _failing_once(monkeypatch, updater, "sweep", OSError("a listing process died"))
+        failures = _failing_once(monkeypatch, updater, "poll", OSError("a listing process died"))
         monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.0)
         pair.agree("grep", pattern="needle")
         wait_for(lambda: bool(failures), lambda: "nothing was looked at")

@@ -20,7 +20,7 @@ CHILD = """
 import os, sys
 from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
-from flashgrep.tools.verbs import edit
+from flashgrep.tools.verbs.edit import STR_REPLACE
 from flashgrep.tools.dispatch.arguments import read_arguments
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.services import Services
@@ -28,10 +28,11 @@ from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.workspace.scope import Scope
 root, state, word, rounds = sys.argv[1:]
 scope = Scope(root)
-call = Call(Caller("x"), Services(scope, state.encode(), DiskSearcher(scope)),
-Settings(workdir=root)) for turn in range(int(rounds)):
+services = Services(scope, state.encode(), DiskSearcher(scope))
+call = Call(Caller("x"), services, Settings(workdir=root))
+for turn in range(int(rounds)):
     asked = {"path": "a", "old_str": f"{word}={turn};", "new_str": f"{word}={turn + 1};"}
-    edit.SPEC.handler(call, read_arguments(edit.SPEC, asked))
+    STR_REPLACE.handler(call, read_arguments(STR_REPLACE, asked))
 """
 
 
