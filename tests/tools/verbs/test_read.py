@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from flashgrep.tools.dispatch.spec import Budget
 from flashgrep.tools.format.numbered import LineStream, read_lines
+from flashgrep.tools.verbs.read import page_range
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk
@@ -63,7 +64,13 @@ def test_nothing_to_show_is_a_warning_and_no_error(
     assert desk.text("read", file_path="a", **arguments) == told
 
 
-@pytest.mark.parametrize("arguments", [{"offset": 0}, {"limit": 0}, {"column": 0}, {"offset": -5}])
+def test_the_offset_zero_is_the_first_line(desk: Desk) -> None:
+    desk.file("a", "one\ntwo\n")
+    first = desk.text("read", file_path="a", offset=1)
+    assert desk.text("read", file_path="a", offset=0) == first
+
+
+@pytest.mark.parametrize("arguments", [{"limit": 0}, {"column": 0}, {"offset": -5}])
 def test_numbers_below_one_are_refused(desk: Desk, arguments: dict[str, int]) -> None:
     desk.file("a", "x")
     desk.refused("read", "invalid_params", file_path="a", **arguments)
@@ -180,6 +187,20 @@ def test_a_pdf_is_read_as_text_where_that_is_installed(desk: Desk) -> None:
     installed = importlib.util.find_spec("pypdf") is not None
     assert ("flashgrep[pdf]" in text) == (not installed)
     assert desk.text("view", path="a.pdf") == "Binary file (1017 bytes)"
+
+
+def test_pages_are_for_a_pdf_and_accepted_for_any_file(desk: Desk) -> None:
+    desk.file("a", "one\n")
+    assert desk.text("read", file_path="a", pages="2-5") == desk.text("read", file_path="a")
+    assert [*page_range("3")] == [3]
+    assert [*page_range(" 2 - 4 ")] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("pages", ["0", "5-2", "x", "1,2", "-3"])
+def test_pages_that_are_no_range_are_refused(desk: Desk, pages: str) -> None:
+    desk.file("a", "one\n")
+    told = desk.refused("read", "invalid_params", file_path="a", pages=pages)
+    assert told.startswith(f"pages is {pages!r}; give one page")
 
 
 def test_a_directory_is_refused(desk: Desk) -> None:

@@ -103,6 +103,7 @@ ON_NOTES: Final[Mapping[str, Wording]] = {
         "not part of the note. Read a note before you edit it.",
         title="Read note",
         parameters={"path": _PATH},
+        hidden=frozenset({"pages"}),
         added=(VIEW,),
     ),
     "edit": Wording(

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 HINT = "Its text can be read where the server was installed with the pdf extra: flashgrep[pdf]."
 UNREADABLE = "No text could be extracted from it."
+_PAGES = re.compile(r"(\d+)(?:\s*-\s*(\d+))?")
 
 
 def has_extractor() -> bool:
@@ -44,19 +45,32 @@ def has_extractor() -> bool:
     return True
 
 
-def pdf_text(data: bytes) -> str | None:
-    """The text page by page; None where the file yields none."""
+def page_range(pages: str) -> range:
+    """The pages of "3" or "2-5", counted from 1; anything else is refused."""
+    found = _PAGES.fullmatch(pages.strip())
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last:
+        raise InvalidParams(f'pages is {pages!r}; give one page, "3", or a range, "2-5"')
+    return range(first, last + 1)
+
+
+def pdf_text(data: bytes, wanted: range | None = None) -> str | None:
+    """The text page by page, of all pages or those wanted; None where the file yields none."""
     import pypdf
 
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
-        pages = [page.extract_text() or "" for page in reader.pages]
+        pages = {
+            number: page.extract_text() or ""
+            for number, page in enumerate(reader.pages, 1)
+            if wanted is None or number in wanted
+        }
     except Exception:  # a damaged PDF raises almost anything
         log.info("a PDF could not be read", exc_info=True)
         return None
-    if not any(page.strip() for page in pages):
+    if not any(page.strip() for page in pages.values()):
         return None
-    return "\n".join(f"[page {number}]\n{page}" for number, page in enumerate(pages, 1))
+    return "\n".join(f"[page {number}]\n{page}" for number, page in pages.items())
 
 
 # ── notebooks ────────────────────────────────────────────────────────────────────────────────────
@@ -112,6 +126,8 @@ def read(call: Call, arguments: Arguments) -> Answer:
     """Show a file's lines from `offset` on."""
     target = call.target(arguments.text("path"), "document")
     wants_lines = bool(arguments.given & {"offset", "limit", "column"})
+    if pages := arguments.get("pages"):
+        page_range(pages)  # a bad one is refused whatever the file is
     with target.mount.read(target.path, arguments.find("view")) as document:
         answer = image_of(document, wants_lines) or _read_lines(call, document, arguments)
         document.was_shown()
@@ -133,7 +149,8 @@ def _read_lines(call: Call, document: Document, arguments: Arguments) -> Answer:
 def _numbered(
     call: Call, document: Document, chunks: Iterable[str], arguments: Arguments
 ) -> Answer:
-    offset, limit, column = (arguments.get(name) for name in ("offset", "limit", "column"))
+    limit, column = arguments.get("limit"), arguments.get("column")
+    offset = max(1, arguments.get("offset"))  # clients that count from 0 mean the first line
     return with_trailer(
         document,
         offset,
@@ -153,7 +170,8 @@ def _pdf(call: Call, document: Document, arguments: Arguments) -> Answer:
     if not has_extractor():
         return Answer(f"{binary.text}. {HINT}")
     document.require_size(document.shown)
-    text = pdf_text(document.whole())
+    pages = arguments.get("pages")
+    text = pdf_text(document.whole(), page_range(pages) if pages else None)
     if text is None:
         return Answer(f"{binary.text}. {UNREADABLE}")
     return _numbered(call, document, [display(text)], arguments)
@@ -176,8 +194,9 @@ READ = ToolSpec(
             compat="file_path",
             required=True,
         ),
-        Parameter("offset", "integer", "First line to read, 1-based", default=1, minimum=1),
+        Parameter("offset", "integer", "First line to read, 1-based", default=1, minimum=0),
         Parameter("limit", "integer", "Number of lines to read (2,000 by default)", minimum=1),
+        Parameter("pages", "string", 'Of a PDF, the pages to read, such as "3" or "2-5"'),
         Parameter(
             "column",
             "integer",
