@@ -3,6 +3,7 @@ date.
 
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
+        wanted        held (flock) by a server that waits to be the owner: no other one tries
         notes.db      catalogue, journal, decisions and tables (see `catalogue`, `sqlite_journal`,
                       `decision_log`, `tables`), and beside it, while it is open, notes.db-wal and
                       notes.db-shm, which belong to it
@@ -12,7 +13,7 @@ date.
         agents/       secrets of the tokens that `serve` prints (see `tokens`)
         kb.sock       where the owner listens for others that want these notes
 
-A backup is such a directory too, without lock and socket.
+A backup is such a directory too, without locks and socket.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def _statements(schema: str) -> Iterator[str]:
 DATABASE: Final = "notes.db"
 ATTACHMENTS: Final = "attachments"
 SOCKET: Final = "kb.sock"
+WANTED: Final = "wanted"
 _LOCK: Final = "lock"
 
 

@@ -3,7 +3,8 @@
 Whoever holds the lock owns the notes: it opens them and listens for the others, who ask it. A
 process looks for the owner when it needs the notes, not before: where the lock is free by then, it
 takes it and is the owner from that moment on. An owner lets go when it closes, or when one asks
-that has to have the notes itself (`keeps`).
+that has to have the notes itself (`keeps`). While that one waits, it holds a second lock
+(`WANTED`), and the others leave the notes to it.
 
 How others are reached and listened to is given from above: this module knows no sockets.
 """
@@ -11,6 +12,7 @@ How others are reached and listened to is given from above: this module knows no
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, Unavailable
-from flashgrep.notes.home import Owned
+from flashgrep.errors import Conflict, Unavailable, from_os_error
+from flashgrep.notes.home import WANTED, Owned
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.system.lock import is_locked, open_lock_file, try_lock
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +52,7 @@ class Connection(Protocol):
     ) -> Any:
         """Ask and wait; `heard` gets what comes before the answer.
 
-        It raises `RemoteFailure` or `OwnerGone`.
+        It raises `RemoteFailure`, `OwnerGone`, or `NoOwner` where the question was not taken.
         """
 
     def is_alive(self) -> bool:
@@ -63,6 +66,9 @@ class Connection(Protocol):
 
 class Listener(Protocol):
     """Answers other processes for as long as the notes are ours."""
+
+    def drain(self) -> bool:
+        """Take no more questions, answer those that came, and close; False if one still runs."""
 
     def close(self) -> None: ...
 
@@ -87,6 +93,10 @@ class Ownership:
         self._turn = threading.Condition()
         self._running = 0
         self._is_closed = False
+        self._is_yielding = False
+        """A thread is at it; the listener is its own."""
+        self._is_leaving = False
+        """New calls wait until the notes are another's, or stay."""
         self._listener: Listener | None = None
         self._idle: list[Connection] = []
 
@@ -101,7 +111,15 @@ class Ownership:
         """Hang up, and let another process own the notes."""
         with self._turn:
             self._is_closed = True
-            self._let_go()
+            listener, self._listener = self._listener, None
+        # The listener first: whoever finds the lock free must not find us still answering. A call
+        # that came by it may need its turn to end.
+        if listener is not None:
+            listener.close()
+        with self._turn:
+            if self.notes is not None:
+                self.notes.close()
+                self.notes = None
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
@@ -112,6 +130,7 @@ class Ownership:
     def held(self) -> Iterator[KnowledgeBase | None]:
         """The notes, which stay ours in the block; None where another process owns them."""
         with self._turn:
+            self._turn.wait_for(lambda: not self._is_leaving)
             is_ours = not self._has_owner_answering() and self._try_to_own()
             notes = self.notes if is_ours else None
             self._running += notes is not None
@@ -133,40 +152,41 @@ class Ownership:
 
     def _try_to_own(self) -> bool:
         if self.notes is None and not self._is_closed:
+            if not self._keeps and is_locked(self.home / WANTED):
+                return False
             try:
                 notes = KnowledgeBase(self.home)
             except Owned:
                 return False
             self.notes = notes
             notes.links.start()
-        if self._listener is None and self.notes is not None:
+        is_ending = self._is_yielding or self._is_closed
+        if self._listener is None and self.notes is not None and not is_ending:
             try:
                 self._listener = self._listen(self.notes)
             except Unavailable as error:
                 log.warning("other processes cannot reach the notes here: %s", error.message)
         return self.notes is not None
 
-    def _let_go(self) -> None:
-        """The listener first: whoever finds the lock free must not find us still answering."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        if self.notes is not None:
-            self.notes.close()
-            self.notes = None
-
     # ── taken over ──────────────────────────────────────────────────────────────────────────────
 
     def _ask_to_yield(self) -> None:
         deadline = time.monotonic() + limits.OWNER_SECONDS
+        try:
+            wanted = open_lock_file(self.home / WANTED)
+        except OSError as error:
+            raise from_os_error(error, str(self.home / WANTED)) from None
+        try:
+            self._ask_until(deadline, wanted)
+        finally:
+            os.close(wanted)
+
+    def _ask_until(self, deadline: float, wanted: int) -> None:
+        is_reserved = try_lock(wanted)
         while not self._try_to_own():
-            try:
-                connection = self._connect(self.home)
-            except NoOwner:
-                pass
-            else:
-                with closing(connection), suppress(OwnerGone):
-                    connection.call(YIELD, {})
+            is_reserved = is_reserved or try_lock(wanted)
+            with suppress(NoOwner, OwnerGone), closing(self._connect(self.home)) as connection:
+                connection.call(YIELD, {})
             if time.monotonic() > deadline:
                 raise Unavailable(f"{self.home} is open in another process that does not let go")
             time.sleep(_PAUSE_SECONDS)
@@ -175,20 +195,41 @@ class Ownership:
         """Let go as soon as no call is running; a `Conflict` where the notes are to be kept."""
         if self._keeps:
             raise Conflict(f"{self.home} is served by another flashgrep serve; use that one")
-        threading.Thread(target=self._yield, name="flashgrep-kb-yield", daemon=True).start()
+        with self._turn:
+            if self._is_yielding or self.notes is None:
+                return
+            threading.Thread(target=self._yield, name="flashgrep-kb-yield", daemon=True).start()
+            self._is_yielding = True
 
     def _yield(self) -> None:
-        """Let go once no call is running; the next one finds another owner, or none."""
+        """Let go once no call is running, or keep the notes where one does not end."""
         with self._turn:
-            self._turn.wait_for(lambda: not self._running, limits.OWNER_SECONDS)
-            if not self._is_closed:
-                log.info("another server takes the notes over")
-                self._let_go()
+            listener, self._listener = self._listener, None
+        # The calls that came by the listener need their turn to end.
+        is_quiet = listener is None or listener.drain()
+        with self._turn:
+            try:
+                self._is_leaving = is_quiet
+                if is_quiet:
+                    is_quiet = self._turn.wait_for(lambda: not self._running, limits.OWNER_SECONDS)
+                if is_quiet and self.notes is not None:
+                    log.info("another server takes the notes over")
+                    self.notes.close()
+                    self.notes = None
+            finally:
+                self._is_yielding = self._is_leaving = False
+                self._turn.notify_all()
+            if self.notes is not None and not self._is_closed:
+                log.warning("another server asks for the notes, but a call does not end")
+                self._try_to_own()  # and listen again
 
     # ── another's ───────────────────────────────────────────────────────────────────────────────
 
     def connection(self) -> Connection:
-        """A connection that nobody else uses; an owner that does not listen is waited for."""
+        """A connection that nobody else uses; an owner that does not listen is waited for.
+
+        `NoOwner` where the notes have become ours meanwhile.
+        """
         with self._turn:
             while self._idle:
                 connection = self._idle.pop()
@@ -207,7 +248,7 @@ class Ownership:
         while time.monotonic() < deadline:
             with self._turn:
                 if self._try_to_own():
-                    raise OwnerGone("the owner ended before it was asked")
+                    raise NoOwner("the owner ended before it was asked")
             try:
                 return self._connect(self.home)
             except NoOwner as again:

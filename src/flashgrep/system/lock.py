@@ -36,6 +36,24 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
+def is_locked(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody holds the lock of a lock file; False where there is no such file.
+
+    Looking takes a shared lock for a moment, so a `try_lock` may fail beside it and is tried again.
+    """
+    try:
+        descriptor = open_lock_file(path, create=False)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @contextmanager
 def locked(descriptor: int, seconds: float = math.inf) -> Iterator[None]:
     """Hold the lock in the block.

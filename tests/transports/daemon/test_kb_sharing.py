@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.ownership import NoOwner
 from flashgrep.settings import Settings
+from flashgrep.system.lock import lock, open_lock_file
 from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.transports.daemon.notes_client import OwnerClient
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
@@ -92,11 +95,12 @@ class Place:
         self._ending.callback(made.close)
         return made
 
-    def text(self) -> str:
-        """The note as whoever owns it has it."""
+    def text(self, note: str = "Note.md") -> str:
+        """A note as whoever owns it has it."""
         with closing(OwnerClient(self.kb)) as client:
-            version = client.call("kb/list", {})["notes"][0]["version"]
-            text: str = client.call("kb/text", {"note": "Note.md", "version": version})["text"]
+            rows = client.call("kb/list", {})["notes"]
+            version = next(row["version"] for row in rows if row["path"] == note)
+            text: str = client.call("kb/text", {"note": note, "version": version})["text"]
             return text
 
 
@@ -199,6 +203,108 @@ def test_serve_takes_the_notes_over_from_mcp_and_not_from_another_serve(place: P
         server.stop()
     assert "alpha" in first.call("read", file_path="kb://Note.md")
     assert (place.kb / "lock").read_text().strip() == str(first.process.pid)
+
+
+class Busy:
+    """Reads and edits a note of its own by one `flashgrep mcp`, until it is stopped."""
+
+    LINES = 2_000
+
+    def __init__(self, server: Mcp, note: str) -> None:
+        self.edits = 0
+        self.failures: list[str] = []
+        self._server = server
+        self._path = f"kb://{note}"
+        self._stop = threading.Event()
+        self._more = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while not self._stop.is_set() and not self.failures and self.edits < self.LINES:
+            self._call("read", limit=1)
+            mark = f"<{self.edits}"
+            self._call("edit", old_string=f"{mark}>", new_string=f"{mark} done>")
+            self.edits += 1
+            self._more.release()
+
+    def _call(self, name: str, **arguments: Any) -> None:
+        given = {"file_path": self._path, **arguments}
+        told = self._server.ask("tools/call", name=name, arguments=given)
+        if told.get("isError"):
+            self.failures.append(f"{name}: {told['content'][0]['text']}")
+
+    def wait_for_edits(self, count: int) -> None:
+        for _ in range(count):
+            assert self._more.acquire(timeout=PATIENCE_SECONDS), self.failures
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE_SECONDS)
+        assert not self._thread.is_alive()
+
+
+def test_serve_takes_the_notes_over_from_two_busy_mcp(place: Place) -> None:
+    text = "".join(f"<{number}>\n" for number in range(Busy.LINES))
+    names = ["One.md", "Two.md"]
+    with closing(KnowledgeBase(place.kb)) as notes:
+        notes.ask(lambda library: [library.create(name, text, "ann") for name in names])
+    flags = ("--kb", str(place.kb), "--no-index", "--http-port", "auto", *NO_PORTS)
+    busy = [Busy(place.mcp(name), name) for name in names]
+    for one in busy:
+        one.wait_for_edits(2)
+    with serving(place.workdir, flags, ports=False) as server:
+        assert (place.kb / "lock").read_text().strip() == str(server.process.pid)
+        for one in busy:
+            one.wait_for_edits(2)
+            one.end()
+        for name, one in zip(names, busy, strict=True):
+            assert one.failures == []
+            lines = place.text(name).splitlines()
+            done = [f"{{--<{number}>--}}{{++<{number} done>++}}" for number in range(one.edits)]
+            assert lines == done + text.splitlines()[one.edits :]
+
+
+def test_an_owner_keeps_the_notes_while_a_call_does_not_end(
+    place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OWNER_SECONDS", 0.2)
+    made = application()
+    assert made.ownership is not None
+    with made.ownership.held() as notes:
+        assert notes is not None
+        with closing(OwnerClient(place.kb)) as client:
+            assert client.call("kb/yield", {}) == {"yields": True}
+            assert client.socket.recv(1) == b""  # it hangs up on others first
+        assert notes.ask(lambda library: len(library.entries())) == 1
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (place.kb / "kb.sock").exists():
+            assert time.monotonic() < deadline, "it does not listen again"
+            time.sleep(0.01)
+        assert made.notes is notes
+        assert place.text() == "alpha beta\n"
+
+
+def test_a_server_leaves_the_notes_to_one_that_waits_for_them(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    descriptor = open_lock_file(place.kb / "wanted")
+    try:
+        lock(descriptor)
+        made = application()
+        assert made.ownership is not None
+        with made.ownership.held() as notes:
+            assert notes is None
+    finally:
+        os.close(descriptor)
+    assert "alpha" in answered(made, "read", file_path="kb://Note.md").text
+    assert made.notes is not None
+
+
+def test_a_server_without_tools_for_notes_owns_them_for_others(place: Place) -> None:
+    owner = place.mcp("owner", "--toolsets", "index")
+    assert (place.kb / "lock").read_text().strip() == str(owner.process.pid)
+    assert "alpha" in place.mcp("other").call("read", file_path="kb://Note.md")
 
 
 # ── an owner that ends in the middle of a call ──────────────────────────────────────────────────

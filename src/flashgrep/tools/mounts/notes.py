@@ -18,7 +18,7 @@ from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavai
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.splices import with_lf
-from flashgrep.notes.ownership import OwnerGone
+from flashgrep.notes.ownership import NoOwner, OwnerGone
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.pending_block import pending_block
@@ -243,6 +243,8 @@ class NotesPoint(MountPoint):
                     return asked.run(call)
             try:
                 return self._remote.answer(asked, call)
+            except NoOwner:
+                continue  # nothing was asked
             except OwnerGone:
                 if not asked.spec.read_only:
                     raise Unavailable(

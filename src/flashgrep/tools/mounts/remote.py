@@ -49,7 +49,7 @@ class RemoteNotes:
         self._nonce = secrets.token_hex(8)
 
     def answer(self, asked: Asked, call: Call) -> Answer:
-        """Have the owner answer; `OwnerGone` where it ended meanwhile."""
+        """Have the owner answer; `OwnerGone` where it ended meanwhile, `NoOwner` before."""
         params = {
             "tool": asked.name,
             "arguments": dict(asked.arguments),

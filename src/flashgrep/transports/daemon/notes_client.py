@@ -9,7 +9,7 @@ from typing import Any
 from flashgrep import limits
 from flashgrep.notes.home import SOCKET
 from flashgrep.notes.ownership import NoOwner, OwnerGone
-from flashgrep.transports.lines.client import ConnectionEnded, LineClient
+from flashgrep.transports.lines.client import ConnectionEnded, LineClient, NotSent
 from flashgrep.transports.lines.unix_socket import reach_at
 
 
@@ -33,9 +33,14 @@ class OwnerClient(LineClient):
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
     ) -> Any:
-        """Ask, and wait for the answer; `heard` is given what the owner tells before it."""
+        """Ask, and wait for the answer; `heard` is given what the owner tells before it.
+
+        `NoOwner` where the question did not reach the owner, `OwnerGone` where the answer is lost.
+        """
         try:
             return super().call(method, params, heard)
+        except NotSent as error:
+            raise NoOwner(f"the process that owned {self.home} is gone; ask again") from error
         except ConnectionEnded as error:
             raise OwnerGone(
                 f"the process that owns {self.home} ended before it answered {method}, which "

@@ -15,6 +15,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -81,9 +82,19 @@ class OwnerSocket:
 
     def close(self) -> None:
         """Hang up on everybody, and take the socket away."""
-        self._loop.call_soon_threadsafe(self._scope.cancel)
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._scope.cancel)
         self._thread.join(limits.SOCKET_DRAIN_SECONDS)
         self._bound.close()
+
+    def drain(self) -> bool:
+        """Take no more questions, answer those that came, and close; False if one still runs."""
+        self._bound.remove()
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._listener.drain)
+        self._thread.join(limits.SOCKET_DRAIN_SECONDS)
+        self.close()
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
@@ -143,7 +154,10 @@ class OwnerCalls:
 
     def listen(self, notes: KnowledgeBase) -> OwnerSocket:
         """Listen on the socket beside the notes; `Unavailable` where that cannot be."""
-        alone = replace(self._settings, no_workspace=True)
+        toolsets = self._settings.toolsets
+        if not {"files", "kb"} & set(toolsets):  # this server's client has no tools for notes
+            toolsets = (*toolsets, "kb")
+        alone = replace(self._settings, no_workspace=True, toolsets=toolsets)
         more = {CALL: self._called, YIELD: self._asked_to_yield}
         path = notes.home.path / SOCKET
         return OwnerSocket(path, Administration(notes), self._toolbox(alone), more)

@@ -28,6 +28,10 @@ class NotJsonRpc(ConnectionEnded):
     """What came back is no JSON-RPC, or no answer to what was asked."""
 
 
+class NotSent(ConnectionEnded):
+    """The other end had stopped reading: the question did not reach it."""
+
+
 class LineClient:
     """Asks over a connected socket. May be used by several threads."""
 
@@ -80,7 +84,7 @@ class LineClient:
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
         with self._turn:
             try:
-                self.socket.sendall(json.dumps(request).encode("ascii") + b"\n")
+                self._send(json.dumps(request).encode("ascii") + b"\n")
                 answer = self._answer(heard)
             except TimeoutError:
                 raise
@@ -89,6 +93,12 @@ class LineClient:
         if answer["id"] != number:
             raise NotJsonRpc("answers another question")
         return _result(answer)
+
+    def _send(self, line: bytes) -> None:
+        try:
+            self.socket.sendall(line)
+        except BrokenPipeError as error:  # a line that is not whole is no question
+            raise NotSent(f"closed the connection ({error})") from error
 
     def _answer(self, heard: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
         deadline = time.monotonic() + self._seconds

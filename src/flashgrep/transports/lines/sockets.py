@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,14 +62,39 @@ class LineListener:
         self._manners = manners
         self._recognise = recognise
         self._open: list[_Connection] = []
+        self._accepting: anyio.CancelScope
 
     async def run(self) -> None:
-        """Accept until cancelled."""
+        """Accept until cancelled, or until all connections have ended after `drain`."""
         async with anyio.create_task_group() as tasks:
-            while True:
-                entry = await self._accept()
-                if entry is not None:
-                    tasks.start_soon(self._serve, entry)
+            with anyio.CancelScope() as self._accepting:
+                while True:
+                    entry = await self._accept()
+                    if entry is not None:
+                        tasks.start_soon(self._serve, entry)
+            for entry in self._waiting():
+                tasks.start_soon(self._serve, entry)
+            for entry in self._open:
+                # What the peer has sent is still read; what it sends from now on fails there.
+                with suppress(OSError):
+                    entry.connection.shutdown(socket.SHUT_RD)
+
+    def drain(self) -> None:
+        """Read no more, answer what was asked, and hang up; on the loop's thread."""
+        self._accepting.cancel()
+
+    def _waiting(self) -> Iterator[_Connection]:
+        """The connections that nobody has accepted yet."""
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            entry = self._admit(connection)
+            if entry is None:
+                connection.close()
+            else:
+                yield entry
 
     async def _accept(self) -> _Connection | None:
         try:

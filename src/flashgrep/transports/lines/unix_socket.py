@@ -46,11 +46,15 @@ class UnixSocket:
     def close(self) -> None:
         """Stop listening and remove the file, unless another server has put its own there."""
         self.listener.close()
+        self.remove()
+        os.close(self._directory)
+
+    def remove(self) -> None:
+        """Remove the file alone: nobody new finds the socket, which goes on listening."""
         with suppress(FileNotFoundError):
             status = os.stat(self.path.name, dir_fd=self._directory, follow_symlinks=False)
             if _identity(status) == self._identity:
                 os.unlink(self.path.name, dir_fd=self._directory)
-        os.close(self._directory)
 
 
 def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
