@@ -36,12 +36,11 @@ from flashgrep.notes.folders.importing import IncomingNote
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Query, Review, StepResult
+from flashgrep.notes.review.review import Query, Review
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.changes import Published
 from flashgrep.notes.store.journal import DamagedNote
-from flashgrep.notes.suggestions.pending import ListedSuggestion
 from flashgrep.system.clock import milliseconds, moment
 
 # ── review ───────────────────────────────────────────────────────────────────────────────────────
@@ -73,7 +72,7 @@ def suggestions(
         cursor=cursor,
     )
     page = review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
-    return {"suggestions": [_shown(one) for one in page.suggestions], "next": page.next}
+    return {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
 
 
 def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dict[str, Any]:
@@ -85,7 +84,7 @@ def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dic
     except ValueError:
         raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
     outcomes = review.decide(ids, chosen, everywhere(by or _OWNER, Role.ADMIN), by or _OWNER)
-    return {"results": [_told(one) for one in outcomes]}
+    return {"results": [one.as_json() for one in outcomes]}
 
 
 def undo(review: Review, decisions: Sequence[int], by: str = "") -> dict[str, Any]:
@@ -110,27 +109,6 @@ def _undone(review: Review, number: int, who: Principal) -> dict[str, Any]:
         "by": row.by,
         "time": row.time,
     }
-
-
-def _shown(one: ListedSuggestion) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "note": one.path,
-        "line": one.line,
-        "author": one.author,
-        "time": one.time,
-        "old": one.old,
-        "new": one.new,
-        "context": {"before": one.before, "after": one.after},
-    }
-
-
-def _told(one: StepResult) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
-    if one.decided:
-        row = one.decided
-        told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
-    return told
 
 
 # ── administration ───────────────────────────────────────────────────────────────────────────────

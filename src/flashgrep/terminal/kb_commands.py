@@ -215,7 +215,13 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
             some = list(ids[at : at + limits.DECISIONS_A_CALL])
             answer = desk.call("kb/decide", {"ids": some, "action": action, "by": by})
             results += answer["results"]
+    return _report(results, as_json, "id")
+
+
+def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
+    """Print what was done on stdout and what was not, by its `key`, on stderr; the exit status."""
     output = Output()
+    failed = [one for one in results if one["status"] != "done"]
     if as_json:
         print_json(output, {"results": results})
     else:
@@ -223,10 +229,8 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
             if one["status"] == "done":
                 output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
     output.flush()
-    failed = [one for one in results if one["status"] != "done"]
-    for one in failed:
-        if not as_json:
-            say(f"{one['id']}: {one['message']}")
+    for one in [] if as_json else failed:
+        say(f"{one[key]}: {one['message']}")
     return NOTHING if failed else FOUND
 
 
@@ -244,19 +248,7 @@ def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool
     by = author or user_name()
     with opened_desk(kb) as desk:
         results = desk.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
-    output = Output()
-    if as_json:
-        print_json(output, {"results": results})
-    else:
-        for one in results:
-            if one["status"] == "done":
-                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
-    output.flush()
-    failed = [one for one in results if one["status"] != "done"]
-    for one in failed:
-        if not as_json:
-            say(f"{one['decision']}: {one['message']}")
-    return NOTHING if failed else FOUND
+    return _report(results, as_json, "decision")
 
 
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,6 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
-from flashgrep.notes.suggestions.pending import ListedSuggestion
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.http.admission import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
@@ -48,7 +47,7 @@ class _SuggestionRoutes:
 
     def suggestions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         page = self._review.suggestions(_query(request), who.on_notes)
-        return 200, {"suggestions": [_shown(one) for one in page.suggestions], "next": page.next}
+        return 200, {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
 
     def decide(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         ids = body["ids"]
@@ -65,7 +64,7 @@ class _SuggestionRoutes:
             return 202, {"job": job.id, "total": job.total}
         outcomes = self._review.decide(ids, action, who.on_notes, who.shown)
         status, failure = _verdict(outcomes)
-        return status, {**failure, "results": [_told(one) for one in outcomes]}
+        return status, {**failure, "results": [one.as_json() for one in outcomes]}
 
     def undo(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         undone = self._review.undo(body["decision"], who.on_notes, who.shown)
@@ -113,27 +112,6 @@ def _verdict(outcomes: list[StepResult]) -> Answer:
 
 def _failure(code: str, message: str) -> Mapping[str, Any]:
     return {"error": {"code": code, "message": f"{message}; the results tell of each"}}
-
-
-def _shown(one: ListedSuggestion) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "note": one.path,
-        "line": one.line,
-        "author": one.author,
-        "time": one.time,
-        "old": one.old,
-        "new": one.new,
-        "context": {"before": one.before, "after": one.after},
-    }
-
-
-def _told(one: StepResult) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": one.id, "status": one.status.value, "message": one.message}
-    if one.decided:
-        row = one.decided
-        told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
-    return told
 
 
 def described(row: Decided) -> dict[str, Any]:

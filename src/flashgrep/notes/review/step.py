@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import (
@@ -61,6 +61,13 @@ class StepResult:
     status: DecisionStatus
     message: str
     decided: Decided | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As routes and commands answer it."""
+        told: dict[str, Any] = {"id": self.id, "status": self.status.value, "message": self.message}
+        if row := self.decided:
+            told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
+        return told
 
 
 @dataclass(frozen=True, slots=True)

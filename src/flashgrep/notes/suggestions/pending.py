@@ -243,7 +243,7 @@ class Standing:
     before: str
     """What stands before it in the accepted view, as far as it takes to know the place…"""
     after: str
-    """…and what stands behind it."""
+    """…and what follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +262,19 @@ class ListedSuggestion:
     new: str
     before: str
     after: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As routes and commands answer it."""
+        return {
+            "id": self.id,
+            "note": self.path,
+            "line": self.line,
+            "author": self.author,
+            "time": self.time,
+            "old": self.old,
+            "new": self.new,
+            "context": {"before": self.before, "after": self.after},
+        }
 
 
 def may_stand(text: str) -> bool:
