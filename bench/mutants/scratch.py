@@ -42,9 +42,9 @@ class Scratch:
             if source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
-        peers = Path("tests/kb/peers/node_modules")
-        if (self._root / peers).is_dir():
-            (self.repository / peers).symlink_to((self._root / peers).resolve())
+            installed = source.parent / "node_modules"
+            if source.name == "package-lock.json" and installed.is_dir():
+                (target.parent / "node_modules").symlink_to(installed.resolve())
         self._make_interpreter()
 
     def _make_interpreter(self) -> None:

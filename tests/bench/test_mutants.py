@@ -149,6 +149,9 @@ def scratch(tmp_path: Path) -> Scratch:
         "import flashgrep\ndef test_answer():\n    assert flashgrep.ANSWER == 1\n"
     )
     (top / "tests/test_wild.py").write_text(WILD.format(place=str(tmp_path / "pid")))
+    (top / "tests/peers/node_modules/yjs").mkdir(parents=True)
+    (top / "tests/peers/package-lock.json").write_text("{}")
+    (top / ".gitignore").write_text("node_modules\n")
     subprocess.run(["git", "init", "-q"], cwd=top, check=True)
     made = Scratch(top, tmp_path / "s")
     made.make()
@@ -163,6 +166,10 @@ def test_a_copy_runs_its_own_sources_and_tells_the_test_that_failed(scratch: Scr
     assert (run.outcome, run.failed) == ("failed", "tests/test_x.py::test_answer")
     scratch.put("src/flashgrep/__init__.py", "ANSWER = = 2\n")
     assert run_tests(scratch, ["tests/test_x.py"], 60).failed == "tests/test_x.py"
+
+
+def test_a_copy_has_the_installed_javascript_packages(scratch: Scratch) -> None:
+    assert (scratch.repository / "tests/peers/node_modules/yjs").is_dir()
 
 
 def test_a_run_that_does_not_end_is_ended_with_all_it_started(
