@@ -27,7 +27,7 @@ def made(directory: Path, files: Mapping[str, bytes], name: str = "one.seg") -> 
     """A segment of these files, in walk order; they lie in `directory/files`."""
     root = directory / "files"
     named = []
-    for shown in sorted(files, key=lambda shown: walk_key("", shown)):
+    for shown in sorted(files, key=walk_key):
         real = os.fsencode(root / shown)
         os.makedirs(os.path.dirname(real), exist_ok=True)
         with open(real, "wb") as file:

@@ -62,7 +62,7 @@ def _leaves(library: Library) -> Sequence[NoteLeaf]:
     leaves = [
         NoteLeaf(entry.path, entry.id) for entry in library.entries() if entry.path is not None
     ]
-    return sorted(leaves, key=lambda leaf: walk_key("", leaf.path))
+    return sorted(leaves, key=lambda leaf: walk_key(leaf.path))
 
 
 def _changed(library: Library) -> dict[str, int]:

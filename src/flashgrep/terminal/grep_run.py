@@ -115,7 +115,7 @@ class Grepping:
         rest = narrowing.filters() if unfiltered else narrowing.rest(self._is_workdir(root))
         real = os.path.realpath(self._workdir)
         raw = [(name, names.parse(name) or os.fsencode(name)) for name in shown]
-        for name, path in sorted(raw, key=lambda pair: walk_key("", os.fsdecode(pair[1]))):
+        for name, path in sorted(raw, key=lambda pair: walk_key(os.fsdecode(pair[1]))):
             full = root.path.rstrip(b"/") + b"/" + path
             relative = os.fsdecode(os.path.relpath(full, real)) if rest else ""
             if all(each.keeps(relative) for each in rest):

@@ -92,4 +92,4 @@ def test_a_file_in_no_segment_stands_between_those_that_are(tmp_path: Path) -> N
     }
     for name in ["0", "a/x", "b", "d", "e/a", "e/z", "z"]:
         before = {known for known, rank in ranks.items() if rank < snap.rank(name)}
-        assert before == {known for known in ranks if walk_key("", known) < walk_key("", name)}
+        assert before == {known for known in ranks if walk_key(known) < walk_key(name)}

@@ -99,8 +99,7 @@ class Table:
         later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
         rows = [*later, *range(len(ranks), len(ranks) + len(self._others))]
         places = [
-            (self._gap(row, ranks), walk_key("", self._root + self.row(row).path), row)
-            for row in rows
+            (self._gap(row, ranks), walk_key(self._root + self.row(row).path), row) for row in rows
         ]
         ranks = np.append(ranks, np.zeros(len(self._others), np.int64))
         for step, (gap, _, row) in enumerate(sorted(places)):

@@ -131,7 +131,7 @@ def names(view: IndexView) -> list[str] | None:
             found.append(link)
         elif target not in view.directories:
             return None
-    return sorted(found, key=lambda name: walk_key("", name))
+    return sorted(found, key=walk_key)
 
 
 def links(view: IndexView, directory: str) -> list[str]:

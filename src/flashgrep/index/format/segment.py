@@ -43,7 +43,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.index.format.postings import Keys, bitmap_bytes, marked
-from flashgrep.search.scan.request import walk_key
 from flashgrep.system.atomic import is_ours_alone, open_own
 
 MAGIC: Final = b"flashsg1"
@@ -146,7 +145,7 @@ class Segment:
         """The walk keys of the first and the last file."""
         if not self.files:
             return "\U0010ffff", ""
-        return walk_key("", self.name(0)), walk_key("", self.name(self.files - 1))
+        return self.key(0), self.key(self.files - 1)
 
     @cached_property
     def paths(self) -> tuple[str, list[int]]:
@@ -164,12 +163,17 @@ class Segment:
     def name(self, file: int) -> str:
         """A file's path, as names of the tree; by itself, as long as nobody has asked for all."""
         if "paths" not in self.__dict__:
-            start = int(self.name_ends[file - 1]) if file else 0
-            return bytes(self.names[start : int(self.name_ends[file])]).decode(
-                "utf-8", "surrogateescape"
-            )
+            return self._path_bytes(file).decode("utf-8", "surrogateescape")
         paths, starts = self.paths
         return paths[starts[file] : starts[file + 1]]
+
+    def key(self, file: int) -> str:
+        """The `walk_key` of a file's path, straight from its bytes: binary searches ask often."""
+        return self._path_bytes(file).replace(b"/", b"\0").decode("latin-1")
+
+    def _path_bytes(self, file: int) -> bytes:
+        start = int(self.name_ends[file - 1]) if file else 0
+        return bytes(self.names[start : int(self.name_ends[file])])
 
     def all_names(self) -> list[str]:
         """Every file's path."""

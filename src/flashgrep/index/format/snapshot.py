@@ -43,7 +43,7 @@ class _Keys(Sequence[str]):
         return self._segment.files
 
     def __getitem__(self, file: Any) -> Any:
-        return walk_key("", self._segment.name(file))
+        return self._segment.key(file)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class IndexSnapshot:
 
     def find(self, name: str) -> Iterable[FileLocation]:
         """Every place a name has in the segments, dead ones included."""
-        key = walk_key("", name)
+        key = walk_key(name)
         for number, segment in enumerate(self.segments):
             if not segment.bounds[0] <= key <= segment.bounds[1]:
                 continue
@@ -84,7 +84,7 @@ class IndexSnapshot:
         if not directory:
             return 0, segment.files
         keys = _Keys(segment)
-        key = walk_key("", directory)
+        key = walk_key(directory)
         return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
 
     def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
@@ -109,7 +109,7 @@ class IndexSnapshot:
 
     def rank(self, name: str) -> int:
         """Where a file that is in no segment stands among those that are; ties by walk key."""
-        key = walk_key("", name)
+        key = walk_key(name)
         before = 0
         for segment in self.segments[: self.base]:
             # A name lies in one segment of the base at most; the others are passed by whole.
@@ -158,7 +158,7 @@ def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> I
 def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
     """Ranks between those of the base: by place, then by walk key."""
     entries = [
-        (draft.rank(name), walk_key("", name), number, file)
+        (draft.rank(name), walk_key(name), number, file)
         for number, segment in enumerate(later)
         for file, name in enumerate(segment.all_names())
     ]

@@ -35,7 +35,7 @@ class BuildFailed(Exception):
 
 def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
     """Files in walk order, cut into portions for one segment each."""
-    names = sorted(files, key=lambda name: walk_key("", name))
+    names = sorted(files, key=walk_key)
     total = sum(files[name][0] for name in names)
     room = min(limits.SEGMENT_BYTES, max(total // (2 * workers), limits.SMALL_SEGMENT_BYTES))
     cut: list[list[str]] = []

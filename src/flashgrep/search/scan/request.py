@@ -101,12 +101,11 @@ class Item(NamedTuple):
     @property
     def key(self) -> str:
         """Sorts items, and the files in them, in walk order."""
-        return walk_key(self.shown, self.names[0] if self.names else "")
+        return walk_key("/".join(filter(None, (self.shown, *(self.names or ())[:1]))))
 
 
-def walk_key(directory: str, name: str) -> str:
+def walk_key(path: str) -> str:
     """A text that sorts paths depth first, entries by bytes."""
-    path = f"{directory}/{name}" if directory and name else directory or name
     if not path.isascii():
         path = path.encode("utf-8", "surrogateescape").decode("latin-1")
     return path.replace("/", "\0")

@@ -107,7 +107,7 @@ class Scan:
     # ── what was found ──────────────────────────────────────────────────────────────────────────
 
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
-        in_walk_order = sorted(self.found, key=lambda file: walk_key("", file.path))
+        in_walk_order = sorted(self.found, key=lambda file: walk_key(file.path))
         if order == "walk":
             return in_walk_order
         return sorted(in_walk_order, key=lambda file: -file.modified)
@@ -217,7 +217,7 @@ class Scan:
         before = (
             file.count
             for file in self.found
-            if first_open is None or walk_key("", file.path) < first_open
+            if first_open is None or walk_key(file.path) < first_open
         )
         return sum(before) >= self.wanted
 

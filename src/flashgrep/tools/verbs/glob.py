@@ -118,7 +118,7 @@ def _sorted(entries: list[FoundEntry], by: str, order: str | None) -> list[Found
 
 
 def _bytes_key(shown: str) -> str:
-    return walk_key("", shown)
+    return walk_key(shown)
 
 
 def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer:

@@ -56,7 +56,7 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     )
     finding = finder.run()
     names = [entry.shown for entry in finding.entries]
-    names.sort(key=lambda name: walk_key("", name))
+    names.sort(key=walk_key)
     few = sorted(finding.skipped)[: limits.LISTED_LINES]
     return names, [[printable(name), reason] for name, reason in few]
 
