@@ -19,8 +19,8 @@ from bench.kept import indexed, state_of
 from bench.served import UNBOUNDED, UNINDEXED, Server, connected, serving
 from flashgrep.app import build
 from flashgrep.settings import Settings
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.spec import Answer
 
 Grep = Callable[[dict[str, Any]], str]
 

@@ -20,8 +20,8 @@ from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.catalog import all_tools, instructions, offered
+from flashgrep.tools.dispatch.call import Services
 from flashgrep.tools.dispatch.caller import Callers
-from flashgrep.tools.dispatch.services import Services
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Mounts, NoNotes

@@ -60,11 +60,8 @@ _TERMINAL: Final[Mapping[str, str]] = {
 }
 """The commands of `flashgrep.terminal`: NAME is `NAME_command` in the module of that name."""
 _SHARED: Final[Mapping[str, str]] = {
-    "files": "find",
-    "glob": "find",
-    "slice": "view",
     "stats": "index",
-    "symbol": "query",
+    **dict.fromkeys(("files", "glob", "query", "slice", "symbol", "view"), "commands"),
 }
 """Commands in a module of another name."""
 

@@ -21,9 +21,9 @@ from flashgrep.index.watch import tracker
 from flashgrep.index.workspace_index import WorkspaceIndex
 from flashgrep.settings import Settings
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.dispatch.arguments import read_arguments
-from flashgrep.tools.dispatch.spec import refusal
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Call, refusal
+from flashgrep.tools.dispatch.spec import read_arguments
+from flashgrep.tools.mounts.files import Files
 
 _TOOLS = {name: spec for spec in all_tools() for name in spec.names}
 _PATIENCE_SECONDS = 120.0
@@ -129,6 +129,7 @@ def _answer(application: Application, tool: str, direct: bool, arguments: dict[s
     spec = _TOOLS[tool]
     caller = application.callers.get("twin")
     call = Call(caller, application.services, application.settings)
+    call.mount = Files(call)
     call.direct = direct
     try:
         answer = spec.handler(call, read_arguments(spec, arguments))

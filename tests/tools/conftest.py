@@ -13,11 +13,10 @@ import pytest
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
-from flashgrep.tools.dispatch.arguments import read_arguments
+from flashgrep.tools.dispatch.call import Answer, Call, Services, refusal
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.services import Services
-from flashgrep.tools.dispatch.spec import Answer, ToolSpec, refusal
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.spec import ToolSpec, read_arguments
+from flashgrep.tools.mounts.files import Files
 from flashgrep.tools.verbs import edit, read, write
 from flashgrep.workspace.scope import Scope
 
@@ -59,6 +58,7 @@ class Desk:
         spec = TOOLS[tool]
         services = Services(self.scope, os.fsencode(self.state), self.engine)
         call = Call(self.caller, services, self.settings)
+        call.mount = Files(call)
         try:
             return spec.handler(call, read_arguments(spec, arguments))
         except FlashgrepError as error:

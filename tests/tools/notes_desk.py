@@ -12,8 +12,8 @@ from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.library import Library
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.spec import Answer
 from tests.tools.workshop import Workshop, workshop_with_notes
 
 

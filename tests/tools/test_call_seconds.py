@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.tools.dispatch.toolbox import Cancellation
+from flashgrep.tools.dispatch.call import Cancellation
 from tests.index.twins import wait_for
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 

@@ -21,15 +21,16 @@ import os, sys
 from flashgrep.search.searcher import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.tools.verbs.edit import STR_REPLACE
-from flashgrep.tools.dispatch.arguments import read_arguments
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.services import Services
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Call, Services
+from flashgrep.tools.dispatch.spec import read_arguments
+from flashgrep.tools.mounts.files import Files
 from flashgrep.workspace.scope import Scope
 root, state, word, rounds = sys.argv[1:]
 scope = Scope(root)
 services = Services(scope, state.encode(), DiskSearcher(scope))
 call = Call(Caller("x"), services, Settings(workdir=root))
+call.mount = Files(call)
 for turn in range(int(rounds)):
     asked = {"path": "a", "old_str": f"{word}={turn};", "new_str": f"{word}={turn + 1};"}
     STR_REPLACE.handler(call, read_arguments(STR_REPLACE, asked))

@@ -24,9 +24,9 @@ from flashgrep.search.result import (
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.dispatch.call import Answer, Call
 from flashgrep.tools.dispatch.caller import Caller, content_hash
-from flashgrep.tools.dispatch.spec import Answer
-from flashgrep.tools.dispatch.toolbox import Call, Toolbox
+from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts
 from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
@@ -176,7 +176,7 @@ class MemoryPoint(MountPoint):
         self._documents = documents
 
     def answer(self, asked: Asked, call: Call) -> Answer:
-        call.opened = Memory(self._documents, call)
+        call.mount = Memory(self._documents, call)
         return asked.run(call)
 
 

@@ -15,7 +15,7 @@ from flashgrep.app import Application, build
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.settings import Settings
-from flashgrep.tools.dispatch.spec import Answer
+from flashgrep.tools.dispatch.call import Answer
 
 
 class Workshop:

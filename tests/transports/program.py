@@ -20,10 +20,10 @@ from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.settings import BY_NAME, Settings, read_settings
 from flashgrep.system.state import StateDirectory, state_path
-from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.call import Answer, Call, Image
 from flashgrep.tools.dispatch.caller import Callers
-from flashgrep.tools.dispatch.spec import Answer, Image, Parameter, ToolSpec
-from flashgrep.tools.dispatch.toolbox import Call, Toolbox
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.toolbox import Toolbox
 
 _TEXT = (Parameter("text", "string", "any text"),)
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -23,12 +23,21 @@ from flashgrep.search.match_count import TooLargeForMultiline
 from flashgrep.search.scan.request import walk_key
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import FAILED, FOUND, NOTHING, Output, say, wants_color
-from flashgrep.terminal.grep_flags import Flags, Narrowing
-from flashgrep.terminal.hits import Looking
-from flashgrep.terminal.printing import PATH, JsonPrinter, LinePrinter, Printer, Style, painted
+from flashgrep.terminal.printing import (
+    PATH,
+    JsonPrinter,
+    LinePrinter,
+    Looking,
+    Printer,
+    Style,
+    painted,
+)
 from flashgrep.terminal.session import Session
 from flashgrep.workspace import names
 from flashgrep.workspace.text import is_text
+
+if TYPE_CHECKING:
+    from flashgrep.terminal.grep import Flags, Narrowing
 
 _EVERYTHING = 2**31
 _STDIN = b"<stdin>"
@@ -47,11 +56,13 @@ class _Root:
 class Grepping:
     """Runs a search and prints it."""
 
-    def __init__(self, session: Session, settings: Settings, flags: Flags) -> None:
+    def __init__(
+        self, session: Session, settings: Settings, flags: Flags, narrowing: Narrowing
+    ) -> None:
         self._session = session
         self._flags = flags
         self._workdir = os.path.abspath(os.fsencode(settings.workdir))
-        self._narrowing = Narrowing.of(flags.glob, flags.kind, flags.type_not, flags.hidden)
+        self._narrowing = narrowing
         self._output = Output()
         self._color = flags.pretty or wants_color(flags.color, self._output.is_terminal)
         self._failed = False

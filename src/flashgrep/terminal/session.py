@@ -23,8 +23,8 @@ from flashgrep import __version__
 from flashgrep.app import build_for_terminal
 from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.transports.daemon.join import join
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient
 from flashgrep.transports.lines.unix_socket import OWN_DIRECTORY, SOCKET_NAME

@@ -25,11 +25,11 @@ from flashgrep.errors import (
 )
 from flashgrep.settings import size_text
 from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
+from flashgrep.tools.dispatch.call import Call
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Parameter
-from flashgrep.tools.dispatch.toolbox import Call
 from flashgrep.tools.format import source
-from flashgrep.tools.mounts.missing import missing
+from flashgrep.tools.mounts.files import missing
 from flashgrep.workspace.scope import ResolvedPath
 from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
 from flashgrep.workspace.write.batch import BatchRecord, FileChange, promised

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
 from flashgrep.mount import StringEdit
-from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.dispatch.call import Budget
 from flashgrep.tools.format import source
 from flashgrep.tools.format.numbered import snippet
 from flashgrep.tools.format.source import Seen, too_large
-from flashgrep.tools.mounts.missing import missing
 from flashgrep.workspace import text as file_text
 from flashgrep.workspace.occurrences import Occurrences, find, in_file_quotes, line_of, near
 from flashgrep.workspace.safe_open import REGULAR, open_in, read_at_most
@@ -31,7 +30,7 @@ from flashgrep.workspace.text import TextFile, decode, is_text, normalised
 from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged, replace_bytes
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
 
 
 _STRIPES = tuple(threading.RLock() for _ in range(64))
@@ -197,7 +196,7 @@ def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
     def make(current: Current | None) -> bytes:
         nonlocal report
         if current is None:
-            raise missing(call.services.scope, place, call.caller.searched)
+            raise NotFound(f"{place.shown} does not exist")
         if not is_text(current.data):
             raise InvalidParams(
                 f"{place.shown} is a binary file, and an edit replaces text; write it whole instead"

@@ -19,8 +19,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import __version__
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import LOADED_META, Caller
-from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.tools.dispatch.toolbox import Listed, Progress, Toolbox
 from flashgrep.transports.hangup import unless_hung_up
 

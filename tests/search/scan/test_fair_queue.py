@@ -8,7 +8,7 @@ import pytest
 
 from flashgrep.errors import Cancelled
 from flashgrep.search.scan.fair_queue import FairQueue, Slot
-from flashgrep.tools.dispatch.toolbox import Cancellation
+from flashgrep.tools.dispatch.call import Cancellation
 
 PATIENCE_SECONDS = 120.0
 

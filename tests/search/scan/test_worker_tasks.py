@@ -17,7 +17,7 @@ from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.searcher import DiskSearcher
-from flashgrep.tools.dispatch.toolbox import Cancellation
+from flashgrep.tools.dispatch.call import Cancellation
 from flashgrep.workspace.scope import Scope
 from tests.faults.processes import children, is_alive, wait_until
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.tools.catalog import all_tools
-from flashgrep.tools.dispatch.arguments import read_arguments
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
+from flashgrep.tools.dispatch.call import Answer
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, read_arguments
 from tests.tools.workshop import Workshop, workshop_with_notes
 
 CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150

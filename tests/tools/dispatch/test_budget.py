@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.dispatch.call import Budget
 
 LINES = st.lists(st.integers(0, 60).map(lambda size: "x" * size), max_size=20)
 CHARS = st.one_of(st.just(0), st.integers(1, limits.FOOTER_CHARS + 300))

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from flashgrep import limits
-from flashgrep.tools.dispatch.caller import CallShares
+from flashgrep.tools.dispatch.toolbox import CallShares
 
 PATIENCE_SECONDS = 120
 

@@ -16,7 +16,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import Conflict
 from flashgrep.tools.change_lines import grouped, plan_all, read_operations, write_all
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Call
 from tests.tools.workshop import Workshop, workshop
 
 KILLS = 100 if os.environ.get("FLASHGREP_HEAVY") else 6

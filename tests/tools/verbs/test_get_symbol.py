@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Call
 from flashgrep.tools.verbs.get_symbol import Definition, definitions_of
 from tests.tools.workshop import Workshop, workshop
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.dispatch.call import Budget
 from flashgrep.tools.format.numbered import LineStream, read_lines
 from flashgrep.tools.verbs.read import page_range
 

@@ -28,7 +28,7 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.ownership import NoOwner
 from flashgrep.settings import Settings
 from flashgrep.system.lock import lock, open_lock_file
-from flashgrep.tools.dispatch.spec import Answer
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.transports.daemon.notes_client import OwnerClient
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
 from tests.warm import Warm

@@ -12,22 +12,16 @@ principal, which says what it may do with which notes.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Final
 
-import anyio
-
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.roles import AuthorKind, Principal, Role, everywhere
-from flashgrep.workspace import names
-from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
+from flashgrep.workspace.scope import ResolvedPath
 
 # ── clients ──────────────────────────────────────────────────────────────────────────────────────
 # What is known of clients, by the name they give themselves: what they do with long answers.
@@ -171,139 +165,3 @@ class Callers:
             while len(self._callers) > limits.REMEMBERED_CALLERS:
                 self._callers.popitem(last=False)
             return caller
-
-
-# ── whose call runs ──────────────────────────────────────────────────────────────────────────────
-# Which calls run: some of each caller's, one of everybody's.
-#
-# Every call that runs holds a thread, and may hold it for long. So the first call of a caller never
-# waits for those of others; further ones share a number of places, and whoever runs fewest is next.
-
-
-@dataclass(eq=False)
-class _Waiting:
-    key: str
-    admitted: anyio.Event = field(default_factory=anyio.Event)
-
-
-class _Place:
-    """A block of code that holds a place; not made of a generator, which costs every call more."""
-
-    __slots__ = ("_key", "_running")
-
-    def __init__(self, running: CallShares, key: str) -> None:
-        self._running = running
-        self._key = key
-
-    async def __aenter__(self) -> None:
-        await self._running.enter(self._key)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._running.end(self._key)
-
-
-class CallShares:
-    """The calls of a server that run, and those that wait. For one event loop."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._waiting: list[_Waiting] = []
-
-    @cached_property
-    def threads(self) -> anyio.CapacityLimiter:
-        """The threads of the calls; made by the first one, because this loads asyncio."""
-        return anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
-
-    def place(self, key: str) -> _Place:
-        """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""
-        return _Place(self, key)
-
-    async def enter(self, key: str) -> None:
-        """Take a place, which `end` gives back."""
-        if self._waiting or not self._has_room(key):
-            await self._wait(key)
-        else:
-            self._admit(key)
-
-    async def _wait(self, key: str) -> None:
-        waiting = _Waiting(key)
-        self._waiting.append(waiting)
-        self._call()
-        try:
-            await waiting.admitted.wait()
-        except BaseException:
-            if waiting in self._waiting:
-                self._waiting.remove(waiting)
-            else:
-                self.end(key)
-            raise
-
-    def _has_room(self, key: str) -> bool:
-        running = self._counts.get(key, 0)
-        if running == 0:
-            return len(self._counts) < limits.RUNNING_CALLERS
-        further = sum(self._counts.values()) - len(self._counts)
-        return running < limits.CALLS_AT_ONCE and further < limits.THREADS
-
-    def _admit(self, key: str) -> None:
-        self._counts[key] = self._counts.get(key, 0) + 1
-
-    def end(self, key: str) -> None:
-        """Give a place back."""
-        self._counts[key] -= 1
-        if not self._counts[key]:
-            del self._counts[key]
-        self._call()
-
-    def _call(self) -> None:
-        for waiting in sorted(self._waiting, key=lambda one: self._counts.get(one.key, 0)):
-            if self._has_room(waiting.key):
-                self._waiting.remove(waiting)
-                self._admit(waiting.key)
-                waiting.admitted.set()
-
-
-# ── where it searched ────────────────────────────────────────────────────────────────────────────
-# Where a caller searched last: paths in those answers are relative to it, and get taken for paths
-# of the working directory.
-
-
-def shown_root(scope: Scope, root: ResolvedPath) -> str:
-    """A directory as a prefix of paths that `read` accepts: as the caller named it where that lies
-    below the working directory, else in full; "" for the working directory itself."""
-    if root.path == scope.workdir:
-        return ""
-    inside = _inside(scope, _named(root)) or _inside(scope, root.path)
-    path = root.path if inside is None else inside
-    return names.shown(path.rstrip(b"/")) + "/"
-
-
-def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
-    """Note where the answer that is on its way has its root."""
-    caller.searched = None if root.path == scope.workdir else root
-
-
-def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str | None:
-    """The missing path where it stands below the root of the last search; None if nothing does."""
-    rest = _inside(scope, missing.asked)
-    if root is None or rest is None:
-        return None
-    try:
-        kind = scope.kind(scope.follow(os.path.join(root.path, rest)))
-    except (FlashgrepError, OSError):
-        return None
-    found = kind in ("file", "directory")
-    return shown_root(scope, root) + names.shown(rest) if found else None
-
-
-def _named(root: ResolvedPath) -> bytes:
-    # A `..` behind a link leads elsewhere than the text says: then the real path is told.
-    parts = root.asked.split(b"/")
-    return root.path if b".." in parts else os.path.normpath(root.asked)
-
-
-def _inside(scope: Scope, path: bytes) -> bytes | None:
-    """A path relative to the working directory it lies below, as it is written."""
-    if path == scope.workdir or not is_within(path, scope.workdir):
-        return None
-    return path[len(scope.workdir.rstrip(b"/")) + 1 :]

@@ -10,12 +10,9 @@ import dataclasses
 import difflib
 import logging
 import math
-import threading
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -31,17 +28,16 @@ from flashgrep.errors import (
     IOFailure,
     from_os_error,
 )
-from flashgrep.mount import Mount, Target, Use
 from flashgrep.search.scan.fair_queue import ON_BEHALF
-from flashgrep.tools.dispatch.arguments import read_arguments
-from flashgrep.tools.dispatch.caller import Caller, CallShares
-from flashgrep.tools.dispatch.spec import Answer, ToolSpec, input_schema, json_refusal, refusal
-from flashgrep.tools.mounts.files import Files, FilesPoint
+from flashgrep.tools.dispatch.call import Answer, Call, Cancellation, json_refusal, refusal
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.spec import ToolSpec, input_schema, read_arguments
+from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
 
 if TYPE_CHECKING:
     from flashgrep.settings import Settings
-    from flashgrep.tools.dispatch.services import Services
+    from flashgrep.tools.dispatch.call import Services
 
 log = logging.getLogger(__name__)
 
@@ -49,94 +45,6 @@ _GRACE_SECONDS = 2.0
 """A call whose time is over has this long to say what it has found."""
 
 Progress = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
-
-
-class Cancellation:
-    """A flag that long work looks at; setting it twice is harmless."""
-
-    def __init__(self, seconds: int = 0) -> None:
-        """With `seconds`, it sets itself after so long; 0 = never."""
-        self._is_set = False
-        self._actions: list[Callable[[], None]] = []
-        self._guard = threading.Lock()
-        self.begin(seconds)
-
-    def begin(self, seconds: int) -> None:
-        """Count its seconds from now on."""
-        self.seconds = seconds
-        self._deadline = time.monotonic() + seconds if seconds else math.inf
-
-    def set(self) -> None:
-        with self._guard:
-            self._is_set = True
-            actions, self._actions = self._actions, []
-        for action in actions:
-            action()
-
-    def then(self, action: Callable[[], None]) -> Callable[[], None]:
-        """Have something done when it is set, for work that cannot look; gives the way out.
-
-        The end of the call's time does not set it: who waits has to look at the clock.
-        """
-        with self._guard:
-            if not self._is_set:
-                self._actions.append(action)
-                return partial(self._forget, action)
-        action()
-        return lambda: None
-
-    def _forget(self, action: Callable[[], None]) -> None:
-        with self._guard:
-            if action in self._actions:
-                self._actions.remove(action)
-
-    @contextmanager
-    def wakes(self, event: threading.Event) -> Iterator[None]:
-        """In this block, setting it sets an event too: for one who waits for that."""
-        forget = self.then(event.set)
-        try:
-            yield
-        finally:
-            forget()
-
-    @property
-    def has_expired(self) -> bool:
-        """Whether the time of the call is over, and nobody has withdrawn it."""
-        return not self._is_set and time.monotonic() > self._deadline
-
-    def __bool__(self) -> bool:
-        return self._is_set or time.monotonic() > self._deadline
-
-
-@dataclass
-class Call:
-    """What a handler knows of the call it serves."""
-
-    caller: Caller
-    services: Services
-    settings: Settings
-    cancelled: Cancellation = field(default_factory=Cancellation)
-    report: Callable[[float, float | None, str], None] = lambda done, total, message: None
-    direct: bool = False
-    """A direct method, not a tool: its answer has no budget."""
-    opened: Mount[Any] | None = field(default=None, repr=False)
-    """What the mount point opened for it."""
-
-    @property
-    def mount(self) -> Mount[Any]:
-        """What it is about: the workspace, unless a mount point opened another."""
-        if self.opened is None:
-            self.opened = Files(self)
-        return self.opened
-
-    def target(self, given: str | None, use: Use) -> Target[Any]:
-        """What a path argument names, for a verb that wants to `use` it so."""
-        return Target(self.mount, self.mount.resolve(given, use))
-
-    @property
-    def output_chars(self) -> int:
-        """The budget of its answer; 0 = none."""
-        return 0 if self.direct else self.settings.max_output_chars
 
 
 @dataclass(frozen=True)
@@ -416,3 +324,93 @@ def _named(error: OSError) -> str:
     if isinstance(name, bytes):
         name = name.decode("utf-8", "backslashreplace")
     return str(name) if name is not None else "the operating system gave no name"
+
+
+# ── whose call runs ──────────────────────────────────────────────────────────────────────────────
+# Which calls run: some of each caller's, one of everybody's.
+#
+# Every call that runs holds a thread, and may hold it for long. So the first call of a caller never
+# waits for those of others; further ones share a number of places, and whoever runs fewest is next.
+
+
+@dataclass(eq=False)
+class _Waiting:
+    key: str
+    admitted: anyio.Event = field(default_factory=anyio.Event)
+
+
+class _Place:
+    """A block of code that holds a place; not made of a generator, which costs every call more."""
+
+    __slots__ = ("_key", "_running")
+
+    def __init__(self, running: CallShares, key: str) -> None:
+        self._running = running
+        self._key = key
+
+    async def __aenter__(self) -> None:
+        await self._running.enter(self._key)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._running.end(self._key)
+
+
+class CallShares:
+    """The calls of a server that run, and those that wait. For one event loop."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._waiting: list[_Waiting] = []
+
+    @cached_property
+    def threads(self) -> anyio.CapacityLimiter:
+        """The threads of the calls; made by the first one, because this loads asyncio."""
+        return anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
+
+    def place(self, key: str) -> _Place:
+        """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""
+        return _Place(self, key)
+
+    async def enter(self, key: str) -> None:
+        """Take a place, which `end` gives back."""
+        if self._waiting or not self._has_room(key):
+            await self._wait(key)
+        else:
+            self._admit(key)
+
+    async def _wait(self, key: str) -> None:
+        waiting = _Waiting(key)
+        self._waiting.append(waiting)
+        self._call()
+        try:
+            await waiting.admitted.wait()
+        except BaseException:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            else:
+                self.end(key)
+            raise
+
+    def _has_room(self, key: str) -> bool:
+        running = self._counts.get(key, 0)
+        if running == 0:
+            return len(self._counts) < limits.RUNNING_CALLERS
+        further = sum(self._counts.values()) - len(self._counts)
+        return running < limits.CALLS_AT_ONCE and further < limits.THREADS
+
+    def _admit(self, key: str) -> None:
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+    def end(self, key: str) -> None:
+        """Give a place back."""
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+        self._call()
+
+    def _call(self) -> None:
+        for waiting in sorted(self._waiting, key=lambda one: self._counts.get(one.key, 0)):
+            if self._has_room(waiting.key):
+                self._waiting.remove(waiting)
+                self._admit(waiting.key)
+                waiting.admitted.set()

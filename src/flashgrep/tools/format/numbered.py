@@ -18,7 +18,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, InvalidParams, from_os_error
 from flashgrep.mount import Document
 from flashgrep.settings import size_text
-from flashgrep.tools.dispatch.spec import Answer, Budget, Image
+from flashgrep.tools.dispatch.call import Answer, Budget, Image
 from flashgrep.workspace import names, text
 from flashgrep.workspace.safe_open import DIRECTORY, open_in
 from flashgrep.workspace.scope import ResolvedPath, Scope

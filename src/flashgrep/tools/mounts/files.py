@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashgrep.errors import AccessDenied, Conflict, InvalidParams, NotFound
+from flashgrep import limits
+from flashgrep.errors import AccessDenied, Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.tools.change_text import Current, apply_edit, change, overwrite, require_file_name
-from flashgrep.tools.dispatch.caller import remember, shown_root
-from flashgrep.tools.dispatch.spec import Budget
+from flashgrep.tools.dispatch.call import Budget
 from flashgrep.tools.format import source
 from flashgrep.tools.format.numbered import list_directory
 from flashgrep.tools.format.source import Seen, Source
-from flashgrep.tools.mounts.missing import missing
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.workspace import names
 from flashgrep.workspace.find import Finder, FindRequest
-from flashgrep.workspace.scope import ResolvedPath
+from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
+    from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
-    from flashgrep.tools.dispatch.spec import Answer
-    from flashgrep.tools.dispatch.toolbox import Call
 
 CHANGED = (
     "File has been modified since read, either by the user or by a linter. Read it again before "
@@ -119,10 +119,16 @@ class Files:
         try:
             return Source(call.services.scope, path, call.settings.max_file_size, call.caller)
         except NotFound:
-            raise missing(call.services.scope, path, call.caller.searched) from None
+            raise self._missing(path) from None
+
+    def _missing(self, path: ResolvedPath) -> NotFound:
+        return missing(self._call.services.scope, path, self._call.caller.searched)
 
     def edit(self, path: ResolvedPath, edit: StringEdit) -> str:
-        return apply_edit(self._call, path, edit)
+        try:
+            return apply_edit(self._call, path, edit)
+        except NotFound:
+            raise self._missing(path) from None
 
     def write(self, path: ResolvedPath, data: bytes, must_be_read: bool) -> bool:
         if not must_be_read:
@@ -162,10 +168,133 @@ class FilesPoint(MountPoint):
             )
 
     def answer(self, asked: Asked, call: Call) -> Answer:
-        call.opened = Files(call)
+        call.mount = Files(call)
         return asked.run(call)
 
 
 def _refuse_view(view: str | None) -> None:
     if view is not None:
         raise InvalidParams(f"view is for notes ({NOTES}Folder/Note.md); files have one view only")
+
+
+# ── missing files ────────────────────────────────────────────────────────────────────────────────
+# The answer to a path that leads nowhere: where we looked, and what was perhaps meant.
+
+
+def missing(scope: Scope, place: ResolvedPath, searched: ResolvedPath | None = None) -> NotFound:
+    """`File does not exist.`, the working directory, and a near name that may be reached.
+
+    What the caller searched last comes first: the path is likely one of that answer.
+    """
+    near = below(scope, searched, place) or suggestion(scope, place)
+    hint = f" Did you mean {near}?" if near else ""
+    return NotFound(
+        f"File does not exist. {place.shown} was not found; the current working directory is "
+        f"{names.shown(scope.workdir)}.{hint}"
+    )
+
+
+def suggestion(scope: Scope, place: ResolvedPath) -> str | None:
+    """A name like the missing one beside it, or the same name nearby; never a denied one."""
+    parent, _, name = place.path.rpartition(b"/")
+    return _beside(scope, parent or b"/", name) or _nearby(scope, name)
+
+
+def _beside(scope: Scope, parent: bytes, name: bytes) -> str | None:
+    known = {names.shown(entry): entry for entry, _ in _entries(scope, parent)}
+    lowered = {text.lower(): text for text in known}
+    close = difflib.get_close_matches(names.shown(name).lower(), lowered, 1, 0.6)
+    return _shown(scope, os.path.join(parent, known[lowered[close[0]]])) if close else None
+
+
+def _nearby(scope: Scope, name: bytes) -> str | None:
+    """Breadth first from the working directory, so that the nearest one is found."""
+    waiting = deque([scope.workdir])
+    looked = 0
+    while waiting and looked < limits.SUGGESTION_ENTRIES:
+        directory = waiting.popleft()
+        for entry, is_directory in _entries(scope, directory):
+            looked += 1
+            path = os.path.join(directory, entry)
+            if entry == name and not is_directory:
+                return _shown(scope, path)
+            if is_directory and entry not in (b".git", b"node_modules"):
+                waiting.append(path)
+    return None
+
+
+def _entries(scope: Scope, directory: bytes) -> list[tuple[bytes, bool]]:
+    """Reachable entries of a directory, sorted, and whether each is a directory itself."""
+    if not scope.permits(directory):
+        return []
+    try:
+        fd = scope.open_directory(ResolvedPath("", directory))
+    except (FlashgrepError, OSError):
+        return []
+    try:
+        with os.scandir(fd) as listed:
+            found = [
+                (os.fsencode(entry.name), entry.is_dir(follow_symlinks=False))
+                for _, entry in zip(range(limits.SUGGESTION_ENTRIES), listed, strict=False)
+            ]
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+    return sorted(pair for pair in found if _is_reachable(scope, directory, pair[0]))
+
+
+def _is_reachable(scope: Scope, directory: bytes, name: bytes) -> bool:
+    path = os.path.join(directory, name)
+    return scope.permits(path) and scope.permits(os.path.realpath(path))
+
+
+def _shown(scope: Scope, path: bytes) -> str:
+    inside = scope.workdir.rstrip(b"/") + b"/"
+    return names.shown(path.removeprefix(inside))
+
+
+# ── where it searched ────────────────────────────────────────────────────────────────────────────
+# Where a caller searched last: paths in those answers are relative to it, and get taken for paths
+# of the working directory.
+
+
+def shown_root(scope: Scope, root: ResolvedPath) -> str:
+    """A directory as a prefix of paths that `read` accepts: as the caller named it where that lies
+    below the working directory, else in full; "" for the working directory itself."""
+    if root.path == scope.workdir:
+        return ""
+    inside = _inside(scope, _named(root)) or _inside(scope, root.path)
+    path = root.path if inside is None else inside
+    return names.shown(path.rstrip(b"/")) + "/"
+
+
+def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
+    """Note where the answer that is on its way has its root."""
+    caller.searched = None if root.path == scope.workdir else root
+
+
+def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str | None:
+    """The missing path where it stands below the root of the last search; None if nothing does."""
+    rest = _inside(scope, missing.asked)
+    if root is None or rest is None:
+        return None
+    try:
+        kind = scope.kind(scope.follow(os.path.join(root.path, rest)))
+    except (FlashgrepError, OSError):
+        return None
+    found = kind in ("file", "directory")
+    return shown_root(scope, root) + names.shown(rest) if found else None
+
+
+def _named(root: ResolvedPath) -> bytes:
+    # A `..` behind a link leads elsewhere than the text says: then the real path is told.
+    parts = root.asked.split(b"/")
+    return root.path if b".." in parts else os.path.normpath(root.asked)
+
+
+def _inside(scope: Scope, path: bytes) -> bytes | None:
+    """A path relative to the working directory it lies below, as it is written."""
+    if path == scope.workdir or not is_within(path, scope.workdir):
+        return None
+    return path[len(scope.workdir.rstrip(b"/")) + 1 :]

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from flashgrep.notes.links.index import Backlink, Linked, Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
-    from flashgrep.tools.dispatch.spec import Answer, ToolSpec
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Answer, Call
+    from flashgrep.tools.dispatch.spec import ToolSpec
 
 _TRIES: Final = 5
 """How many owners may end in the middle of one reading call."""
@@ -239,7 +239,7 @@ class NotesPoint(MountPoint):
         for _ in range(_TRIES):
             with self._ownership.held() as notes:
                 if notes is not None:
-                    call.opened = Notes(notes, call, self._shown_prefix)
+                    call.mount = Notes(notes, call, self._shown_prefix)
                     return asked.run(call)
             try:
                 return self._remote.answer(asked, call)

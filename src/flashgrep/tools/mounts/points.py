@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.errors import InvalidParams, Unavailable
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.arguments import Arguments
+    from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
-    from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 
 NOTES: Final = "kb://"
 """How paths of notes begin where there are files too."""

@@ -19,12 +19,12 @@ from flashgrep import limits
 from flashgrep.errors import RemoteFailure
 from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.notes.ownership import Ownership
+from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import READ_NOTES, Caller, Callers, note_key
-from flashgrep.tools.dispatch.spec import Answer
 from flashgrep.tools.mounts.points import Asked
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
 
 CALL: Final = "kb/call"
 PROGRESS: Final = "kb/progress"

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from flashgrep import limits
 from flashgrep.errors import InvalidTrigger, SkillNotFound, SkillUnreadable, TooLarge
-from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.call import Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.caller import content_hash
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace import names
 from flashgrep.workspace.safe_open import open_named, read_at_most
 

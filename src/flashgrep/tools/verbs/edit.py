@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from flashgrep.mount import StringEdit
-from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Answer, Call
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 
 
 def edit(call: Call, arguments: Arguments) -> Answer:

@@ -6,18 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.mount import DocumentLinks
-from flashgrep.tools.dispatch.spec import (
-    Answer,
-    Parameter,
-    ToolSpec,
-    fitting,
-    json_answer,
-    json_room,
-)
+from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.arguments import Arguments
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
+    from flashgrep.tools.dispatch.spec import Arguments
 
 Row = dict[str, Any]
 

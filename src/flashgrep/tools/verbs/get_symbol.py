@@ -15,14 +15,15 @@ from flashgrep.ranking.ranking import path_weight
 from flashgrep.ranking.symbol_parser import NotParsed
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
-from flashgrep.tools.format.grep import printable
+from flashgrep.tools.dispatch.call import Answer, json_answer, json_text
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.passages import read_text
+from flashgrep.workspace.names import shown_path
 
 if TYPE_CHECKING:
     from flashgrep.search.result import SearchResult
-    from flashgrep.tools.dispatch.arguments import Arguments
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
+    from flashgrep.tools.dispatch.spec import Arguments
 
 DESCRIPTION: Final = """\
 Find a symbol by its exact name: where it is defined, and every line of the workspace that names \
@@ -71,7 +72,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
     answer["next_offset"] = following if is_cut else None
     if result.skipped:
         few = sorted(result.skipped)[: limits.LISTED_LINES]
-        answer["skipped"] = [[printable(path), reason] for path, reason in few]
+        answer["skipped"] = [[shown_path(path), reason] for path, reason in few]
     return json_answer(answer)
 
 
@@ -180,7 +181,7 @@ class _SymbolSearch:
         except NotParsed:
             self.is_complete = False
             return
-        shown = printable(path)
+        shown = shown_path(path)
         self.found.extend(Definition(shown, *definition) for definition in found)
 
 
@@ -201,7 +202,7 @@ def _references(
     page = Page(on_page(files, offset, limit), budget=chars)
     references: list[dict[str, Any]] = []
     for name, lines in result.lines(page):
-        shown = printable(name)
+        shown = shown_path(name)
         for number, _, text in lines:
             reference = {"file_path": shown, "line": number, "text": text.strip()}
             if left is not None:

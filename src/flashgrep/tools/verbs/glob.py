@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
 from flashgrep.search.scan.request import walk_key
-from flashgrep.tools.dispatch.spec import Answer, Budget, Parameter, ToolSpec
+from flashgrep.tools.dispatch.call import Answer, Budget
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.workspace.find import FindRequest, FoundEntry
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.arguments import Arguments
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
+    from flashgrep.tools.dispatch.spec import Arguments
 
 EMPTY = "No files found"
 _DESCENDING = ("modified", "size")

@@ -6,19 +6,11 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.search.scan.request import walk_key
-from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import (
-    Answer,
-    Parameter,
-    ToolSpec,
-    fitting,
-    json_answer,
-    json_room,
-)
-from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.format.grep import printable
+from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, json_room
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import name_filter
+from flashgrep.workspace.names import shown_path
 
 
 def list_files(call: Call, arguments: Arguments) -> Answer:
@@ -31,7 +23,7 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
     offset: int = arguments.get("offset")
     limit: int | None = arguments.get("limit")
     asked = files[offset : None if limit is None else offset + limit]
-    page = fitting(map(printable, asked), json_room(call.output_chars))
+    page = fitting(map(shown_path, asked), json_room(call.output_chars))
     following = offset + len(page)
     answer: dict[str, Any] = {
         "files": page,
@@ -58,7 +50,7 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     names = [entry.shown for entry in finding.entries]
     names.sort(key=walk_key)
     few = sorted(finding.skipped)[: limits.LISTED_LINES]
-    return names, [[printable(name), reason] for name, reason in few]
+    return names, [[shown_path(name), reason] for name, reason in few]
 
 
 SPEC = ToolSpec(

@@ -17,8 +17,8 @@ from flashgrep.ranking.words import parts
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.texts import TextSearch
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer, json_text
-from flashgrep.tools.format.grep import printable
+from flashgrep.tools.dispatch.call import Answer, json_answer, json_text
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.passages import (
     Finder,
     best_passage,
@@ -27,10 +27,11 @@ from flashgrep.tools.format.passages import (
     word_finder,
 )
 from flashgrep.workspace.globs import NameFilter
+from flashgrep.workspace.names import shown_path
 
 if TYPE_CHECKING:
-    from flashgrep.tools.dispatch.arguments import Arguments
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
+    from flashgrep.tools.dispatch.spec import Arguments
     from flashgrep.workspace.scope import ResolvedPath
 
 
@@ -145,7 +146,7 @@ class _Query:
         }
         if self.skipped:
             few = self.skipped[: limits.LISTED_LINES]
-            answer["skipped"] = [[printable(name), reason] for name, reason in few]
+            answer["skipped"] = [[shown_path(name), reason] for name, reason in few]
         return json_answer(answer)
 
     # ── ranking ─────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +208,7 @@ class _Query:
         if passage is None:
             return None
         return {
-            "file_path": printable(file.path),
+            "file_path": shown_path(file.path),
             "start_line": passage.start_line,
             "end_line": passage.end_line,
             "score": round(file.score, 3),

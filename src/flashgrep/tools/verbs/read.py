@@ -12,9 +12,8 @@ from typing import Any
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Document
 from flashgrep.settings import size_text
-from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Answer, Call
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.tools.format.numbered import (
     binary_of,
     image_of,

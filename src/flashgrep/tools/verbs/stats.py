@@ -8,9 +8,8 @@ from typing import Any
 from flashgrep import __version__
 from flashgrep.index.index import IndexStatus
 from flashgrep.settings import Settings, settings_hash
-from flashgrep.tools.dispatch.arguments import Arguments
-from flashgrep.tools.dispatch.spec import Answer, ToolSpec, json_answer
-from flashgrep.tools.dispatch.toolbox import Call
+from flashgrep.tools.dispatch.call import Answer, Call, json_answer
+from flashgrep.tools.dispatch.spec import Arguments, ToolSpec
 
 
 def stats(call: Call, arguments: Arguments) -> Answer:

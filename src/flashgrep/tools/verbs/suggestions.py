@@ -9,20 +9,14 @@ from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.access.roles import Role
 from flashgrep.system.clock import milliseconds
-from flashgrep.tools.dispatch.spec import (
-    Answer,
-    Parameter,
-    ToolSpec,
-    fitting,
-    json_answer,
-    json_room,
-)
+from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 
 if TYPE_CHECKING:
     from flashgrep.notes.review.review import Query, StepResult
     from flashgrep.notes.suggestions.pending import ListedSuggestion
-    from flashgrep.tools.dispatch.arguments import Arguments
-    from flashgrep.tools.dispatch.toolbox import Call
+    from flashgrep.tools.dispatch.call import Call
+    from flashgrep.tools.dispatch.spec import Arguments
 
 
 def list_suggestions(call: Call, arguments: Arguments) -> Answer:

@@ -21,11 +21,10 @@ from flashgrep.tools.change_lines import (
     write_all,
 )
 from flashgrep.tools.change_text import Current, change, current_of, holding
-from flashgrep.tools.dispatch.arguments import Arguments
+from flashgrep.tools.dispatch.call import Answer, Call, json_answer
 from flashgrep.tools.dispatch.caller import content_hash
-from flashgrep.tools.dispatch.spec import Answer, Parameter, ToolSpec, json_answer
-from flashgrep.tools.dispatch.toolbox import Call
-from flashgrep.tools.mounts.missing import missing
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.mounts.files import missing
 
 
 def write_code(call: Call, arguments: Arguments) -> Answer:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
-from flashgrep.terminal.hits import Hit, Looking
+from flashgrep.terminal.printing import Hit, Looking
 
 PATTERNS = ("a", "b", "^a", "a$", "ab|ba", "^$", "a.a", r"\bab\b", "[^a]")
 TEXTS = st.text("ab\n\r é", max_size=60).map(lambda text: text.encode())
