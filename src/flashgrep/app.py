@@ -25,7 +25,7 @@ from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Mounts, NoNotes
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.write.recovery import recover
 
@@ -106,7 +106,7 @@ def build(
     if not settings.no_workspace and not scope.permits(scope.workdir):
         log.warning(
             "the working directory %s is outside --allow-dir, or denied: calls must name a path",
-            names.shown(scope.workdir),
+            shown_name(scope.workdir),
         )
     state = _state(path)
     pool = Pool(module="flashgrep.index.answer.search_worker")
@@ -148,7 +148,7 @@ def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...
     for flag, path in denied.items():
         if is_within(workdir, path) and not settings.no_workspace:
             raise SettingsError(
-                f"{flag}: {names.shown(path)} is denied to the tools and holds the workdir"
+                f"{flag}: {shown_name(path)} is denied to the tools and holds the workdir"
             )
     return tuple(denied.values())
 

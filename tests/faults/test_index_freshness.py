@@ -27,7 +27,7 @@ from tests.transports.clients import RawLines, Server, serving
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.pattern import PatternSpec, check
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
@@ -46,7 +46,7 @@ Ask = Callable[[str], list[tuple[str, int]]]
 def truth(root: Path, pattern: str) -> list[tuple[str, int]]:
     found = counts(root, PatternSpec(pattern))
     return [
-        (names.shown(os.fsencode(shown)), count)
+        (shown_name(os.fsencode(shown)), count)
         for shown, count in found
         if not _is_state(root, shown)
     ]

@@ -6,7 +6,7 @@ import os
 from random import Random
 from typing import Any
 
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from tests.index.thicket import Thicket
 
 PATTERNS = [
@@ -96,7 +96,7 @@ def place(chance: Random, tree: Thicket) -> str:
     kinds = [directories, directories, directories, files, links, [b"nowhere"]]
     path = chance.choice(chance.choice(kinds) or directories)
     relative = os.path.relpath(path, os.fsencode(tree.root))
-    return names.shown(chance.choice([path, relative]))
+    return shown_name(chance.choice([path, relative]))
 
 
 def glob_question(chance: Random, tree: Thicket) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.workspace.names import has_control, parse, shown, shown_path, shown_paths
+from flashgrep.workspace.names import has_control, parse_name, shown_name, shown_path, shown_paths
 
 TABLE = [
     (b"plain.txt", "plain.txt"),
@@ -37,14 +37,14 @@ TABLE = [
 
 @pytest.mark.parametrize(("name", "text"), TABLE, ids=[text for _, text in TABLE])
 def test_a_name_is_shown_as_tabled_and_read_back(name: bytes, text: str) -> None:
-    assert shown(name) == text
-    assert parse(text) == name
+    assert shown_name(name) == text
+    assert parse_name(text) == name
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_come_back_from_one_printable_line(name: bytes) -> None:
-    text = shown(name)
-    assert parse(text) == name
+    text = shown_name(name)
+    assert parse_name(text) == name
     assert len(text.splitlines()) <= 1
     assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
     assert not [c for c in text if unicodedata.bidirectional(c) in _TURNING]
@@ -60,7 +60,7 @@ NAMES = st.one_of(
 @given(st.lists(st.one_of(NAMES, st.sampled_from([name for name, _ in TABLE])), max_size=6))
 def test_paths_as_a_directory_gives_them_are_shown_as_their_bytes_are(names: list[bytes]) -> None:
     paths = [name.decode("utf-8", "surrogateescape") for name in names]
-    expected = [shown(name) for name in names]
+    expected = [shown_name(name) for name in names]
     assert [shown_path(path) for path in paths] == expected
     assert shown_paths(paths) == expected
 
@@ -69,8 +69,8 @@ def test_paths_as_a_directory_gives_them_are_shown_as_their_bytes_are(names: lis
 def test_every_byte_of_a_path_is_shown_as_it_is_alone(byte: int) -> None:
     name = b"a" + bytes([byte])
     path = name.decode("utf-8", "surrogateescape")
-    assert shown_path(path) == shown(name)
-    assert shown_paths(["plain", path]) == ["plain", shown(name)]
+    assert shown_path(path) == shown_name(name)
+    assert shown_paths(["plain", path]) == ["plain", shown_name(name)]
 
 
 _TURNING = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
@@ -79,8 +79,8 @@ _TURNING = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
 @given(st.text(alphabet="ab\\nxtr/.0e2f", max_size=12))
 def test_an_escape_that_shown_never_writes_is_no_escape(text: str) -> None:
     """Two texts never name one file by escapes, so none hides what it names."""
-    name = parse(text)
-    assert name is None or shown(name) == text
+    name = parse_name(text)
+    assert name is None or shown_name(name) == text
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_escape_that_shown_never_writes_is_no_escape(text: str) -> None:
     ],
 )
 def test_what_shown_could_not_have_written_is_not_read_as_an_escape(text: str) -> None:
-    assert parse(text) is None
+    assert parse_name(text) is None
 
 
 @pytest.mark.parametrize(

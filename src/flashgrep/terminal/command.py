@@ -22,7 +22,7 @@ import click
 
 from flashgrep.errors import FlashgrepError, IOFailure, from_os_error
 from flashgrep.settings import Settings, read_settings
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 
 FOUND, NOTHING, FAILED = 0, 1, 2
 _INTERRUPTED: Final = 128 + signal.SIGINT
@@ -137,7 +137,7 @@ class Output:
 
     def path(self, path: bytes) -> bytes:
         """A path as it is printed: raw for programs, escaped where a terminal might obey it."""
-        return names.shown(path).encode("utf-8") if self.is_terminal else path
+        return shown_name(path).encode("utf-8") if self.is_terminal else path
 
 
 def wants_color(choice: str, is_terminal: bool) -> bool:

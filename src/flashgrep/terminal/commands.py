@@ -24,7 +24,7 @@ from flashgrep.terminal.command import (
     wants_color,
 )
 from flashgrep.terminal.session import Local, opened
-from flashgrep.workspace import names
+from flashgrep.workspace.names import parse_name, shown_name
 
 # ── glob ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,14 +57,14 @@ def glob_command(
     root = os.path.join(os.path.abspath(os.fsencode(settings.workdir)), prefix)
     with opened(settings, use_daemon, above=True) as session:
         if not os.path.isdir(root):
-            raise NotFound(f"{names.shown(prefix)}: No such directory")
-        answer = session.call("glob", {"path": names.shown(root), **_arguments(given)})
+            raise NotFound(f"{shown_name(prefix)}: No such directory")
+        answer = session.call("glob", {"path": shown_name(root), **_arguments(given)})
     output = Output()
     if as_json:
         print_json(output, answer)
     else:
         for name in answer["paths"]:
-            raw = os.path.join(prefix, names.parse(name) or os.fsencode(name))
+            raw = os.path.join(prefix, parse_name(name) or os.fsencode(name))
             output.write(output.path(raw) + (b"\0" if null else b"\n"))
     output.flush()
     for name, reason in answer.get("skipped", ()):
@@ -121,7 +121,7 @@ def files_command(
         print_json(output, answer)
     else:
         for name in answer["files"]:
-            raw = names.parse(name) or os.fsencode(name)
+            raw = parse_name(name) or os.fsencode(name)
             output.write(output.path(raw) + (b"\0" if null else b"\n"))
     output.flush()
     return FOUND if answer["files"] else NOTHING
@@ -155,7 +155,7 @@ def view_command(
 ) -> int:
     """Show the file or directory at PATH as an agent sees it."""
     arguments = {
-        "path": names.shown(os.fsencode(path)),
+        "path": shown_name(os.fsencode(path)),
         "view_range": read_range(lines) if lines else None,
     }
     local = Local(settings)  # no daemon has this any sooner
@@ -188,7 +188,7 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
         raise click.UsageError(f"{place!r} names no lines; write FILE:10-20")
     start, end = read_range(found[2])
     arguments = {
-        "file_path": names.shown(os.fsencode(found[1])),
+        "file_path": shown_name(os.fsencode(found[1])),
         "start_line": start,
         "end_line": end,
     }

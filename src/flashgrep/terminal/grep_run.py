@@ -33,7 +33,7 @@ from flashgrep.terminal.printing import (
     painted,
 )
 from flashgrep.terminal.session import Session
-from flashgrep.workspace import names
+from flashgrep.workspace.names import parse_name, shown_name
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Grepping:
             self._fail(error.message)
             return _Root(prefix=prefix, path=path, shown=text, kind=None)
         if kind is None:
-            self._fail(f"{names.shown(os.fsencode(text))}: No such file or directory")
+            self._fail(f"{shown_name(os.fsencode(text))}: No such file or directory")
         return _Root(
             prefix=prefix, path=place.path if kind == "directory" else path, shown=text, kind=kind
         )
@@ -109,10 +109,10 @@ class Grepping:
     # ── which files ─────────────────────────────────────────────────────────────────────────────
 
     def _ask(self, root: _Root, method: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        answer = self._session.call(method, {"path": names.shown(root.path), **arguments})
+        answer = self._session.call(method, {"path": shown_name(root.path), **arguments})
         for name, reason in answer.get("skipped", ()):
-            label = self._label(root, names.parse(name) or os.fsencode(name))
-            self._fail(f"{names.shown(label)}: {reason}")
+            label = self._label(root, parse_name(name) or os.fsencode(name))
+            self._fail(f"{shown_name(label)}: {reason}")
         return answer
 
     def _is_workdir(self, root: _Root) -> bool:
@@ -125,7 +125,7 @@ class Grepping:
         narrowing = self._narrowing
         rest = narrowing.filters() if unfiltered else narrowing.rest(self._is_workdir(root))
         real = os.path.realpath(self._workdir)
-        raw = [(name, names.parse(name) or os.fsencode(name)) for name in shown]
+        raw = [(name, parse_name(name) or os.fsencode(name)) for name in shown]
         for name, path in sorted(raw, key=lambda pair: walk_key(os.fsdecode(pair[1]))):
             full = root.path.rstrip(b"/") + b"/" + path
             relative = os.fsdecode(os.path.relpath(full, real)) if rest else ""
@@ -255,11 +255,11 @@ class Grepping:
             return False
         try:
             if named and not is_text(os.pread(fd, limits.SNIFF_BYTES, 0)):
-                say(f"{names.shown(label)}: a binary file, not searched")
+                say(f"{shown_name(label)}: a binary file, not searched")
                 return False
             return self._descriptor(label, fd, status.st_size)
         except (TooLargeForMultiline, TooSparse):
-            self._fail(f"{names.shown(label)}: too large for this search")
+            self._fail(f"{shown_name(label)}: too large for this search")
             return False
         finally:
             os.close(fd)

@@ -13,7 +13,7 @@ from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.spec import ToolSpec
 from flashgrep.tools.mounts.points import NOTES
 from flashgrep.tools.mounts.wording import ON_NOTES, beside_files, without_files
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.scope import Scope
 
 TOOLS: Final = (
@@ -134,7 +134,7 @@ def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[s
     kinds = "one workspace and a knowledge base" if settings.kb else "one workspace"
     lines = [
         f"File tools over {kinds}: {', '.join(listed)}.",
-        f"Working directory (relative paths start here): {names.shown(scope.workdir)}",
+        f"Working directory (relative paths start here): {shown_name(scope.workdir)}",
     ]
     if settings.kb:
         lines.append(
@@ -171,7 +171,7 @@ def _of_changes(what: str, settings: Settings) -> str:
 
 
 def _few(paths: Sequence[bytes]) -> str:
-    shown = [names.shown(path) for path in paths[:_SHOWN_ENTRIES]]
+    shown = [shown_name(path) for path in paths[:_SHOWN_ENTRIES]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 

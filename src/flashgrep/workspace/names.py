@@ -7,8 +7,8 @@ A name is bytes. Answers are UTF-8 text, one path a line, so what would break ei
     \xNN          any other control byte, any byte that is not UTF-8, and each byte of a character
                   that could forge a line or turn text around (U+0085, U+2028, bidi controls …)
 
-`shown` writes that form, `parse` reads it. A text that `shown` could not have written is a plain
-name: a person who types `dir\name` for a file so called is understood too.
+`shown_name` writes that form, `parse_name` reads it. A text that `shown_name` could not have
+written is a plain name: a person who types `dir\name` for a file so called is understood too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONG: Final = {"\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def shown(name: bytes) -> str:
+def shown_name(name: bytes) -> str:
     """The printable form of a name or path."""
     if _PLAIN.fullmatch(name):
         return name.decode("ascii")
@@ -43,7 +43,7 @@ def shown(name: bytes) -> str:
 
 def shown_path(path: str) -> str:
     """The printable form of a path that was read from a directory."""
-    return path if _is_plain(path) else shown(path.encode("utf-8", "surrogateescape"))
+    return path if _is_plain(path) else shown_name(path.encode("utf-8", "surrogateescape"))
 
 
 def shown_paths(paths: list[str]) -> list[str]:
@@ -60,12 +60,12 @@ def _escaped(character: str) -> str:
     return short or "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8"))
 
 
-def parse(text: str) -> bytes | None:
-    """The name that `shown` prints as `text`, or None where it prints none so."""
+def parse_name(text: str) -> bytes | None:
+    """The name that `shown_name` prints as `text`, or None where it prints none so."""
     if "\\" not in text:
         return text.encode("utf-8")
     raw = _ESCAPE.sub(_unescaped, text).encode("utf-8", "surrogateescape")
-    return raw if shown(raw) == text else None
+    return raw if shown_name(raw) == text else None
 
 
 def _unescaped(match: re.Match[str]) -> str:

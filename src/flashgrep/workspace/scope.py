@@ -23,8 +23,8 @@ from flashgrep.errors import (
     SettingsError,
     from_os_error,
 )
-from flashgrep.workspace import names
 from flashgrep.workspace.globs import DenyRules
+from flashgrep.workspace.names import has_control, parse_name, shown_name
 from flashgrep.workspace.resolve import Beyond, Denied, resolve, rises_outside
 from flashgrep.workspace.safe_open import (
     DIRECTORY,
@@ -83,18 +83,18 @@ class Scope:
     def place(self, text: str) -> ResolvedPath:
         """Resolve a path argument and judge it; what it names may not exist."""
         _check_argument(text)
-        decoded = names.parse(text)
+        decoded = parse_name(text)
         if decoded is not None and b"\0" in decoded:
             raise InvalidParams(f"path names a NUL byte: {text}. No file name holds one")
         literal = text.encode("utf-8")
-        place = self._place(names.shown(literal), decoded if decoded is not None else literal)
+        place = self._place(shown_name(literal), decoded if decoded is not None else literal)
         if decoded not in (None, literal) and self.kind(place) is None:
-            return self._place(names.shown(literal), literal)
+            return self._place(shown_name(literal), literal)
         return place
 
     def follow(self, path: bytes) -> ResolvedPath:
         """The place an absolute path leads to, as a walk meets it."""
-        return self._place(names.shown(path), path)
+        return self._place(shown_name(path), path)
 
     def _place(self, shown: str, raw: bytes) -> ResolvedPath:
         asked = raw if raw.startswith(b"/") else self.workdir + b"/" + raw
@@ -140,7 +140,7 @@ class Scope:
             raise _denied(shown)
 
     def _outside(self, shown: str) -> AccessDenied:
-        allowed = ", ".join(names.shown(path) for path in self.allowed)
+        allowed = ", ".join(shown_name(path) for path in self.allowed)
         return AccessDenied(
             f"Access denied: {shown} is outside the allowed directories. Allowed: {allowed}"
         )
@@ -328,8 +328,8 @@ def _check_argument(text: str) -> None:
         raise InvalidParams(
             f"path has {len(text):,} characters; the longest accepted is {limits.PATH_CHARS:,}"
         )
-    if names.has_control(text):
+    if has_control(text):
         raise InvalidParams(
-            f"path holds a control character: {names.shown(text.encode('utf-8'))}. "
+            f"path holds a control character: {shown_name(text.encode('utf-8'))}. "
             "Name such files the way glob and grep print them (\\n, \\t, \\xNN)"
         )

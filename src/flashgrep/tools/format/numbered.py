@@ -19,7 +19,8 @@ from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, InvalidPar
 from flashgrep.mount import Document
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Budget, Image
-from flashgrep.workspace import names, text
+from flashgrep.workspace import text
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import DIRECTORY, open_in
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.text import OddLines, display
@@ -340,11 +341,11 @@ def _list_entry(
     elif entry.is_dir(follow_symlinks=False):
         if os.path.basename(path) in LEFT_OUT:  # a worktree's .git file is a file like any other
             return
-        listing.add(names.shown(row) + "/")
+        listing.add(shown_name(row) + "/")
         if levels > 1:
             _list_below(listing, fd, path, row + b"/", levels - 1)
     else:
-        listing.add(names.shown(row))
+        listing.add(shown_name(row))
 
 
 def _list_link(listing: DirectoryView, fd: int, path: bytes, row: bytes) -> None:
@@ -359,7 +360,7 @@ def _list_link(listing: DirectoryView, fd: int, path: bytes, row: bytes) -> None
         target = os.readlink(os.path.basename(path), dir_fd=fd)
     except OSError:
         return  # it is gone, or no link any more
-    listing.add(f"{names.shown(row)} -> {names.shown(os.fsencode(target))}")
+    listing.add(f"{shown_name(row)} -> {shown_name(os.fsencode(target))}")
 
 
 def _list_below(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
@@ -368,12 +369,12 @@ def _list_below(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, lev
     except FileNotFoundError:
         return  # it vanished after it was listed
     except OSError:
-        listing.unreadable.append(names.shown(prefix))
+        listing.unreadable.append(shown_name(prefix))
         return
     try:
         _list(listing, below, path, prefix, levels)
     except OSError:
-        listing.unreadable.append(names.shown(prefix))
+        listing.unreadable.append(shown_name(prefix))
     finally:
         os.close(below)
 

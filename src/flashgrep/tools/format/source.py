@@ -21,7 +21,7 @@ from flashgrep import limits
 from flashgrep.errors import NotRead, TooLarge
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.text import byte_order_mark
 
@@ -35,7 +35,7 @@ class Source:
     def __init__(self, scope: Scope, place: ResolvedPath, ceiling: int, caller: Caller) -> None:
         self.place = place
         self.shown = place.shown
-        self.name = names.shown(place.path)
+        self.name = shown_name(place.path)
         self._caller = caller
         self.ceiling = ceiling
         self._fd, self.status = scope.open_regular(place)

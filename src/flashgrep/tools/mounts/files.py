@@ -18,8 +18,8 @@ from flashgrep.tools.format import source
 from flashgrep.tools.format.numbered import list_directory
 from flashgrep.tools.format.source import Seen, Source
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
-from flashgrep.workspace import names
 from flashgrep.workspace.find import Finder, FindRequest
+from flashgrep.workspace.names import shown_name, shown_path, shown_paths
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.text import is_text
 
@@ -78,7 +78,7 @@ class Files:
         by_walk = wanted.directories or wanted.follow_symlinks or not wanted.respect_gitignore
         tree = None if by_walk else index.tree(path.path)
         finding = finder.run() if tree is None else finder.among(*tree)
-        return Entries(finding.entries, finding.skipped, names.shown_path)
+        return Entries(finding.entries, finding.skipped, shown_path)
 
     def search(self, path: ResolvedPath, given: str | None, view: str | None) -> SearchedTree:
         """Files below a directory, or one file, which the answer names as the caller did."""
@@ -90,15 +90,15 @@ class Files:
             return SearchedTree(
                 search,
                 label=lambda paths: [given or "." for _ in paths],
-                label_skipped=names.shown_path,
+                label_skipped=shown_path,
                 why_empty=lambda: self._why_empty(path),
             )
         if kind == "directory":
             remember(self._call.caller, scope, path)
         return SearchedTree(
             search,
-            label=names.shown_paths,
-            label_skipped=names.shown_path,
+            label=shown_paths,
+            label_skipped=shown_path,
             order="newest",
             root=shown_root(scope, path),
         )
@@ -190,7 +190,7 @@ def missing(scope: Scope, place: ResolvedPath, searched: ResolvedPath | None = N
     hint = f" Did you mean {near}?" if near else ""
     return NotFound(
         f"File does not exist. {place.shown} was not found; the current working directory is "
-        f"{names.shown(scope.workdir)}.{hint}"
+        f"{shown_name(scope.workdir)}.{hint}"
     )
 
 
@@ -201,9 +201,9 @@ def suggestion(scope: Scope, place: ResolvedPath) -> str | None:
 
 
 def _beside(scope: Scope, parent: bytes, name: bytes) -> str | None:
-    known = {names.shown(entry): entry for entry, _ in _entries(scope, parent)}
+    known = {shown_name(entry): entry for entry, _ in _entries(scope, parent)}
     lowered = {text.lower(): text for text in known}
-    close = difflib.get_close_matches(names.shown(name).lower(), lowered, 1, 0.6)
+    close = difflib.get_close_matches(shown_name(name).lower(), lowered, 1, 0.6)
     return _shown(scope, os.path.join(parent, known[lowered[close[0]]])) if close else None
 
 
@@ -251,7 +251,7 @@ def _is_reachable(scope: Scope, directory: bytes, name: bytes) -> bool:
 
 def _shown(scope: Scope, path: bytes) -> str:
     inside = scope.workdir.rstrip(b"/") + b"/"
-    return names.shown(path.removeprefix(inside))
+    return shown_name(path.removeprefix(inside))
 
 
 # ── where it searched ────────────────────────────────────────────────────────────────────────────
@@ -266,7 +266,7 @@ def shown_root(scope: Scope, root: ResolvedPath) -> str:
         return ""
     inside = _inside(scope, _named(root)) or _inside(scope, root.path)
     path = root.path if inside is None else inside
-    return names.shown(path.rstrip(b"/")) + "/"
+    return shown_name(path.rstrip(b"/")) + "/"
 
 
 def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
@@ -284,7 +284,7 @@ def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str
     except (FlashgrepError, OSError):
         return None
     found = kind in ("file", "directory")
-    return shown_root(scope, root) + names.shown(rest) if found else None
+    return shown_root(scope, root) + shown_name(rest) if found else None
 
 
 def _named(root: ResolvedPath) -> bytes:

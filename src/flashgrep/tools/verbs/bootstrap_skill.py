@@ -13,7 +13,7 @@ from flashgrep.errors import InvalidTrigger, SkillNotFound, SkillUnreadable, Too
 from flashgrep.tools.dispatch.call import Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import open_named, read_at_most
 
 # ── the skill ────────────────────────────────────────────────────────────────────────────────────
@@ -100,7 +100,7 @@ def _remedy(skill_file: str) -> str:
 
 
 def _shown(source: str) -> str:
-    return names.shown(os.fsencode(source))
+    return shown_name(os.fsencode(source))
 
 
 # ── bootstrap skill ──────────────────────────────────────────────────────────────────────────────

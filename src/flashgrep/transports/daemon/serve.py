@@ -32,7 +32,7 @@ from flashgrep.transports.lines.sockets import LineListener, tcp_manners, unix_m
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 
 if TYPE_CHECKING:
     from flashgrep.transports.http.server import Mounted
@@ -181,7 +181,7 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
             remedy=f"{_SEND}; flashgrep serve printed it when it started",
         )
     token, path = state.token(), state.token_path
-    shown_path = names.shown(os.fsencode(path))
+    shown_path = shown_name(os.fsencode(path))
     remedy = f"{_SEND}; it is kept in {shown_path}, and flashgrep serve prints it when it starts"
     return Secret(
         token=token, told=f"{token} (kept in {path})", in_shell=f"$(cat '{path}')", remedy=remedy
@@ -250,7 +250,7 @@ class Serving:
             lines.append(f"  unix   {self.unix.path}")
         if not self.settings.no_workspace:
             workdir = os.path.realpath(os.fsencode(self.settings.workdir))
-            lines.append(f"  files  {names.shown(workdir)}")
+            lines.append(f"  files  {shown_name(workdir)}")
         lines += self._told_of_notes() if self.mounted else [f"  token  {self.secret.told}"]
         if self.http is not None and (pasted := self._pasted(self._url(self.http))):
             lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
@@ -279,7 +279,7 @@ class Serving:
         """For somebody who came without a token: with notes, the one that decides nothing."""
         if self.mounted is None or self.mounted.agent is None:
             return self.secret.remedy
-        path = names.shown(os.fsencode(self.mounted.agent.path))
+        path = shown_name(os.fsencode(self.mounted.agent.path))
         return (
             f"{_SEND_AGENTS}; it is kept in {path} (where it was revoked, the next start of "
             "flashgrep serve makes another)"

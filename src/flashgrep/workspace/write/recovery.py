@@ -19,7 +19,7 @@ from typing import Literal
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import MOVED, STEP, open_beneath
 from flashgrep.workspace.write.batch import BatchEntry, entries_of, put_old, state_of
 from flashgrep.workspace.write.intents import KEPT, SUFFIX, IntentRecord, abandoned
@@ -51,7 +51,7 @@ def recover(recovery_dir: bytes) -> Recovery:
                 _recover_one(path, fd, note, done)
             except (OSError, FlashgrepError) as error:
                 # One bad note is one bad note; it stays for the next start.
-                log.warning("recovery of %s failed: %s", names.shown(path), error)
+                log.warning("recovery of %s failed: %s", shown_name(path), error)
     return done
 
 
@@ -90,7 +90,7 @@ def _undo(entry: BatchEntry, record: int, at: int, recovery_dir: bytes, done: Re
         if state == "new":
             put_old(target, entry, os.pread(record, entry.old_size, at))
             done.undone += 1
-            log.warning("%s was part of an unfinished batch; undone", names.shown(path))
+            log.warning("%s was part of an unfinished batch; undone", shown_name(path))
         elif state == "foreign":
             log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
         return state
@@ -192,4 +192,4 @@ def _bytes(name: str) -> bytes:
 
 
 def _shown(note: IntentRecord) -> str:
-    return names.shown(os.path.join(_bytes(note.directory), _bytes(note.name)))
+    return shown_name(os.path.join(_bytes(note.directory), _bytes(note.name)))

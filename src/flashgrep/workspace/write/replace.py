@@ -46,7 +46,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure, from_os_error
 from flashgrep.system import lock
 from flashgrep.system.atomic import write_all
-from flashgrep.workspace import names
+from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.write.attributes import CannotKeep, copy_attributes
 from flashgrep.workspace.write.intents import Intent, IntentRecord, sync_directory
 
@@ -113,7 +113,7 @@ def _replace(
     old: bytes | None,
 ) -> ReplaceResult:
     if original is not None and not _is_writable(target):
-        raise AccessDenied(f"{names.shown(target.path)} is read-only for this server")
+        raise AccessDenied(f"{shown_name(target.path)} is read-only for this server")
     if original is not None and original.st_nlink > 1:
         return _overwrite(target, data, original, check)
     try:
@@ -135,7 +135,7 @@ def _is_writable(target: ReplaceTarget) -> bool:
 
 
 def _told(error: OSError, target: ReplaceTarget) -> FlashgrepError:
-    ours = from_os_error(error, names.shown(target.path))
+    ours = from_os_error(error, shown_name(target.path))
     if isinstance(ours, IOFailure):
         return IOFailure(f"{ours.message}. The file was left as it was.")
     return ours
@@ -261,7 +261,7 @@ def _append(target: ReplaceTarget, late: bytes) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        path = names.shown(target.path)
+        path = shown_name(target.path)
         log.warning("%d bytes that were appended to %s are lost: %s", len(late), path, error)
 
 
@@ -326,7 +326,7 @@ def _put_back_or_tell(target: ReplaceTarget, fd: int, source: int, at: int, size
         put_back(fd, source, at, size)
     except OSError as error:
         raise IOFailure(
-            f"{os.strerror(error.errno or 0)}: {names.shown(target.path)} is half-written. Its old "
+            f"{os.strerror(error.errno or 0)}: {shown_name(target.path)} is half-written. Its old "
             "bytes are safe and are put back when the server starts again."
         ) from error
 
