@@ -16,7 +16,7 @@ from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.catalog import all_tools, instructions, offered
@@ -25,8 +25,7 @@ from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Mounts, NoNotes
-from flashgrep.workspace.names import shown_name
-from flashgrep.workspace.scope import Scope, is_within
+from flashgrep.workspace.scope import Scope, is_within, shown_name
 from flashgrep.workspace.write.recovery import recover
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from tests.transports.clients import RawLines, Server, serving
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.pattern import PatternSpec, check
-from flashgrep.workspace.names import shown_name
+from flashgrep.workspace.scope import shown_name
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))

@@ -6,7 +6,7 @@ import os
 from random import Random
 from typing import Any
 
-from flashgrep.workspace.names import shown_name
+from flashgrep.workspace.scope import shown_name
 from tests.index.thicket import Thicket
 
 PATTERNS = [

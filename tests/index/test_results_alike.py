@@ -19,7 +19,7 @@ from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion, SearchResult, on_page
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import haste, twins
 

@@ -8,12 +8,21 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
-from flashgrep.search import cost
-from flashgrep.search.cost import TooLong, is_tame, never_empty, stays_in_line
+from flashgrep.search import pattern
 from flashgrep.search.decode import lines_of
 from flashgrep.search.match_count import TextMatcher
 from flashgrep.search.match_lines import _OWN_ENDS, line_matcher
-from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, check, compiled
+from flashgrep.search.pattern import (
+    NOTHING,
+    UNANCHORED,
+    PatternSpec,
+    TooLong,
+    check,
+    compiled,
+    is_tame,
+    never_empty,
+    stays_in_line,
+)
 from tests.search.strategies import patterns, texts
 
 TAME = [
@@ -56,7 +65,7 @@ def test_such_a_pattern_is_given_up_after_a_while_on_short_texts_too(
 ) -> None:
     monkeypatch.setattr(limits, "BRIEF_SECONDS", 0.0)
     matcher = line_matcher(PatternSpec(source))
-    with cost.briefly(), pytest.raises(TooLong):
+    with pattern.briefly(), pytest.raises(TooLong):
         matcher.find(SHORT, 0, len(SHORT))
     matcher.find(SHORT, 0, len(SHORT))
 
@@ -109,7 +118,7 @@ def test_a_text_in_stretches_of_lines_matches_where_the_whole_of_it_does(
     end = len(lines)
     whole = regex.Match(UNANCHORED, lines, 0, end)[0]
     try:
-        parts = cost._BoundedLines(regex, most).Match(UNANCHORED, lines, 0, end)[0]
+        parts = pattern._BoundedLines(regex, most).Match(UNANCHORED, lines, 0, end)[0]
     except TooLong:
         assert max(map(len, lines.split(b"\n"))) >= most
         return

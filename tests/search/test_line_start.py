@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.decode import lines_of, searchable_text
-from flashgrep.search.match_lines import LineMatcher
-from flashgrep.search.match_literal import LineStart, line_start
+from flashgrep.search.match_lines import LineMatcher, LineStart, line_start
 from flashgrep.search.pattern import (
     NOTHING,
     UNANCHORED,

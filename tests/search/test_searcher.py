@@ -14,8 +14,7 @@ from flashgrep.search.result import Report, SearchQuestion, SearchResult
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import Item, scan_request
-from flashgrep.search.scan.scan import Scan
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher, Scan
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from tests.tools.workshop import Workshop, workshop
 
@@ -78,7 +77,7 @@ def test_a_file_the_index_lacks_is_told_and_logged(
 ) -> None:
     remembered(shop)
     shop.file("d.txt", "x\n")
-    with caplog.at_level(logging.ERROR, "flashgrep.search.searcher"):
+    with caplog.at_level(logging.ERROR, "flashgrep.search.scan.scan"):
         told = shop.lines("grep", pattern="x", output_mode="count")
     assert told == [
         *["a.txt:2", "b.txt:2", "c.txt:2", "d.txt:1"],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.call import Answer, Call, Services, refusal
 from flashgrep.tools.dispatch.caller import Caller

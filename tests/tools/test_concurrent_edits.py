@@ -18,7 +18,7 @@ ROUNDS = 2_500 if os.environ.get("FLASHGREP_HEAVY") else 40
 
 CHILD = """
 import os, sys
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.settings import Settings
 from flashgrep.tools.verbs.edit import STR_REPLACE
 from flashgrep.tools.dispatch.caller import Caller

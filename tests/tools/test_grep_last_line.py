@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flashgrep.search.pattern import has_line_anchors
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
 NOTHING = "No matches found"

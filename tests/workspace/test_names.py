@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.workspace.names import has_control, parse_name, shown_name, shown_path, shown_paths
+from flashgrep.workspace.scope import has_control, parse_name, shown_name, shown_path, shown_paths
 
 TABLE = [
     (b"plain.txt", "plain.txt"),

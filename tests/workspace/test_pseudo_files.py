@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.walk import REASON, is_made_up, is_made_up_place
 from tests.tools.workshop import Workshop, workshop
 
 WALL_SECONDS = 30

@@ -13,8 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.workspace import safe_open
-from flashgrep.workspace.resolve import resolve
-from flashgrep.workspace.safe_open import STEP
+from flashgrep.workspace.safe_open import STEP, resolve
 
 NAMES = ("a", "b", "c")
 component = st.sampled_from([*NAMES, *NAMES, ".", "..", "missing", ""])

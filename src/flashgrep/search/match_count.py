@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
-from flashgrep.search.cost import Watch, bounded, never_empty, stays_in_line
 from flashgrep.search.decode import needs_care, searchable, text_of, windows
 from flashgrep.search.literals import bordered_literal
 from flashgrep.search.match_lines import line_matcher
-from flashgrep.search.pattern import UNANCHORED, PatternSpec, compiled
+from flashgrep.search.pattern import (
+    UNANCHORED,
+    PatternSpec,
+    Watch,
+    bounded,
+    compiled,
+    never_empty,
+    stays_in_line,
+)
 from flashgrep.search.result import Counting
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ class TextMatcher:
     """Finds every match of a pattern in a whole text."""
 
     def __init__(self, spec: PatternSpec, may_take_long: bool = False) -> None:
-        """What may not take long raises `TooLong` (see `cost`)."""
+        """What may not take long raises `TooLong` (see `pattern`)."""
         self._spec = spec
         self._may_take_long = may_take_long
         self._needs_care = needs_care(spec)

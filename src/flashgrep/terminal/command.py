@@ -22,7 +22,7 @@ import click
 
 from flashgrep.errors import FlashgrepError, IOFailure, from_os_error
 from flashgrep.settings import Settings, read_settings
-from flashgrep.workspace.names import shown_name
+from flashgrep.workspace.scope import shown_name
 
 FOUND, NOTHING, FAILED = 0, 1, 2
 _INTERRUPTED: Final = 128 + signal.SIGINT

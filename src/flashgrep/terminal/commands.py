@@ -24,7 +24,7 @@ from flashgrep.terminal.command import (
     wants_color,
 )
 from flashgrep.terminal.session import Local, opened
-from flashgrep.workspace.names import parse_name, shown_name
+from flashgrep.workspace.scope import parse_name, shown_name
 
 # ── glob ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -33,7 +33,7 @@ from flashgrep.terminal.printing import (
     painted,
 )
 from flashgrep.terminal.session import Session
-from flashgrep.workspace.names import parse_name, shown_name
+from flashgrep.workspace.scope import parse_name, shown_name
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:

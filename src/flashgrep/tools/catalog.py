@@ -13,8 +13,7 @@ from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.spec import ToolSpec
 from flashgrep.tools.mounts.points import NOTES
 from flashgrep.tools.mounts.wording import ON_NOTES, beside_files, without_files
-from flashgrep.workspace.names import shown_name
-from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.scope import Scope, shown_name
 
 TOOLS: Final = (
     "grep.SPEC",

@@ -16,13 +16,15 @@ from typing import NamedTuple
 from flashgrep.errors import Cancelled, FlashgrepError
 from flashgrep.workspace.globs import Glob, NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
-from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.walk import (
     NOISE,
+    REASON,
     DirectoryListing,
     chain_above,
+    is_made_up,
+    is_made_up_place,
     list_directory,
     parent_rules,
 )

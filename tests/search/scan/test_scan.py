@@ -22,8 +22,8 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan import scan as scanning
 from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.search.scan.scanner import SliceLimits
-from flashgrep.search.searcher import DiskSearcher
 from flashgrep.workspace.scope import Scope
 from tests.search import oracle
 from tests.search.strategies import patterns, texts

@@ -16,7 +16,7 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.searcher import DiskSearcher
+from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.tools.dispatch.call import Cancellation
 from flashgrep.workspace.scope import Scope
 from tests.faults.processes import children, is_alive, wait_until

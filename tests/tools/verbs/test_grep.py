@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.workspace.pseudo_files import REASON
+from flashgrep.workspace.walk import REASON
 from tests.tools.workshop import Workshop, workshop
 
 NOTHING = "No matches found"

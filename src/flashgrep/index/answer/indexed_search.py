@@ -37,9 +37,9 @@ from flashgrep.index.format.snapshot import FileLocation
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.listing import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.cost import TooLong, briefly, is_tame, portion
 from flashgrep.search.excerpts import Text
 from flashgrep.search.literals import bordered_literal
+from flashgrep.search.pattern import TooLong, briefly, is_tame, portion
 from flashgrep.search.result import FoundFile, Line, Order, Page, Report
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool

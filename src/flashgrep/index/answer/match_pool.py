@@ -23,13 +23,17 @@ from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.index.answer.match import Hits, Runs, Texts, Work, matched
 from flashgrep.index.answer.match_worker import packed
 from flashgrep.index.format.segment import DamagedSegment, numbers
-from flashgrep.search.cost import bytes_in, portion, seconds_a_byte, seconds_of_matches
 from flashgrep.search.match_count import Counter
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import (
+    PatternSpec,
+    bytes_in,
+    portion,
+    seconds_a_byte,
+    seconds_of_matches,
+)
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
-from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.pool import Pool, run_all
 from flashgrep.search.scan.request import ScanRequest
-from flashgrep.search.scan.worker_tasks import run_all
 from flashgrep.system.child import Child, ChildDied, readable
 
 log = logging.getLogger(__name__)

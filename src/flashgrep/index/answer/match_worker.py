@@ -18,9 +18,8 @@ import numpy as np
 
 from flashgrep.index.answer.match import Runs, Texts, Work, matched
 from flashgrep.index.format.segment import DamagedSegment, Segment
-from flashgrep.search.cost import may_take_long
 from flashgrep.search.match_count import Counter
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import PatternSpec, may_take_long
 from flashgrep.system.child import serve
 
 Packed = tuple[str, str, bytes, bytes]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashgrep.search.cost import may_take_long
+from flashgrep.search.pattern import may_take_long
 from flashgrep.search.scan.worker import ScanJobs
 from flashgrep.system.child import serve
 

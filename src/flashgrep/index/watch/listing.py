@@ -21,7 +21,6 @@ from flashgrep.index.watch.inotify import Inotify, WatchLimit
 from flashgrep.search.scan.request import Reach
 from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, readable, serve
 from flashgrep.workspace.ignore_rules import IgnoreChain
-from flashgrep.workspace.pseudo_files import is_made_up
 from flashgrep.workspace.safe_open import DIRECTORY
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import (
@@ -30,6 +29,7 @@ from flashgrep.workspace.walk import (
     RuleChains,
     Ruled,
     chain_above,
+    is_made_up,
     list_directory,
 )
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashgrep import limits
-from flashgrep.search.cost import bytes_in, seconds_a_byte
 from flashgrep.search.decode import MARK_BYTES, decoded, hide, wide_encoding
 from flashgrep.search.match_count import Counter
+from flashgrep.search.pattern import bytes_in, seconds_a_byte
 from flashgrep.search.result import FoundFile
 from flashgrep.workspace.text import is_text
 

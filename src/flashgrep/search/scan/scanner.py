@@ -17,23 +17,25 @@ from functools import cached_property
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.search.cost import is_tame
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import Counter, TooLargeForMultiline
+from flashgrep.search.pattern import is_tame
 from flashgrep.search.result import FoundFile
 from flashgrep.search.scan.batch import FileBatch, modified
 from flashgrep.search.scan.request import ROOT, Item, ScanRequest, SliceResult
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
-from flashgrep.workspace.pseudo_files import REASON, is_made_up, is_made_up_place
 from flashgrep.workspace.safe_open import DIRECTORY, REGULAR, open_in
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.text import is_text
 from flashgrep.workspace.walk import (
     NOISE,
+    REASON,
     DirectoryListing,
     RuleChains,
     chain_above,
+    is_made_up,
+    is_made_up_place,
     list_directory,
 )
 

@@ -9,17 +9,23 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.search.cost import TooLong, briefly, bytes_in, portion, seconds_of_matches
 from flashgrep.search.decode import Region
 from flashgrep.search.excerpts import Excerpts
 from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.match_lines import line_matcher
-from flashgrep.search.pattern import PatternSpec, Span
+from flashgrep.search.pattern import (
+    PatternSpec,
+    Span,
+    TooLong,
+    briefly,
+    bytes_in,
+    portion,
+    seconds_of_matches,
+)
 from flashgrep.search.result import Counting, FoundFile, Line, Page
 from flashgrep.search.scan.batch import matched
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
-from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.worker_tasks import run_all, run_one
+from flashgrep.search.scan.pool import Pool, run_all, run_one
 
 _MOST_MARKS: Final = 20_000
 

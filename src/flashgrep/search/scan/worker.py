@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from flashgrep.search.cost import may_take_long
 from flashgrep.search.excerpts import Excerpts, FileExcerpts
 from flashgrep.search.match_count import Counter
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import PatternSpec, may_take_long
 from flashgrep.search.result import Counting, Page
 from flashgrep.search.scan.request import Item, unpacked
 from flashgrep.search.scan.scanner import WORKER, Scanner

@@ -19,7 +19,7 @@ from flashgrep.mount import Mount, Target, Use
 from flashgrep.ranking.symbol_parser import SymbolParser
 
 if TYPE_CHECKING:
-    from flashgrep.search.searcher import DiskSearcher
+    from flashgrep.search.scan.scan import DiskSearcher
     from flashgrep.settings import Settings
     from flashgrep.tools.dispatch.caller import Caller
     from flashgrep.workspace.scope import Scope

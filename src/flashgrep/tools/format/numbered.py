@@ -20,9 +20,8 @@ from flashgrep.mount import Document
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Budget, Image
 from flashgrep.workspace import text
-from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import DIRECTORY, open_in
-from flashgrep.workspace.scope import ResolvedPath, Scope
+from flashgrep.workspace.scope import ResolvedPath, Scope, shown_name
 from flashgrep.workspace.text import OddLines, display
 
 EMPTY_FILE = "Warning: the file exists but its contents are empty."

@@ -19,8 +19,14 @@ from flashgrep.tools.format.numbered import list_directory
 from flashgrep.tools.format.source import Seen, Source
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.workspace.find import Finder, FindRequest
-from flashgrep.workspace.names import shown_name, shown_path, shown_paths
-from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
+from flashgrep.workspace.scope import (
+    ResolvedPath,
+    Scope,
+    is_within,
+    shown_name,
+    shown_path,
+    shown_paths,
+)
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from flashgrep.errors import InvalidTrigger, SkillNotFound, SkillUnreadable, Too
 from flashgrep.tools.dispatch.call import Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
-from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import open_named, read_at_most
+from flashgrep.workspace.scope import shown_name
 
 # ── the skill ────────────────────────────────────────────────────────────────────────────────────
 # The skill: a Markdown file that teaches an agent these tools, and how it is read.

@@ -18,7 +18,7 @@ from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
 from flashgrep.tools.dispatch.call import Answer, json_answer, json_text
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.passages import read_text
-from flashgrep.workspace.names import shown_path
+from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
     from flashgrep.search.result import SearchResult

@@ -10,7 +10,7 @@ from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, js
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import name_filter
-from flashgrep.workspace.names import shown_path
+from flashgrep.workspace.scope import shown_path
 
 
 def list_files(call: Call, arguments: Arguments) -> Answer:

@@ -27,7 +27,7 @@ from flashgrep.tools.format.passages import (
     word_finder,
 )
 from flashgrep.workspace.globs import NameFilter
-from flashgrep.workspace.names import shown_path
+from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call

@@ -32,7 +32,7 @@ from flashgrep.transports.lines.sockets import LineListener, tcp_manners, unix_m
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
 from flashgrep.transports.protocol import build_server
 from flashgrep.transports.signals import serve_until_signal
-from flashgrep.workspace.names import shown_name
+from flashgrep.workspace.scope import shown_name
 
 if TYPE_CHECKING:
     from flashgrep.transports.http.server import Mounted

@@ -19,8 +19,8 @@ from typing import Literal
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.workspace.names import shown_name
 from flashgrep.workspace.safe_open import MOVED, STEP, open_beneath
+from flashgrep.workspace.scope import shown_name
 from flashgrep.workspace.write.batch import BatchEntry, entries_of, put_old, state_of
 from flashgrep.workspace.write.intents import KEPT, SUFFIX, IntentRecord, abandoned
 from flashgrep.workspace.write.replace import ReplaceTarget, locked, put_back

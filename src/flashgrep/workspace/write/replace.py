@@ -46,7 +46,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, IOFailure, from_os_error
 from flashgrep.system import lock
 from flashgrep.system.atomic import write_all
-from flashgrep.workspace.names import shown_name
+from flashgrep.workspace.scope import shown_name
 from flashgrep.workspace.write.attributes import CannotKeep, copy_attributes
 from flashgrep.workspace.write.intents import Intent, IntentRecord, sync_directory
 
