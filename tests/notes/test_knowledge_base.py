@@ -228,6 +228,15 @@ def test_a_backup_is_a_knowledge_base_of_its_own(
         notes.backup(tmp_path / "copy")
 
 
+def test_a_backup_keeps_links_among_the_attachments_as_links(
+    path: Path, notes: KnowledgeBase, tmp_path: Path
+) -> None:
+    (path / "attachments" / "gone.png").symlink_to("/nowhere/image.png")
+    notes.backup(tmp_path / "copy")
+    copied = tmp_path / "copy" / "attachments" / "gone.png"
+    assert copied.readlink() == Path("/nowhere/image.png")
+
+
 def test_many_changes_are_compacted_behind_the_answers(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def test_a_cut_takes_a_few_pieces_and_leaves_the_others(
     assert sorted(pieces_of(part) + pieces_of(rest)) == pieces_of(runs)
     assert pieces_of(part)[0] == runs.firsts[middle]
     lengths = [len(piece_text(segment, piece)) for piece in pieces_of(part)]
+    assert (rest.firsts < rest.pasts).all()
     assert sum(lengths[:-1]) < size
     assert sum(lengths) >= size or pieces_of(part)[-1] + 1 == runs.pasts[middle]
 

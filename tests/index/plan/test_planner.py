@@ -157,6 +157,7 @@ NARROWED = pytest.mark.parametrize(
         (r"\pL+", EVERY),
         ("(mutex_lock)?", EVERY),
         ("interface{}", EVERY),
+        (r"\155utex_lock", EVERY),
     ],
 )
 
