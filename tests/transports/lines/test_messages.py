@@ -68,7 +68,7 @@ REFUSED: list[tuple[bytes, int, str]] = [
     (b"hello", -32700, "Parse error"),
     (b'{"a":', -32700, "Parse error"),
     (b'{"a":1}x', -32700, "Parse error"),
-    (b"NaN", -32700, "NaN"),
+    (b"NaN", -32700, "NaN is not JSON$"),
     (b"[Infinity]", -32700, "Infinity"),
     (b"\xef\xbb\xbf{}", -32700, "Parse error"),
     (b"[" + b"9" * 5000 + b"]", -32700, "Parse error"),

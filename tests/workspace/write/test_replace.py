@@ -23,6 +23,7 @@ from flashgrep.workspace.write.replace import (
     ReplaceTarget,
     TargetChanged,
     replace_bytes,
+    write_in_place,
 )
 
 ACL = "system.posix_acl_access"
@@ -241,6 +242,18 @@ def test_a_bind_mounted_file_is_written_in_place(bench: Bench) -> None:
     assert told == {"in_place": True, "holds": "xxxxx", "strays": []}
     assert bench.path("source").read_bytes() == b"xxxxx"
     assert bench.path().read_bytes() == b"below"
+
+
+def test_a_file_that_was_read_is_written_from_its_start(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"old words")
+    fd = os.open(file, os.O_RDWR)
+    try:
+        os.read(fd, 4)
+        write_in_place(fd, b"new", os.fstat(fd))
+    finally:
+        os.close(fd)
+    assert file.read_bytes() == b"new"
 
 
 def test_a_writable_file_in_a_read_only_place_is_written_in_place(bench: Bench) -> None:
