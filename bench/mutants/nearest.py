@@ -20,6 +20,8 @@ _SCOPE: Final = 100
 _ROOM: Final = 50
 _NEAR: Final = 8
 """Test files in the first portion: a few seconds, and most defects end there."""
+_AROUND: Final = 32
+"""Test files in the second portion. Hundreds of tests name `limits` or `errors`: the nearest do."""
 _LATE: Final = ("faults", "bench")
 NEIGHBOURHOOD: Final = 2
 """Portions that speak of the place, or of the room it is in; the rest comes after them."""
@@ -50,8 +52,8 @@ class Tests:
         }
         ordered = sorted(scores, key=lambda name: (-scores[name], len(self._files[name])))
         near = ordered[:_NEAR]
-        around = [name for name in ordered[_NEAR:] if scores[name] >= _ROOM]
-        rest = [name for name in ordered[_NEAR:] if scores[name] < _ROOM]
+        around = [name for name in ordered[_NEAR:] if scores[name] >= _ROOM][:_AROUND]
+        rest = ordered[_NEAR + len(around) :]
         return [portion for portion in (near, around, rest) if portion]
 
     def _score(self, mutation: Mutation, before: str, name: str, text: str) -> int:
