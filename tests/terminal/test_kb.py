@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep import limits
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
@@ -20,7 +22,7 @@ from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 from tests.notes.vault import contents, plant, plant_vault
 from tests.terminal.console import Ran, flashgrep
-from tests.transports.clients import serving
+from tests.transports.clients import pause, serving
 
 
 class Shell:
@@ -319,3 +321,22 @@ def test_a_conflict_is_called_one_in_the_output_and_in_json(shell: Shell) -> Non
     as_json = shell.run("import", str(other), "--json").json
     assert as_json["conflict"] == 1
     assert as_json["failed"].keys() == {"Folder/N.md"}
+
+
+def test_a_command_names_the_server_that_hangs_with_the_notes(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    flags = ("--kb", str(shell.kb), "--no-index", "--tcp-port", "none", "--http-port", "auto")
+    with serving(work, flags, ports=False) as server:
+        assert shell.run("list").status == 1  # there is no note, and an answer
+        monkeypatch.setattr(limits, "OWNER_SECONDS", 0.2)
+        pause(server.process.pid)
+        told = shell.run("list")
+        server.process.send_signal(signal.SIGCONT)
+    assert (told.status, told.text) == (2, "")
+    assert told.err == (
+        f"flashgrep: the process that owns {shell.kb} (pid {server.process.pid}) does not answer; "
+        "wait until it does, or end it\n"
+    )

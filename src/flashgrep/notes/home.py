@@ -33,6 +33,7 @@ from flashgrep.notes import tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, sqlite_journal
 from flashgrep.notes.store.database import FORMAT, Database
+from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
 
 log = logging.getLogger(__name__)
@@ -185,10 +186,10 @@ class Home:
         self._lock = descriptor
 
     def _owned(self, descriptor: int) -> FlashgrepError:
-        owner = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
         os.close(descriptor)
         return Owned(
-            f"{self.path} is open in another process (pid {owner}); use that one, or end it"
+            f"{self.path} is open in another process (pid {owner_of(self.path)}); use that one, "
+            "or end it"
         )
 
     def disown(self) -> None:
@@ -196,6 +197,15 @@ class Home:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def owner_of(path: Path) -> str:
+    """The process id that the owner of a knowledge base wrote into its lock file."""
+    try:
+        with open_own(path / _LOCK) as file:
+            return file.read(32).decode("ascii", "replace").strip() or "unknown"
+    except OSError:
+        return "unknown"
 
 
 def _check(path: Path) -> None:

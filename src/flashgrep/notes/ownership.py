@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, Unavailable, from_os_error
-from flashgrep.notes.home import WANTED, Owned
+from flashgrep.notes.home import WANTED, Owned, owner_of
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.system.lock import is_locked, open_lock_file, try_lock
 
@@ -41,6 +41,10 @@ class OwnerGone(Unavailable):
     """The owner ended before it answered: what was asked may have been done or not."""
 
 
+class OwnerSilent(Unavailable):
+    """The owner did not answer in time: what was asked may have been done or not."""
+
+
 class Connection(Protocol):
     """A way to the owner, for one question at a time."""
 
@@ -49,10 +53,12 @@ class Connection(Protocol):
         method: str,
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = ...,
+        seconds: float | None = ...,
     ) -> Any:
-        """Ask and wait; `heard` gets what comes before the answer.
+        """Ask and wait, at most so many `seconds`; `heard` gets what comes before the answer.
 
-        It raises `RemoteFailure`, `OwnerGone`, or `NoOwner` where the question was not taken.
+        It raises `RemoteFailure`, `OwnerGone`, `OwnerSilent` when the time is over, or `NoOwner`
+        where the question was not taken.
         """
 
     def is_alive(self) -> bool:
@@ -67,10 +73,8 @@ class Connection(Protocol):
 class Listener(Protocol):
     """Answers other processes for as long as the notes are ours."""
 
-    def drain(self) -> bool:
+    def drain(self, seconds: float) -> bool:
         """Take no more questions, answer those that came, and close; False if one still runs."""
-
-    def close(self) -> None: ...
 
 
 class Ownership:
@@ -108,14 +112,14 @@ class Ownership:
                 self._ask_to_yield()
 
     def close(self) -> None:
-        """Hang up, and let another process own the notes."""
+        """Answer what other processes have asked, hang up, and let one of them own the notes."""
         with self._turn:
             self._is_closed = True
             listener, self._listener = self._listener, None
         # The listener first: whoever finds the lock free must not find us still answering. A call
         # that came by it may need its turn to end.
         if listener is not None:
-            listener.close()
+            listener.drain(limits.SHUTDOWN_SECONDS)
         with self._turn:
             if self.notes is not None:
                 self.notes.close()
@@ -186,9 +190,12 @@ class Ownership:
         while not self._try_to_own():
             is_reserved = is_reserved or try_lock(wanted)
             with suppress(NoOwner, OwnerGone), closing(self._connect(self.home)) as connection:
-                connection.call(YIELD, {})
+                connection.call(YIELD, {}, seconds=max(deadline - time.monotonic(), 0))
             if time.monotonic() > deadline:
-                raise Unavailable(f"{self.home} is open in another process that does not let go")
+                raise Unavailable(
+                    f"{self.home} is open in another process (pid {owner_of(self.home)}) that does "
+                    "not let go; end it"
+                )
             time.sleep(_PAUSE_SECONDS)
 
     def begin_to_yield(self) -> None:
@@ -206,7 +213,7 @@ class Ownership:
         with self._turn:
             listener, self._listener = self._listener, None
         # The calls that came by the listener need their turn to end.
-        is_quiet = listener is None or listener.drain()
+        is_quiet = listener is None or listener.drain(limits.SOCKET_DRAIN_SECONDS)
         with self._turn:
             try:
                 self._is_leaving = is_quiet

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.app import Application, build
-from flashgrep.errors import RemoteFailure
+from flashgrep.errors import RemoteFailure, SettingsError
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -30,7 +31,8 @@ from flashgrep.settings import Settings
 from flashgrep.system.lock import lock, open_lock_file
 from flashgrep.tools.dispatch.call import Answer
 from flashgrep.transports.daemon.notes_client import OwnerClient
-from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, serving
+from tests.index.twins import wait_for
+from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, environment, pause, serving
 from tests.warm import Warm
 
 NO_PORTS = ("--tcp-port", "none", "--socket", "none")
@@ -454,6 +456,61 @@ def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:
         for broken in ({}, {**asked, "arguments": {}, "caller": {}}, {**asked, "settings": 3}):
             with pytest.raises(RemoteFailure, match="kb/call"):
                 client.call("kb/call", broken)
+
+
+def test_an_owner_that_ends_in_good_order_answers_what_it_was_asked(
+    place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SHUTDOWN_SECONDS", PATIENCE_SECONDS)
+    owner, other = application(), application()
+    ownership = owner.ownership
+    assert owner.notes is not None
+    assert ownership is not None
+    assert "alpha" in answered(other, "read", file_path="kb://Note.md").text
+    go_on = threading.Event()
+    owner.notes.submit(lambda _: go_on.wait(PATIENCE_SECONDS))
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+    with ThreadPoolExecutor(2) as threads:
+        answer = threads.submit(answered, other, "edit", **edit)
+        wait_for(lambda: ownership._running == 1, lambda: "the owner was not asked")
+        ended = threads.submit(ownership.close)
+        wait_for(lambda: not (place.kb / "kb.sock").exists(), lambda: "it does not close")
+        go_on.set()
+        assert answer.result(PATIENCE_SECONDS).code is None
+        ended.result(PATIENCE_SECONDS)
+    assert "gamma beta" in answered(other, "read", file_path="kb://Note.md").text
+
+
+# ── an owner that hangs ─────────────────────────────────────────────────────────────────────────
+
+
+def test_calls_end_within_their_time_when_the_owner_is_stopped(place: Place) -> None:
+    owner, other = place.mcp("owner"), place.mcp("other", "--call-seconds", "1")
+    assert "alpha" in other.call("read", file_path="kb://Note.md")
+    pause(owner.process.pid)
+    pid = owner.process.pid
+    edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
+    silent = f"(pid {pid}) did not answer within 1 seconds (--call-seconds). "
+    unknown = f"edit may be done or not. Wait until process {pid} answers, or end it; then read"
+    assert silent + unknown in other.call("edit", **edit)
+    # More than the socket takes: the owner does not even read it.
+    long = {**edit, "new_string": "x" * 1_000_000}
+    assert silent + unknown in other.call("edit", **long)
+    assert f"{silent}Send the call again when" in other.call("read", file_path="kb://Note.md")
+    owner.end(signal.SIGKILL)
+    other.call("edit", **edit)
+    assert place.text() == "{--alpha--}{++gamma++} beta\n"
+
+
+def test_serve_names_an_owner_that_is_stopped_and_does_not_let_go(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OWNER_SECONDS", 0.2)
+    owner = place.mcp("owner")
+    pause(owner.process.pid)
+    settings = Settings(workdir=str(place.workdir), kb=place.kb, no_index=True)
+    with pytest.raises(SettingsError, match=rf"\(pid {owner.process.pid}\) does not answer"):
+        build(settings, environment(place.workdir.parent / "home"), keeps_notes=True)
 
 
 # ── cancelled calls ─────────────────────────────────────────────────────────────────────────────

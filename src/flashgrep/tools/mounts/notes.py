@@ -18,7 +18,8 @@ from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavai
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.splices import with_lf
-from flashgrep.notes.ownership import NoOwner, OwnerGone
+from flashgrep.notes.home import owner_of
+from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.pending_block import pending_block
@@ -251,7 +252,23 @@ class NotesPoint(MountPoint):
                         f"the process that owned the notes ended before it answered: {asked.name} "
                         "may be done or not. Read the note; if it is not, send the same call again"
                     ) from None
+            except OwnerSilent:
+                raise self._silent(asked, call) from None
         raise Unavailable(f"the owners of {self._ownership.home} keep ending; try again")
+
+    def _silent(self, asked: Asked, call: Call) -> Unavailable:
+        pid = owner_of(self._ownership.home)
+        next_step = (
+            f"Send the call again when it answers, or end process {pid}: this server then opens "
+            "the notes itself"
+            if asked.spec.read_only
+            else f"{asked.name} may be done or not. Wait until process {pid} answers, or end it; "
+            "then read the note, and if the change is not there, send the same call again"
+        )
+        return Unavailable(
+            f"the process that owns the notes (pid {pid}) did not answer within "
+            f"{call.cancelled.seconds} seconds (--call-seconds). {next_step}"
+        )
 
 
 def _entries(

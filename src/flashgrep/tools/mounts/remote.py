@@ -11,6 +11,7 @@ has the side that answers.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -39,6 +40,7 @@ SHAPING: Final = (
     "call_seconds",
 )
 """The settings that an answer about notes depends on."""
+_GRACE_SECONDS: Final = 1.0
 
 
 class RemoteNotes:
@@ -49,7 +51,10 @@ class RemoteNotes:
         self._nonce = secrets.token_hex(8)
 
     def answer(self, asked: Asked, call: Call) -> Answer:
-        """Have the owner answer; `OwnerGone` where it ended meanwhile, `NoOwner` before."""
+        """Have the owner answer; `OwnerGone` where it ended meanwhile, `NoOwner` before.
+
+        `OwnerSilent` where the time of the call is over.
+        """
         params = {
             "tool": asked.name,
             "arguments": dict(asked.arguments),
@@ -61,7 +66,9 @@ class RemoteNotes:
         connection = self._ownership.connection()
         stop_watching = call.cancelled.then(connection.hang_up)
         try:
-            told = connection.call(CALL, params, lambda told: call.report(*told["progress"]))
+            told = connection.call(
+                CALL, params, lambda told: call.report(*told["progress"]), _patience(call)
+            )
         except RemoteFailure:
             self._ownership.give_back(connection)
             raise
@@ -79,6 +86,11 @@ class RemoteNotes:
             structured=told["structured"],
             data=told["data"],
         )
+
+
+def _patience(call: Call) -> float:
+    """Seconds to wait for the owner, which keeps to the same limit: its answer may say so."""
+    return call.cancelled.seconds + _GRACE_SECONDS if call.cancelled.seconds else math.inf
 
 
 # ── who asks ────────────────────────────────────────────────────────────────────────────────────

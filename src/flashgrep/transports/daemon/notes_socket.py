@@ -87,12 +87,12 @@ class OwnerSocket:
         self._thread.join(limits.SOCKET_DRAIN_SECONDS)
         self._bound.close()
 
-    def drain(self) -> bool:
+    def drain(self, seconds: float) -> bool:
         """Take no more questions, answer those that came, and close; False if one still runs."""
         self._bound.remove()
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._listener.drain)
-        self._thread.join(limits.SOCKET_DRAIN_SECONDS)
+        self._thread.join(seconds)
         self.close()
         return not self._thread.is_alive()
 

@@ -36,12 +36,20 @@ class LineClient:
     """Asks over a connected socket. May be used by several threads."""
 
     def __init__(
-        self, connection: socket.socket, seconds: float = math.inf, ceiling: int | None = None
+        self,
+        connection: socket.socket,
+        seconds: float = math.inf,
+        ceiling: int | None = None,
+        when_silent: Callable[[], None] | None = None,
     ) -> None:
-        """Answers are awaited for so many `seconds`, and have at most `ceiling` bytes."""
+        """Answers are awaited for so many `seconds`, and have at most `ceiling` bytes.
+
+        `when_silent` is called instead of a `TimeoutError`, and raises to give up.
+        """
         self.socket = connection
         self._seconds = seconds
         self._ceiling = ceiling
+        self._when_silent = when_silent
         self._numbers = itertools.count()
         self._read = bytearray()
         self._turn = threading.Lock()
@@ -74,18 +82,26 @@ class LineClient:
         method: str,
         params: Mapping[str, Any],
         heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
+        seconds: float | None = None,
     ) -> Any:
         """Ask, and wait for the answer; `heard` is given what is told before it.
 
         A failure is a `RemoteFailure`; without an answer it is a `ConnectionEnded` or a
-        `TimeoutError`.
+        `TimeoutError`. `seconds` is a limit for this call alone.
         """
+        when_silent = self._when_silent if seconds is None else None
+        limit = self._seconds if seconds is None else seconds
+        deadline = time.monotonic() + limit
         number = next(self._numbers)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
         with self._turn:
+            timeout = self.socket.gettimeout()
             try:
+                self._limit(deadline)
                 self._send(json.dumps(request).encode("ascii") + b"\n")
-                answer = self._answer(heard)
+                while (answer := self._answer(heard, deadline, when_silent)) is None:
+                    deadline = time.monotonic() + limit
+                self.socket.settimeout(timeout)
             except TimeoutError:
                 raise
             except OSError as error:
@@ -100,12 +116,23 @@ class LineClient:
         except BrokenPipeError as error:  # a line that is not whole is no question
             raise NotSent(f"closed the connection ({error})") from error
 
-    def _answer(self, heard: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
-        deadline = time.monotonic() + self._seconds
-        while "id" not in (told := _object(self._line(deadline))):
-            if not isinstance(told.get("params"), dict):
-                raise NotJsonRpc("says what is no JSON-RPC")
-            heard(told["params"])
+    def _answer(
+        self,
+        heard: Callable[[Mapping[str, Any]], None],
+        deadline: float,
+        when_silent: Callable[[], None] | None,
+    ) -> dict[str, Any] | None:
+        """The answer; None to wait once more."""
+        try:
+            while "id" not in (told := _object(self._line(deadline))):
+                if not isinstance(told.get("params"), dict):
+                    raise NotJsonRpc("says what is no JSON-RPC")
+                heard(told["params"])
+        except TimeoutError:
+            if when_silent is None:
+                raise
+            when_silent()
+            return None
         return told
 
     def _line(self, deadline: float) -> bytes:
@@ -114,11 +141,7 @@ class LineClient:
         while (end := self._read.find(b"\n", searched)) < 0:
             searched = len(self._read)
             self._require_room(searched)
-            if deadline < math.inf:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                self.socket.settimeout(left)
+            self._limit(deadline)
             piece = self.socket.recv(limits.READ_CHUNK_BYTES)
             if not piece:
                 raise ConnectionEnded("closed the connection")
@@ -127,6 +150,14 @@ class LineClient:
         line = bytes(self._read[: end + 1])
         del self._read[: end + 1]
         return line
+
+    def _limit(self, deadline: float) -> None:
+        """Let the next operation of the socket wait until the deadline."""
+        if deadline < math.inf:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self.socket.settimeout(left)
 
     def _require_room(self, size: int) -> None:
         if self._ceiling is not None and size > self._ceiling:
