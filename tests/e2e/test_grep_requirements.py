@@ -93,7 +93,7 @@ def test_path_is_a_single_file(normal: Agent, ws: Workspace) -> None:
 @scenario("Path does not exist")
 def test_path_does_not_exist(normal: Agent, ws: Workspace) -> None:
     told = normal.refused("grep", "not_found", pattern="x", path="nonexistent")
-    assert told == "Path not found: nonexistent"
+    assert told == (f"Path not found: nonexistent; the current working directory is {ws.root}.")
 
 
 # ── File filtering via include glob ─────────────────────────────────────────────────────────────

@@ -62,6 +62,11 @@ def either(shell: Shell, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
         yield shell
 
 
+def test_one_attachment_is_counted_as_one(shell: Shell) -> None:
+    plant(shell.vault, {"a.png": b"\x89PNG"})
+    assert shell.run("import", str(shell.vault)).text == "1 attachment\n"
+
+
 def test_a_vault_goes_in_and_comes_out(either: Shell) -> None:
     files = plant_vault(either.vault)
     done = either.run("import", str(either.vault))

@@ -147,7 +147,12 @@ def test_directories_and_large_files_are_refused(desk: Desk, tool: str) -> None:
     ("text", "old", "hint"),
     [
         ("a\nsay \u201chi\u201d\n", 'say "hi"', "differs only in quotes stands at line 2"),
-        ("a\n\tif  x:\n", "    if x:", "differs only in whitespace stands at line 2"),
+        ("a\n\tif  x:\n", "    if x:", "whitespace stands at line 2: the file has a tab"),
+        ("a\n\tif  x:\n", "\tif x:", "the file has 2 spaces where the string has a space."),
+        ("a\u00a0= 1\n", "a = 1", "has a no-break space where the string has a space."),
+        ("one\n  two\n", "one\ntwo", "a line end and 2 spaces where the string has a line end."),
+        ("x x(y)\n", "x( y )", "the file has nothing where the string has a space."),
+        ("x \ny\n", "x  ", "the file has a space and a line end where the string has 2 spaces."),
         ("a\nHello World\n", "hello world", "differs only in case stands at line 2"),
         ("a\n\tSAY  \u2018x\u2019\n", "say 'x'", "whitespace, quotes or case stands at line 2"),
         ("a\nb\nc\n", "     2\tb\n     3\tc", "at line 2 without the line numbers"),
@@ -371,5 +376,6 @@ def test_a_part_of_a_large_file_is_remembered_by_its_identity(desk: Desk) -> Non
 def test_a_binary_file_is_not_edited(desk: Desk, tool: str) -> None:
     data = b"\x89PNG\r\n\x1a\n\x00\x00IHDR"
     file = desk.file("a", data)
-    assert "binary file" in refused(desk, tool, "invalid_params", "IHDR")
+    told = refused(desk, tool, "invalid_params", "IHDR")
+    assert "is a binary file, and only text can be edited" in told
     assert file.read_bytes() == data

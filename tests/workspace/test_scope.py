@@ -52,6 +52,14 @@ def test_inside_a_scope_a_broken_path_tells_nothing_of_outside(world: World) -> 
     assert told == {"access_denied"}
 
 
+def test_a_refusal_says_whether_it_is_our_own_directory(world: World) -> None:
+    scope = world.scope("secret")
+    with pytest.raises(AccessDenied, match=r"^Access denied: \.flashgrep is kept by flashgrep"):
+        scope.place(".flashgrep")
+    with pytest.raises(AccessDenied, match="secret matches a pattern of --deny-dir"):
+        scope.place("secret")
+
+
 def test_several_directories_may_be_allowed(world: World) -> None:
     world.file(world.outside / "s", "elsewhere")
     scope = world.scope(allow=(world.ws / "src", world.outside))

@@ -79,7 +79,7 @@ def _tell_import(done: Imported, as_json: bool) -> None:
     else:
         if done.restored:
             counts["suggestions restored"] = done.restored
-        output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
+        output.line(_counted(counts))
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
         _tell_lost(done.lost)
@@ -131,10 +131,16 @@ def _tell_export(done: ExportSummary, as_json: bool) -> None:
     if as_json:
         print_json(output, {**counts, "failed": done.failed, "left": done.left})
     else:
-        output.line(", ".join(f"{count} {name}" for name, count in counts.items()))
+        output.line(_counted(counts))
         _tell(done.failed)
         _tell(dict.fromkeys(done.left, "its note is not here any more; the file was left"))
     output.flush()
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """The figures of a run: `2 made, 1 attachment`."""
+    names = {1: {"attachments": "attachment", "suggestions restored": "suggestion restored"}}
+    return ", ".join(f"{n} {names.get(n, {}).get(name, name)}" for name, n in counts.items())
 
 
 def _tell(reasons: Mapping[str, str], before: str = "") -> None:

@@ -79,7 +79,8 @@ class Lines:
     def __init__(self, current: Current, place: ResolvedPath) -> None:
         if not is_text(current.data):
             raise InvalidParams(
-                f"{place.shown} is a binary file and has no lines; write it whole instead"
+                f"{place.shown} is a binary file and has no lines. Change it with the program "
+                "that makes it"
             )
         self.place = place
         self.digest = content_hash(current.data)
@@ -276,6 +277,7 @@ def grouped(call: Call, operations: Sequence[Operation]) -> list[FileOperations]
     groups: dict[object, FileOperations] = {}
     for operation in operations:
         try:
+            call.check_path(operation.file_path)
             place = call.services.scope.place(operation.file_path)
             status = call.services.scope.status(place)
         except FlashgrepError as error:

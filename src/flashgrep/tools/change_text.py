@@ -199,7 +199,8 @@ def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
             raise NotFound(f"{place.shown} does not exist")
         if not is_text(current.data):
             raise InvalidParams(
-                f"{place.shown} is a binary file, and an edit replaces text; write it whole instead"
+                f"{place.shown} is a binary file, and only text can be edited. Change it with the "
+                "program that makes it"
             )
         seen = source.judge(call.caller, place, current.data, current.status)
         if seen is Seen.NEVER and edit.needs_read:

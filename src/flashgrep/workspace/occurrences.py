@@ -7,6 +7,7 @@ that is never edited, only reported, so that the caller can send what the file r
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from typing import Final
 _SINGLE, _DOUBLE = "\u2018\u2019\u201a\u201b", "\u201c\u201d\u201e\u201f"
 _STRAIGHT: Final = str.maketrans(_SINGLE + _DOUBLE, "'" * 4 + '"' * 4)
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
+_LEADING_CHARS: Final = 1_000
+"""How far back the whitespace before a near match is looked at."""
+_IN_LINE: Final = " \t\u00a0"
+_SPACE: Final = re.compile(r"\s*")
+_SPACES: Final = {" ": "space", "\t": "tab", "\n": "line end", "\u00a0": "no-break space"}
 _OPENS_AFTER: Final = frozenset(" \t\r\n([{<\u2014\u2013\u00a0")
 
 
@@ -128,23 +134,70 @@ def near(text: str, old: str) -> str:
             "which are not part of the file."
         )
     for difference, fold in _VARIANTS:
-        line = _line_of_variant(text, old, fold)
+        line, start = _line_of_variant(text, old, fold)
         if line:
-            return f"A text that differs only in {difference} stands at line {line}."
+            detail = _other_whitespace(text, start, old) if fold is _unspaced else ""
+            return f"A text that differs only in {difference} stands at line {line}{detail}."
     first = next((row for row in old.split("\n") if row.strip()), "")
     if first != old and first in text:
         return f"Its first line stands at line {line_of(text, text.index(first))}."
     return ""
 
 
-def _line_of_variant(text: str, old: str, fold: Callable[[str], str]) -> int:
-    """The line where folded `old` begins in folded `text`, or 0; line by line to find it again."""
+def _line_of_variant(text: str, old: str, fold: Callable[[str], str]) -> tuple[int, int]:
+    """The line where folded `old` begins in folded `text`, and where that line begins; or 0.
+
+    Line by line, to find it again in the text as it is.
+    """
     wanted = fold(old)
     position = fold(text).find(wanted) if wanted else -1
-    if position < 0:
-        return 0
-    for number, line in enumerate(text.split("\n"), 1):
+    start = 0
+    for number, line in enumerate(text.split("\n") if position >= 0 else (), 1):
         position -= len(fold(line + "\n"))
         if position < 0:
-            return number
-    return 0
+            return number, start
+        start += len(line) + 1
+    return 0, 0
+
+
+def _other_whitespace(text: str, start: int, old: str) -> str:
+    """Which whitespace differs first, where `old` begins on the line at `start` but for that."""
+    first = old.strip()[:1]
+    at = text.find(first, start)
+    while at >= 0:
+        runs = _unlike_runs(text, at, old)
+        if runs is not None:
+            there, here = (_described(run) for run in runs)
+            return f": the file has {there} where the string has {here}"
+        at = text.find(first, at + 1)
+    return ""
+
+
+def _unlike_runs(text: str, at: int, old: str) -> tuple[str, str] | None:
+    """The first two runs of whitespace that differ, in the text from `at` on and in `old`."""
+    here = _run(old, 0)
+    before = text[max(0, at - _LEADING_CHARS) : at]
+    there = before[len(before.rstrip() if "\n" in here else before.rstrip(_IN_LINE)) :]
+    unlike = None if there.endswith(here) else (there, here)
+    place = len(here)
+    while place < len(old):
+        if text[at : at + 1] != old[place]:
+            return None
+        here, there = _run(old, place + 1), _run(text, at + 1)
+        place, at = place + 1 + len(here), at + 1 + len(there)
+        is_alike = there.startswith(here) if place == len(old) else there == here
+        unlike = unlike or (None if is_alike else (there, here))
+    return unlike
+
+
+def _run(text: str, at: int) -> str:
+    """The whitespace that begins at a place."""
+    return _SPACE.match(text, at)[0]  # type: ignore[index]  # it matches an empty run too
+
+
+def _described(run: str) -> str:
+    """Whitespace in words: `a tab and 2 spaces`."""
+    kinds = [(kind, len(list(same))) for kind, same in itertools.groupby(run)]
+    words = [(_SPACES.get(kind, f"U+{ord(kind):04X}"), count) for kind, count in kinds]
+    counted = [f"a {word}" if count == 1 else f"{count} {word}s" for word, count in words]
+    return " and ".join(counted) or "nothing"

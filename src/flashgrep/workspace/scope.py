@@ -374,7 +374,12 @@ class Scope:
 
 
 def _denied(shown: str) -> AccessDenied:
-    return AccessDenied(f"Access denied: {shown} matches a denied pattern")
+    # Judged by the name the caller used alone: the same words whether or not the place exists.
+    if os.fsdecode(OWN_DIRECTORY) in shown.split("/"):
+        return AccessDenied(f"Access denied: {shown} is kept by flashgrep itself")
+    return AccessDenied(
+        f"Access denied: {shown} matches a pattern of --deny-dir, or is kept by flashgrep itself"
+    )
 
 
 def _spelled(given: Iterable[tuple[str, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -416,3 +416,8 @@ def test_the_files_of_this_module_are_where_they_should_be(shared: Workshop) -> 
     """None of the hostile strings above has written anything outside the workshop."""
     beside = {path.name for path in Path(shared.root).parent.iterdir()}
     assert beside == {"work", "state", "kb"}
+
+
+def test_a_tool_without_parameters_says_so(shop: Workshop) -> None:
+    refused = shop.error("stats", "invalid_params", verbose=True)
+    assert refused["message"] == "stats has no parameter 'verbose'. It takes none."

@@ -56,6 +56,17 @@ def test_a_tool_for_files_refuses_a_note_naming_the_one_to_use(
     assert [path.name for path in shop.root.iterdir()] == ["a.txt"]
 
 
+def test_a_best_effort_batch_refuses_the_operation_on_a_note_alone(shop: Workshop) -> None:
+    operations = [
+        {"file_path": path, "start_line": 1, "end_line": 1, "replacement": "new"}
+        for path in ("a.txt", "kb://Plan.md")
+    ]
+    answer = shop.json("batch_write_code", operations=operations, mode="best_effort")
+    assert [row["status"] for row in answer["results"]] == ["applied", "failed"]
+    assert "kb://Plan.md is a note" in answer["results"][1]["reason"]
+    assert (shop.root / "a.txt").read_text() == "new\n"
+
+
 ON_NOTES: list[tuple[str, dict[str, Any]]] = [
     ("read", {"path": "kb://Plan.md"}),
     ("view", {"path": "kb://Plan.md"}),

@@ -57,6 +57,14 @@ def test_what_does_not_stand_there_is_suggested_as_before(shop: Workshop) -> Non
     assert "Did you mean" not in shop.refused("view", "not_found", path="/nowhere/at/all")
 
 
+@pytest.mark.parametrize("tool", ["grep", "glob"])
+def test_a_search_below_a_missing_path_suggests_one_too(shop: Workshop, tool: str) -> None:
+    told = shop.refused(tool, "not_found", pattern="x", path="pgk")
+    assert told == (
+        f"Path not found: pgk; the current working directory is {shop.root}. Did you mean pkg?"
+    )
+
+
 def test_one_callers_search_is_no_hint_for_another(shop: Workshop) -> None:
     shop.text("grep", pattern="x", path="pkg")
     shop.caller = shop.application.callers.get("another")

@@ -554,3 +554,11 @@ def test_any_number_of_extensions_is_looked_up_by_the_name(shop: Workshop) -> No
     shop.files("a.py", "b.tar.gz", "c", "d.")
     extensions = [f"e{number}" for number in range(50_000)]
     assert found(shop, extensions=[*extensions, "tar.gz"]) == ["b.tar.gz"]
+
+
+def test_an_absolute_pattern_that_finds_nothing_says_where_it_was_matched(shop: Workshop) -> None:
+    shop.files("a.py")
+    assert shop.text("glob", pattern="/*.py") == "a.py"
+    told = shop.text("glob", pattern="/etc/*.conf")
+    assert told.startswith(f"{NOTHING}\n(pattern '/etc/*.conf' is matched below the searched")
+    assert "give it as path" in told

@@ -108,6 +108,8 @@ class Call:
     report: Callable[[float, float | None, str], None] = lambda done, total, message: None
     direct: bool = False
     """A direct method, not a tool: its answer has no budget."""
+    check_path: Callable[[str], object] = lambda path: None
+    """Refuses a path of a mount that the verb does not work on; for paths in a list."""
     mount: Mount[Any] = field(init=False, repr=False)
     """What it is about, as its mount point opened it."""
 

@@ -268,8 +268,8 @@ def _missing(owner: _Owner, parameter: Parameter) -> str:
 def _unknown(owner: _Owner, name: str, known: Mapping[str, Parameter]) -> str:
     close = difflib.get_close_matches(name, known, 1, 0.6)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    words = f"{owner.word.capitalize()}s"
-    return f"{owner.name} has no {owner.word} {_shown(name)}.{hint} {words}: {', '.join(known)}"
+    listed = f"{owner.word.capitalize()}s: {', '.join(known)}" if known else "It takes none."
+    return f"{owner.name} has no {owner.word} {_shown(name)}.{hint} {listed}"
 
 
 def _read(parameter: Parameter, name: str, value: Any) -> Any:

@@ -142,7 +142,9 @@ class Toolbox:
         """Run one tool in this thread, without a budget: for a process that serves one caller."""
         asked, point = self._prepare(name, arguments, caller)
         settings = dataclasses.replace(self._settings, max_output_chars=0)
-        return point.answer(asked, Call(caller, self._services, settings, direct=direct))
+        call = Call(caller, self._services, settings, direct=direct)
+        call.check_path = partial(self._mounts.check, asked.spec)
+        return point.answer(asked, call)
 
     async def answer(
         self,
@@ -167,6 +169,7 @@ class Toolbox:
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
         asked, point = self._prepare(name, arguments, call.caller)
         spec = asked.spec
+        call.check_path = partial(self._mounts.check, spec)
         if spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous
         try:
@@ -194,9 +197,7 @@ class Toolbox:
         """What is asked, and the mount that it is about; refused where the caller may not."""
         spec = self._specs.get(name)
         if spec is None:
-            listed = [tool.name for tool in self.listed(caller)]
-            refused = _unknown_tool(name, listed, list(self._specs), self._settings.read_only)
-            raise InvalidParams(refused)
+            raise self._unknown(name, caller)
         if not (caller.may_write or spec.read_only):
             raise AccessDenied(
                 f"{name} changes files and this connection is not authorised. "
@@ -212,6 +213,21 @@ class Toolbox:
         point = self._mounts.led_to(spec, values)
         point.admit(caller)
         return Asked(spec=spec, name=name, arguments=arguments or {}, values=values), point
+
+    def _unknown(self, name: str, caller: Caller) -> InvalidParams:
+        """The refusal of a tool that this server does not have; one it leaves out has a reason."""
+        from flashgrep.tools.catalog import all_tools  # which imports every verb
+
+        rows = {each: spec for spec in all_tools() for each in spec.names}
+        if self._settings.read_only and name in rows and not rows[name].read_only:
+            hint = " It writes, and no such tool is available. This server is read-only."
+        elif name in rows:
+            hint = " This server does not offer it."
+        else:
+            close = difflib.get_close_matches(name, self._specs, 1, 0.5)
+            hint = f" Did you mean {close[0]}?" if close else ""
+        listed = ", ".join(tool.name for tool in self.listed(caller))
+        return InvalidParams(f"Unknown tool: {name!r}.{hint} Tools: {listed}")
 
 
 def _generous(settings: Settings) -> Settings:
@@ -310,13 +326,6 @@ def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
         idempotent=spec.idempotent,
         loaded=spec.loaded,
     )
-
-
-def _unknown_tool(name: str, listed: list[str], known: list[str], read_only: bool) -> str:
-    close = difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f" Did you mean {close[0]}?" if close else ""
-    hint += " This server is read-only: it has no tool that writes." if read_only else ""
-    return f"Unknown tool: {name!r}.{hint} Tools: {', '.join(listed)}"
 
 
 def _named(error: OSError) -> str:

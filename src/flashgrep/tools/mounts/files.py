@@ -38,6 +38,8 @@ CHANGED = (
     "attempting to write it."
 )
 
+MISSING = "File does not exist. {} was not found"
+
 
 class Files:
     """The workspace, for one call."""
@@ -76,7 +78,7 @@ class Files:
         scope, index = self._call.services.scope, self._call.services.index
         kind = scope.kind(path)
         if kind is None:
-            raise NotFound(f"Path not found: {path.shown}")
+            raise self._missing(path, "Path not found: {}")
         if kind != "directory":
             raise InvalidParams(f"{path.shown} is not a directory; glob searches below a directory")
         remember(self._call.caller, scope, path)
@@ -92,6 +94,8 @@ class Files:
         scope = self._call.services.scope
         kind = scope.kind(path)
         search = partial(self._call.services.search.search, path)
+        if kind is None:
+            raise self._missing(path, "Path not found: {}")
         if kind == "file":
             return SearchedTree(
                 search,
@@ -127,8 +131,8 @@ class Files:
         except NotFound:
             raise self._missing(path) from None
 
-    def _missing(self, path: ResolvedPath) -> NotFound:
-        return missing(self._call.services.scope, path, self._call.caller.searched)
+    def _missing(self, path: ResolvedPath, said: str = MISSING) -> NotFound:
+        return missing(self._call.services.scope, path, self._call.caller.searched, said)
 
     def edit(self, path: ResolvedPath, edit: StringEdit) -> str:
         try:
@@ -187,15 +191,17 @@ def _refuse_view(view: str | None) -> None:
 # The answer to a path that leads nowhere: where we looked, and what was perhaps meant.
 
 
-def missing(scope: Scope, place: ResolvedPath, searched: ResolvedPath | None = None) -> NotFound:
-    """`File does not exist.`, the working directory, and a near name that may be reached.
+def missing(
+    scope: Scope, place: ResolvedPath, searched: ResolvedPath | None, said: str = MISSING
+) -> NotFound:
+    """The refusal of a path that leads nowhere, with a near one that may be reached.
 
     What the caller searched last comes first: the path is likely one of that answer.
     """
     near = below(scope, searched, place) or suggestion(scope, place)
     hint = f" Did you mean {near}?" if near else ""
     return NotFound(
-        f"File does not exist. {place.shown} was not found; the current working directory is "
+        f"{said.format(place.shown)}; the current working directory is "
         f"{shown_name(scope.workdir)}.{hint}"
     )
 

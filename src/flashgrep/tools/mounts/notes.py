@@ -65,12 +65,26 @@ class Notes:
         if given is None or (use != "document" and given in (NOTES, ".", "./")):
             path = ""
         elif use == "document":
-            return paths.checked(_bare(given))
+            return self._note_path(_bare(given))
         else:
             path = paths.checked_below(_bare(given).removesuffix("/"))
         if use == "either" and not path.endswith(paths.ENDING):
             raise self._no_note(given or "", path)
         return path
+
+    def _note_path(self, path: str) -> str:
+        try:
+            return paths.checked(path)
+        except InvalidParams as refused:
+            if self._is_note(path + paths.ENDING):
+                refused.message += f". Did you mean {self.shown(path + paths.ENDING)}?"
+            raise
+
+    def _is_note(self, path: str) -> bool:
+        try:
+            return bool(self.tree.find(paths.checked(path)))
+        except FlashgrepError:
+            return False
 
     def _no_note(self, given: str, folder: str) -> FlashgrepError:
         if folder and not self.tree.below(folder):

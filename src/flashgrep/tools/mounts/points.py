@@ -8,7 +8,7 @@ mount for the call and has the verb run, or has another process answer it whole.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -102,13 +102,16 @@ class Mounts:
         for point in (self._default, *self._others):
             if point.toolset and point.toolset == spec.toolset:
                 return point
-        claimed = self._default
-        for given in _paths(spec, values):
-            for point in self._others:
-                if point.claims(given):
-                    point.check(spec, given)
-                    claimed = point
-        return claimed
+        points = [self.check(spec, given) for given in _paths(spec, values)]
+        return next((point for point in points if point is not self._default), self._default)
+
+    def check(self, spec: ToolSpec, given: str) -> MountPoint:
+        """The mount that a path is written for; refused where the verb does not work on it."""
+        for point in self._others:
+            if point.claims(given):
+                point.check(spec, given)
+                return point
+        return self._default
 
     def _check_globs(self, parameter: Parameter, globs: str | list[str] | None) -> None:
         for glob in [globs] if isinstance(globs, str) else globs or ():
@@ -117,29 +120,14 @@ class Mounts:
                     point.check_glob(parameter.label, glob)
 
 
-def _paths(spec: ToolSpec, values: Arguments) -> Iterator[str]:
+def _paths(spec: ToolSpec, values: Arguments) -> list[str]:
     """What was given where a path is wanted; else the pattern that says itself where it looks."""
-    found = [
-        path
-        for parameter in spec.parameters
-        for path in _paths_in(parameter, values.get(parameter.name))
-    ]
-    if found:
-        yield from found
-        return
-    for parameter in spec.parameters:
-        value = values.get(parameter.name)
-        if parameter.leads and isinstance(value, str):
-            yield value
-
-
-def _paths_in(parameter: Parameter, value: object) -> Iterator[str]:
-    """The same of one parameter, in lists of operations too."""
-    if isinstance(value, str) and {"path", "file_path"} & set(parameter.names):
-        yield value
-    for item in value if parameter.kind == "objects" and isinstance(value, list) else ():
-        for part in parameter.fields:
-            yield from _paths_in(part, item.get(part.name))
+    named = [row for row in spec.parameters if {"path", "file_path"} & set(row.names)]
+    for rows in (named, [row for row in spec.parameters if row.leads]):
+        given = [value for row in rows if isinstance(value := values.get(row.name), str)]
+        if given:
+            return given
+    return []
 
 
 def _not_mounted() -> Unavailable:

@@ -138,7 +138,7 @@ def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer
     is_cut = bool(paths) and following < total
     lines = []
     if not total:
-        lines.append(EMPTY)
+        lines += [EMPTY, *_why_empty(arguments.get("pattern"))]
     elif not page:
         lines.append(f"(no more results: offset {offset}, {total} in total)")
     elif is_cut:
@@ -153,6 +153,15 @@ def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer
         lines.append(_skips(found))
         structured["skipped"] = [[label(name), reason] for name, reason in found.skipped]
     return Answer(budget.text("\n".join(lines)), structured=structured, data=structured)
+
+
+def _why_empty(pattern: str | None) -> list[str]:
+    if pattern is None or not pattern.startswith("/"):
+        return []
+    return [
+        f"(pattern {pattern!r} is matched below the searched directory, where it begins with /; "
+        "to search another directory, give it as path)"
+    ]
 
 
 def _skips(found: Entries) -> str:

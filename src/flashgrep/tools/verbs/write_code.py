@@ -85,9 +85,12 @@ DRY_RUN = "dry run: it would be applied"
 def batch_write_code(call: Call, arguments: Arguments) -> Answer:
     """Apply a list of splices."""
     operations = read_operations(arguments.get("operations"))
+    is_atomic = arguments.get("mode") == "atomic"
+    for operation in operations if is_atomic else ():
+        call.check_path(operation.file_path)
     groups = grouped(call, operations)
     dry_run: bool = arguments.get("dry_run")
-    if arguments.get("mode") == "atomic":
+    if is_atomic:
         _atomic(call, operations, groups, dry_run)
     else:
         for group in groups:
