@@ -55,9 +55,8 @@ OTHERS: Final = frozenset({"self.open", "self._tree.open", "tantivy.Index.open"}
 
 ALLOWED: Final = {
     ("cli", "os.execv"): "starts the same program again where the locale is not UTF-8",
-    ("index/watch/inotify", "open"): "reads the kernel's table of mounts",
+    ("index/watch/changes", "open"): "reads the kernel's table of mounts",
     ("ranking/format", "os.link"): "puts our own ranked indexes together in one directory",
-    ("ranking/ranked_tree", "os.walk"): "measures our own index",
     ("index/format/store", "os.walk"): "measures our own index",
     ("notes/folders/exporting", "os.walk"): "lists our own attachments",
     ("notes/home", "os.truncate"): "writes its process id into the lock that it holds",

@@ -18,8 +18,8 @@ CHILDREN: Final = {
     "flashgrep.index.answer.search_worker": frozenset[str](),
     "flashgrep.index.watch.listing": frozenset[str](),
     "flashgrep.index.update.builder": frozenset[str](),
-    "flashgrep.ranking.symbol_worker": frozenset[str](),
-    "flashgrep.index.answer.match_worker": frozenset({"numpy"}),
+    "flashgrep.ranking.symbols": frozenset[str](),
+    "flashgrep.index.answer.match": frozenset({"numpy"}),
     "flashgrep.index.update.rank_writer": frozenset({"numpy"}),
 }
 """Each process that the server starts, and what it cannot do without from its first moment."""

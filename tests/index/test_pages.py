@@ -13,8 +13,9 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.index.answer import indexed_search
-from flashgrep.index.plan import segment_set
-from flashgrep.index.update.compactor import NO_DOUBT, Compactor
+from flashgrep.index.format import segment_set
+from flashgrep.index.update.compactor import Compactor
+from flashgrep.index.update.rescan import NO_DOUBT
 from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"

@@ -19,9 +19,9 @@ from flashgrep import limits
 from flashgrep.app import build
 from flashgrep.index.format.store import Store
 from flashgrep.index.update import updater
-from flashgrep.index.update.builder import Builders
-from flashgrep.index.update.compactor import NO_DOUBT, Compactor
+from flashgrep.index.update.compactor import Builders, Compactor
 from flashgrep.index.update.ranked_index import key_of
+from flashgrep.index.update.rescan import NO_DOUBT
 from flashgrep.ranking.format import DamagedRanking
 from flashgrep.ranking.ranking import Ranking
 from flashgrep.settings import Settings

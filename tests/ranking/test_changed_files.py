@@ -9,20 +9,21 @@ from random import Random
 
 import pytest
 
-from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking
+from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking, counted
 from flashgrep.ranking.format import text_fields
-from flashgrep.ranking.question import RankedQuestion, forms, prefixes
-from flashgrep.ranking.ranking import path_weight
-from flashgrep.ranking.scoring import (
+from flashgrep.ranking.question import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,
     PREFIX_WEIGHT,
     WEIGHTS,
     WHOLE_WEIGHT,
+    RankedQuestion,
+    forms,
     frequency,
+    path_weight,
+    prefixes,
     rarity,
 )
-from flashgrep.ranking.word_counts import counted
 from flashgrep.ranking.words import tokens
 
 WORDS = ["load", "loader", "loading", "retry", "upload", "parse", "header"]

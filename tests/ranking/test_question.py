@@ -7,8 +7,7 @@ import re
 import pytest
 
 from flashgrep import limits
-from flashgrep.ranking.question import RankedQuestion, any_form, forms, prefixes
-from flashgrep.ranking.ranking import path_weight
+from flashgrep.ranking.question import RankedQuestion, any_form, forms, path_weight, prefixes
 
 TEXTS = [
     # text, words

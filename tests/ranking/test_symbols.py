@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from flashgrep.errors import Cancelled
-from flashgrep.ranking import symbol_parser
-from flashgrep.ranking.definitions import Shapes, definitions_in, word_pattern
+from flashgrep.ranking import symbols
 from flashgrep.ranking.languages import language_of
-from flashgrep.ranking.symbol_parser import SymbolParser
+from flashgrep.ranking.symbols import Shapes, SymbolParser, definitions_in, word_pattern
 from tests.scarcity import no_more_files
 
 SOURCES = {
@@ -254,10 +253,10 @@ def test_a_file_at_which_every_process_dies_counts_as_not_parsed(
     try:
         text = SOURCES["a.py"].encode()
         with monkeypatch.context() as patched:
-            patched.setattr(symbol_parser, "_MODULE", "flashgrep.limits")  # ends at once
-            with pytest.raises(symbol_parser.NotParsed):
+            patched.setattr(symbols, "_MODULE", "flashgrep.limits")  # ends at once
+            with pytest.raises(symbols.NotParsed):
                 parser.definitions("a.py", text, "feed", [7], False)
-        with no_more_files(), pytest.raises(symbol_parser.NotParsed):
+        with no_more_files(), pytest.raises(symbols.NotParsed):
             parser.definitions("a.py", text, "feed", [7], False)
         assert parser.definitions("a.py", text, "feed", [7], False)
     finally:

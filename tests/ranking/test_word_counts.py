@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.ranking.changed_files import FIELDS, CountBlock, counted, joined, keys_of, lot
 from flashgrep.ranking.format import text_fields
-from flashgrep.ranking.word_counts import FIELDS, CountBlock, counted, joined, keys_of, lot
 from flashgrep.ranking.words import tokens
 
 TEXT = st.text(st.sampled_from("aAbBzZ019_ .(\n\té—ß漢"), max_size=200) | st.text(max_size=80)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from flashgrep import limits
-from flashgrep.ranking.scoring import RankedFile
+from flashgrep.ranking.question import RankedFile
 from flashgrep.search.result import Searcher
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import ResolvedPath, Scope

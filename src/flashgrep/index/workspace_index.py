@@ -25,9 +25,9 @@ from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.update.updater import PASSING, Updater
-from flashgrep.index.watch.listing import Rules
-from flashgrep.index.watch.tracker import Changes, Tracker
-from flashgrep.ranking.scoring import RankedFile
+from flashgrep.index.watch.changes import Changes, Rules
+from flashgrep.index.watch.tracker import Tracker
+from flashgrep.ranking.question import RankedFile
 from flashgrep.search.result import Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool

@@ -41,8 +41,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
-from flashgrep.ranking.definitions import landmarks
-from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, compounds, spaced
+from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, compounds, landmarks, spaced
 from flashgrep.system.atomic import is_ours_alone, open_own, open_private
 
 if TYPE_CHECKING:

@@ -9,64 +9,42 @@ from __future__ import annotations
 
 import logging
 import os
-import re
+import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
-from flashgrep.ranking.format import Checked, DamagedRanking, key_number, open_as_one, schema
-from flashgrep.ranking.question import RankedQuestion, forms, prefixes
-from flashgrep.ranking.scoring import (
+from flashgrep.ranking.changed_files import NOTHING, ChangedFiles
+from flashgrep.ranking.format import (
+    VIEW_PREFIX,
+    Checked,
+    DamagedRanking,
+    key_number,
+    open_as_one,
+    schema,
+)
+from flashgrep.ranking.question import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,
     PREFIX_WEIGHT,
     WEIGHTS,
     WHOLE_WEIGHT,
     RankedFile,
+    RankedQuestion,
+    forms,
+    path_weight,
+    prefixes,
     rarity,
 )
+from flashgrep.system.atomic import make_private
+from flashgrep.system.child import run_jobs
 from flashgrep.system.idle import IdleRelease
 
 if TYPE_CHECKING:
     import tantivy
 
 log = logging.getLogger(__name__)
-
-
-# ── weights of paths ─────────────────────────────────────────────────────────────────────────────
-# How much a path counts: what is implemented stands before what is tested, declared or told.
-#
-# Mild on purpose. A test that answers far better than any implementation still comes first.
-
-
-ASIDE: Final = 0.6
-"""Tests, documentation, samples."""
-DECLARING: Final = 0.75
-"""Headers and stubs: the same words as the implementation, without the code."""
-
-_ASIDE_DIRECTORY: Final = re.compile(
-    r"(?:^|/)(?:tests?|testing|selftests?|testdata|specs?|documentation|docs?|samples?|examples?"
-    r"|fixtures?|mocks?|benchmarks?)/",
-    re.IGNORECASE,
-)
-_ASIDE_NAME: Final = re.compile(
-    r"(?:^|[_.-])(?:self)?tests?[_.-]|[._-]spec\."
-    r"|(?-i:[a-z](?:Tests?|Spec)\.)",
-    re.IGNORECASE,
-)
-_DECLARING_NAME: Final = re.compile(r"\.(?:h|hh|hpp|hxx|pyi|d\.ts|d\.mts)$")
-
-
-def path_weight(path: str) -> float:
-    """What a file's relevance is multiplied by."""
-    name = path.rpartition("/")[2]
-    is_aside = _ASIDE_DIRECTORY.search(path) or _ASIDE_NAME.search(name)
-    weight = ASIDE if is_aside else 1.0
-    return weight * DECLARING if _DECLARING_NAME.search(name) else weight
-
-
-# ── ranking ──────────────────────────────────────────────────────────────────────────────────────
 
 
 _ENOUGH: Final = 10
@@ -238,3 +216,161 @@ def _best(queries: list[Any]) -> Any:
     if len(queries) <= 1:
         return queries[0] if queries else None
     return tantivy.Query.disjunction_max_query(queries)
+
+
+# ── the ranked tree ──────────────────────────────────────────────────────────────────────────────
+# The ranked index of a workspace: in step with the segments, and searched with what changed since.
+# `update` brings the directory in step with a snapshot's segments, in other processes; `search`
+# answers from it and from changed files.
+
+
+_MODULE: Final = "flashgrep.index.update.rank_writer"
+_ATTEMPTS: Final = 2
+_MOST: Final = 2
+
+Stopped = Callable[[], bool]
+
+
+class RankedTree:
+    """The ranked index of one workspace, in one directory of the state."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._ranking: Ranking | None = None
+        self._checked = Checked(root)
+        self._is_tidy = False
+        """What an earlier process left half made is gone; what is there now is being opened."""
+        self._lock = threading.Lock()
+
+    # ── keeping in step ─────────────────────────────────────────────────────────────────────────
+
+    def update(self, segments: Mapping[str, str], stopped: Stopped = lambda: False) -> bool:
+        """Rank these segments (key: path of the segment file) and no others; True when all are.
+
+        Only the one process that may write the index calls this.
+        """
+        make_private(self._root)
+        missing = [key for key in segments if not self._is_sound(key)]
+        done = _write(self._root, {key: segments[key] for key in missing}, stopped)
+        if done:
+            self.open(segments)
+            self._drop_all_but(segments)
+        return done
+
+    def open(self, keys: Iterable[str]) -> bool:
+        """Search these segments from now on; False, and no change, where one is not ranked yet."""
+        wanted = list(keys)
+        try:
+            ranking = Ranking(self._root, wanted, self._checked)
+        except DamagedRanking as error:
+            log.info("the ranked index is not complete: %s", error)
+            return False
+        self._checked.keep(wanted)
+        with self._lock:
+            before, self._ranking = self._ranking, ranking
+        if before is not None:
+            before.close()
+        return True
+
+    def close(self) -> None:
+        """Let the files go; searches answer None from now on."""
+        if (ranking := self._ranking) is not None:
+            self._close(ranking)
+
+    def _close(self, ranking: Ranking) -> bool:
+        """Let one go, if it still is the one that is searched."""
+        with self._lock:
+            is_current = self._ranking is ranking
+            if is_current:
+                self._ranking = None
+        if is_current:
+            ranking.close()
+        return is_current
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ranking is not None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether an earlier server has ranked something."""
+        return os.path.isdir(self._root)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The segments that are ranked; files of others have to be given as changed."""
+        ranking = self._ranking
+        return frozenset() if ranking is None else ranking.keys
+
+    def _is_sound(self, key: str) -> bool:
+        try:
+            self._checked.manifest(key)
+        except DamagedRanking:
+            return False
+        return True
+
+    def _drop_all_but(self, keys: Iterable[str]) -> None:
+        for name in set(os.listdir(self._root)) - set(keys):
+            if not (name.startswith(VIEW_PREFIX) and self._is_tidy):
+                shutil.rmtree(os.path.join(self._root, name), ignore_errors=True)
+        self._is_tidy = True
+
+    # ── searching ───────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self,
+        text: str,
+        name_of: NameOf,
+        overlay: ChangedFiles = NOTHING,
+        keys: frozenset[str] | None = None,
+        keeps: Keeps = lambda path: True,
+    ) -> list[RankedFile] | None:
+        """The files that answer, best first; None where nothing can be said: scan then.
+
+        `overlay` has the files that changed; `keeps` chooses among all. `keys` are the segments
+        that whoever asks takes for ranked; others may be by now.
+        """
+        ranking = self._ranking
+        if ranking is None or (keys is not None and keys != ranking.keys):
+            return None
+        try:
+            return _answer(ranking, RankedQuestion(text), name_of, overlay, keeps)
+        except DamagedRanking as error:
+            if self._close(ranking):
+                log.warning("the ranked index is damaged and is written again: %s", error)
+                self._checked.keep(())  # its files look as they did, and are not
+            # Else another has taken its place, and its files are gone.
+            return None
+
+
+def _answer(
+    ranking: Ranking, question: RankedQuestion, name_of: NameOf, overlay: ChangedFiles, keeps: Keeps
+) -> list[RankedFile]:
+    found = ranking.search(question, name_of, limits.QUERY_FILES, keeps)
+    if not overlay.files:
+        return found
+    newer = overlay.search(question, ranking.documents, ranking.text_bytes, ranking.count)
+    kept = [file for file in found if not overlay.holds(file.path)]
+    kept += [file for file in newer if keeps(file.path)]
+    ordered = sorted(kept, key=lambda file: (-file.score, file.path))
+    return ordered[: limits.QUERY_FILES]
+
+
+def _write(root: str, segments: Mapping[str, str], stopped: Stopped) -> bool:
+    """Write the ranked indexes of these segments in processes, one a core; False where one fails.
+
+    The largest first: with one of them last, all but one core would wait for it.
+    """
+    left = sorted(segments, key=lambda key: os.path.getsize(segments[key]), reverse=True)
+    most = min(len(os.sched_getaffinity(0)), _MOST)
+    for _ in range(_ATTEMPTS):
+        failed = []
+        messages = [(segments[key], root, key) for key in left]
+        for number, (kind, body) in run_jobs(_MODULE, messages, most, stopped):
+            if kind != "written":
+                log.warning("ranking a segment failed: %s", body)
+                failed.append(left[number])
+        if stopped():
+            return False
+        left = failed
+    return not left

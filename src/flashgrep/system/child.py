@@ -20,7 +20,8 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -126,6 +127,50 @@ def readable(outs: Iterable[int], seconds: float) -> list[int]:
     for out in outs:
         poll.register(out, select.POLLIN)
     return [out for out, _ in poll.poll(seconds * 1000)]
+
+
+PROGRESS: Final = "progress"
+"""The first item of a message that comes before the answer."""
+DIED: Final = "died"
+"""That of the answer for a process that ended instead, with how it did."""
+
+
+def run_jobs(
+    module: str, messages: Iterable[Any], most: int, stopped: Callable[[], bool]
+) -> Generator[tuple[int, Any]]:
+    """Give each message to one of `most` processes; yields the message's number and the answer.
+
+    Ends early once `stopped` says so.
+    """
+    waiting = iter(enumerate(messages))
+    job = next(waiting, None)
+    busy: dict[int, tuple[Child, int]] = {}
+    idle: list[Child] = []
+    try:
+        while (job is not None or busy) and not stopped():
+            while job is not None and len(busy) < most:
+                child = idle.pop() if idle else Child(module)
+                busy[child.out] = (child, job[0])
+                with suppress(ChildDied):  # noticed when its answer is read
+                    child.send(job[1])
+                job = next(waiting, None)
+            for out in readable(busy, _LOOK_SECONDS):
+                child, number = busy[out]
+                try:
+                    answer = child.receive()
+                except ChildDied:
+                    answer = (DIED, child.ending())
+                if answer[0] != PROGRESS:
+                    del busy[out]
+                    idle.append(child)
+                if answer[0] == DIED:
+                    idle.pop().stop()
+                yield number, answer
+    finally:
+        for child, _ in busy.values():
+            child.stop(kill=True)
+        for child in idle:
+            child.stop()
 
 
 # ── in the child ────────────────────────────────────────────────────────────────────────────────

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.answer.match import Runs, Texts, match_each, match_lines, matched
+from flashgrep.index.answer.match import match_each, match_lines, matched
 from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
+from flashgrep.index.format.segment_set import Runs, Texts
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.pattern import PatternSpec, Span, matching_lines

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.answer.match import Hits, Runs, Texts, Work
+from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.match_pool import Matchers, matched_here
 from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.segment_set import Runs, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Counting

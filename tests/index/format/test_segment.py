@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
+from flashgrep.index.format.segment_set import segment_set
 from flashgrep.index.plan.lookup import Candidates
-from flashgrep.index.plan.segment_set import segment_set
-from flashgrep.index.watch.listing import identity
+from flashgrep.index.watch.changes import identity
 from flashgrep.search.decode import lines_of, searchable_text, text_of
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.workspace.text import is_text

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.plan.gram_tree import GramTree, apart_first
-from flashgrep.index.plan.planner import plan
+from flashgrep.index.plan.planner import GramTree, apart_first, plan
 from flashgrep.search.pattern import PatternSpec
 from tests.index.segments import block_bytes, made
 

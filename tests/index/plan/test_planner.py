@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
+from flashgrep.index.format.segment_set import segment_set
 from flashgrep.index.plan import lookup
 from flashgrep.index.plan.lookup import Candidates
-from flashgrep.index.plan.segment_set import segment_set
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import TextMatcher
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import Cancelled
-from flashgrep.index.update.builder import MODULE, Builders, BuildFailed
+from flashgrep.index.update.compactor import MODULE, Builders, BuildFailed
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.scope import Scope
 

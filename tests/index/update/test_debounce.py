@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.update.debounce import Debounce, Wakeup
+from flashgrep.index.update.tree_state import Debounce, Wakeup
 
 
 class Clock:

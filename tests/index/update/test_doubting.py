@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.answer.view import IndexView
+from flashgrep.index.answer.view import IndexView, snapshot
 from flashgrep.index.format.segment import RACY, Segment
-from flashgrep.index.format.snapshot import snapshot
-from flashgrep.index.update.compactor import NO_DOUBT, Doubt, doubt, hope, without
+from flashgrep.index.update.rescan import NO_DOUBT, Doubt, doubt, hope, without
 from flashgrep.index.update.writer import write_segment
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import Twins, haste, twins, wait_for

@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.index.answer.view import IndexView
+from flashgrep.index.answer.view import IndexSnapshot, IndexView
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.format.snapshot import IndexSnapshot
-from flashgrep.index.update.compactor import NO_DOUBT, Compactor
-from flashgrep.ranking.changed_files import ChangedFiles
-from flashgrep.ranking.ranked_tree import RankedTree
-from flashgrep.ranking.ranking import Ranking
-from flashgrep.ranking.word_counts import counted
+from flashgrep.index.update.compactor import Compactor
+from flashgrep.index.update.rescan import NO_DOUBT
+from flashgrep.ranking.changed_files import ChangedFiles, counted
+from flashgrep.ranking.ranking import RankedTree, Ranking
 from tests.index.twins import Twins, haste, twins, wait_for
 
 FILES = 30

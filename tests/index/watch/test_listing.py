@@ -12,7 +12,8 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.watch.listing import Lister, Tree
+from flashgrep.index.watch.changes import Tree
+from flashgrep.index.watch.listing import Lister
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.system.child import Child
 from flashgrep.workspace.scope import Scope

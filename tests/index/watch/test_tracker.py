@@ -11,9 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.watch.inotify import IN_CREATE, IN_ISDIR, IN_Q_OVERFLOW, Inotify, InotifyEvent
-from flashgrep.index.watch.listing import Tree
-from flashgrep.index.watch.tracker import Changes, Tracker, is_below, parents
+from flashgrep.index.watch.changes import (
+    IN_CREATE,
+    IN_ISDIR,
+    IN_Q_OVERFLOW,
+    Changes,
+    Inotify,
+    InotifyEvent,
+    Tree,
+    is_below,
+    parents,
+)
+from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.scope import Scope
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.index.index import NoIndex
-from flashgrep.ranking.question import RankedQuestion
-from flashgrep.ranking.scoring import RankedFile
+from flashgrep.ranking.question import RankedFile, RankedQuestion
 from flashgrep.tools.format.passages import best_passage, word_finder
 from tests.tools.workshop import Workshop, workshop
 

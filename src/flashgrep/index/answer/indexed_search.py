@@ -17,25 +17,14 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.answer.line_finder import LineFinder
-from flashgrep.index.answer.match import (
-    Hits,
-    Runs,
-    Stretch,
-    Texts,
-    Work,
-    as_hits,
-    match_runs,
-    match_texts,
-    matched,
-)
+from flashgrep.index.answer.match import Hits, LineFinder, as_hits, match_runs, match_texts, matched
 from flashgrep.index.answer.match_pool import KillableMatching, Matchers, matched_here
 from flashgrep.index.answer.rows import PackText, Rows, Table
 from flashgrep.index.answer.view import IndexView, SearchOverlay
 from flashgrep.index.format.segment import DamagedSegment, Numbers
-from flashgrep.index.format.snapshot import FileLocation
+from flashgrep.index.format.segment_set import FileLocation, Runs, Stretch, Texts, Work
 from flashgrep.index.plan.lookup import Candidates
-from flashgrep.index.watch.listing import Identity, identity, joined
+from flashgrep.index.watch.changes import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.excerpts import Text
 from flashgrep.search.literals import bordered_literal

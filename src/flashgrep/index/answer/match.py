@@ -6,145 +6,28 @@ is to be matched is plain data, so that another process that maps the same segme
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.format.segment import Columns, Numbers, Segment, numbers
+from flashgrep.index.format.segment import DamagedSegment, Numbers, Segment
+from flashgrep.index.format.segment_set import FileLocation, Pieces, Runs, Stretch, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_dense import Dense, dense_literal
-from flashgrep.search.pattern import UNANCHORED, Span
+from flashgrep.search.pattern import UNANCHORED, PatternSpec, Span, may_take_long
+from flashgrep.search.scan.request import ScanRequest
+from flashgrep.system.child import serve
 
 _MOST_DENSE: Final = 2 * limits.INDEX_PORTION_BYTES
 """More than a portion has is one very long line, and would keep all other threads waiting."""
 
 Hits = tuple[Numbers, Numbers]
 """Files of a segment, and the count of each."""
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Stretches of neighbouring pieces: first piece and one past the last of each."""
-
-    segment: Segment
-    firsts: Numbers
-    pasts: Numbers
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes."""
-        if not len(self.firsts):
-            return 0
-        ends, starts = self.segment.ends[self.pasts - 1], self.segment.starts[self.firsts]
-        return int((ends - starts).sum())
-
-    @property
-    def by_file(self) -> tuple[list[int], list[int], list[int]]:
-        """The stretches cut where files begin: the file, the start and the end of each."""
-        segment, pieces = self.segment, numbers(self.firsts, self.pasts)
-        owners = segment.owners[pieces]
-        begins = np.ones(len(pieces), bool)
-        np.logical_or(np.diff(owners) != 0, np.diff(pieces) != 1, out=begins[1:])
-        firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts, len(pieces))[1:] - 1
-        starts, ends = segment.starts[pieces[firsts]], segment.ends[pieces[lasts]]
-        return owners[firsts].tolist(), starts.tolist(), ends.tolist()
-
-    def portions(self, size: int) -> Iterator[Runs]:
-        """The stretches in portions of about `size` bytes, in order; a half more is not cut."""
-        if self.size <= size * 3 // 2:
-            if self.size:
-                yield self
-            return
-        ends = np.cumsum(self.segment.ends[self.pasts - 1] - self.segment.starts[self.firsts])
-        cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], size)))
-        for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
-            yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
-
-    def cut(self, size: int) -> tuple[Runs, Runs]:
-        """Pieces from the middle, of about `size` bytes, and the rest, which may be none."""
-        middle = len(self.firsts) // 2
-        first, past = int(self.firsts[middle]), int(self.pasts[middle])
-        at = int(self.segment.ends.searchsorted(self.segment.starts[first] + size)) + 1
-        taken = Runs(self.segment, np.array([first]), np.array([min(at, past)]))
-        firsts = self.firsts.copy()
-        firsts[middle] = at
-        left = firsts < self.pasts
-        return taken, Runs(self.segment, firsts[left], self.pasts[left])
-
-    @property
-    def columns(self) -> Columns:
-        """Those of the segment, for a loop over many."""
-        return self.segment.lists
-
-    def checked(self) -> Iterable[tuple[int, int]]:
-        """First piece and one past the last of each stretch; they are what was written."""
-        self.segment.check_all(self.firsts, self.pasts)
-        return zip(self.firsts.tolist(), self.pasts.tolist(), strict=True)
-
-
-class Stretch(NamedTuple):
-    """A single run: for a few of them arrays take longer than matching does."""
-
-    segment: Segment
-    number: int
-    """That of the segment."""
-    first: int
-    past: int
-    alternatives: int
-    """Those of the pattern's that it may hold, as bits; 0 for any."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        starts = self.segment.columns[0]
-        return starts[self.past] - starts[self.first]
-
-    @property
-    def columns(self) -> Columns:
-        """Those of the segment, for a loop over few."""
-        return self.segment.columns
-
-    def checked(self) -> Iterable[tuple[int, int]]:
-        """As that of `Runs`."""
-        self.segment.check(self.first, self.past)
-        return ((self.first, self.past),)
-
-
-Pieces = Runs | Stretch
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Whole files, for multiline."""
-
-    segment: Segment
-    files: Numbers
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes."""
-        return sum(end - start for start, end in map(self.segment.span, self.files.tolist()))
-
-    def portions(self, size: int) -> Iterator[Texts]:
-        """The files in portions of at least `size` bytes, in order."""
-        begin = held = 0
-        for at, (start, end) in enumerate(map(self.segment.span, self.files.tolist())):
-            held += end - start
-            if held >= size:
-                yield Texts(self.segment, self.files[begin : at + 1])
-                begin, held = at + 1, 0
-        if begin < len(self.files):
-            yield Texts(self.segment, self.files[begin:])
-
-
-Work = Runs | Texts
 
 
 def matched(counter: Counter, work: Work, is_dense: bool) -> Hits:
@@ -278,3 +161,124 @@ def match_texts(counter: Counter, segment: Segment, files: list[int]) -> dict[in
     """The counts of whole texts, for multiline."""
     counts = ((file, counter.in_text(segment.text(file))) for file in files)
     return {file: count for file, count in counts if count}
+
+
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────
+# Matches portions of candidates one after the other, and keeps where lines are, to show them.
+
+
+class LineFinder:
+    """One search's matching in the thread that asks."""
+
+    def __init__(self, request: ScanRequest, counter: Counter) -> None:
+        self._request = request
+        self._counter = counter
+        self._by_alternatives: dict[int, Counter] = {}
+        self._lines: dict[FileLocation, list[Span]] = {}
+        """Where matching lines were found, as far as anybody asked for lines."""
+        self._incomplete: set[FileLocation] = set()
+        """Files of which others have found lines."""
+
+    def counted(self, number: int, portion: Pieces, wanted: int) -> dict[int, int]:
+        """Counts by file, of about `wanted` at least; the places of lines are kept."""
+        counter = self._counter_of(portion)
+        if self._request.counting == "lines":
+            lines: dict[int, list[Span]] = {}
+            match_lines(counter, portion, lines, wanted)
+            for file, spans in lines.items():
+                self._lines.setdefault(FileLocation(number, file), []).extend(spans)
+            return {file: len(spans) for file, spans in lines.items()}
+        found: dict[int, int] = {}
+        match_runs(counter, portion, found, wanted)
+        return found
+
+    def lines(self, place: FileLocation) -> list[Span] | None:
+        """The places of a file's matching lines; None where they are not known, or not all."""
+        return None if place in self._incomplete else self._lines.get(place)
+
+    def found_by_others(self, number: int, files: Iterable[int]) -> None:
+        """Others have found lines of these files, and did not say where."""
+        self._incomplete.update(FileLocation(number, file) for file in files)
+
+    def _counter_of(self, portion: Pieces) -> Counter:
+        """One for what of the pattern may stand there."""
+        alternatives = portion.alternatives if isinstance(portion, Stretch) else 0
+        if not alternatives:
+            return self._counter
+        known = self._by_alternatives.get(alternatives)
+        if known is None:
+            known = Counter(self._request.pattern, self._request.counting, alternatives)
+            self._by_alternatives[alternatives] = known
+        return known
+
+
+# ── the process ──────────────────────────────────────────────────────────────────────────────────
+# A process that matches what the server hands it out of segments that it maps itself: a loop over
+# files that match holds the interpreter, so a thread would only take turns with it.
+#
+#     ("match", pattern, counting, is_dense, [(segment, kind, numbers, numbers), …])
+#         → ("matched", [(files, counts), …])    columns of int64
+#         → ("damaged", segment, what)
+#     ("release",)    lets mapped pages go; no answer
+#     ("hello",)      → ("hello",)
+
+
+Packed = tuple[str, str, bytes, bytes]
+
+
+def packed(work: Work) -> Packed:
+    """Some work as a message holds it."""
+    if isinstance(work, Texts):
+        return work.segment.path, "texts", work.files.astype(np.int64).tobytes(), b""
+    firsts, pasts = work.firsts.astype(np.int64), work.pasts.astype(np.int64)
+    return work.segment.path, "runs", firsts.tobytes(), pasts.tobytes()
+
+
+class MatchJobs:
+    """The segments this process has mapped, and what it matches in them."""
+
+    def __init__(self) -> None:
+        self._segments: dict[str, Segment] = {}
+
+    def handle(self, message: Any) -> Any:
+        if message[0] == "hello":
+            return message
+        if message[0] == "release":
+            for segment in self._segments.values():
+                segment.release()
+            return None
+        _, pattern, counting, is_dense, shares = message
+        counter = Counter(PatternSpec(*pattern), counting)
+        try:
+            hits = [matched(counter, self._work(share), is_dense) for share in shares]
+        except DamagedSegment as error:
+            self._segments.pop(error.path, None)
+            return "damaged", error.path, error.what
+        except OSError:
+            return ("gone",)  # the writer has put another in its place; who asks has it mapped
+        return "matched", [(files.tobytes(), counts.tobytes()) for files, counts in hits]
+
+    def _work(self, share: Packed) -> Work:
+        path, kind, first, second = share
+        segment = self._segment(path)
+        if kind == "texts":
+            return Texts(segment, np.frombuffer(first, np.int64))
+        return Runs(segment, np.frombuffer(first, np.int64), np.frombuffer(second, np.int64))
+
+    def _segment(self, path: str) -> Segment:
+        if path not in self._segments:
+            # A segment that was dropped must not keep its place on the disk because of us.
+            for gone in [known for known in self._segments if not os.path.exists(known)]:
+                del self._segments[gone]
+            self._segments[path] = Segment(path, is_checked=True)
+        return self._segments[path]
+
+
+def main() -> None:
+    """Match for the server until it is gone."""
+    may_take_long()
+    serve(MatchJobs().handle)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,9 +20,9 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.index.answer.match import Hits, Runs, Texts, Work, matched
-from flashgrep.index.answer.match_worker import packed
+from flashgrep.index.answer.match import Hits, matched, packed
 from flashgrep.index.format.segment import DamagedSegment, numbers
+from flashgrep.index.format.segment_set import Runs, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import (
     PatternSpec,
@@ -39,7 +39,7 @@ from flashgrep.system.child import Child, ChildDied, readable
 log = logging.getLogger(__name__)
 
 
-_MODULE: Final = "flashgrep.index.answer.match_worker"
+_MODULE: Final = "flashgrep.index.answer.match"
 _OWN_SHARE: Final = 1.1
 """What a search matches itself, in shares of the others."""
 

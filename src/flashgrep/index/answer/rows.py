@@ -8,9 +8,10 @@ from typing import Any, Final, overload
 
 import numpy as np
 
+from flashgrep.index.answer.view import ROOM, IndexSnapshot
 from flashgrep.index.format.segment import Numbers, Segment
-from flashgrep.index.format.snapshot import ROOM, FileLocation, IndexSnapshot
-from flashgrep.index.watch.listing import Identity
+from flashgrep.index.format.segment_set import FileLocation
+from flashgrep.index.watch.changes import Identity
 from flashgrep.search.decode import Region
 from flashgrep.search.pattern import Span
 from flashgrep.search.result import FoundFile, Order

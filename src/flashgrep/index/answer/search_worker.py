@@ -1,4 +1,4 @@
-"""A search process that matches segments too: `worker` and `match_worker` in one.
+"""A search process that matches segments too: `worker` and `match` in one.
 
 All that may take long goes to one pool of such processes, which shares them out by connection.
 """
@@ -21,9 +21,9 @@ class _AllJobs:
         if message[0] != "match":
             return self._on_disk.handle(message)
         if self._in_segments is None:
-            from flashgrep.index.answer import match_worker  # numpy: most processes never need it
+            from flashgrep.index.answer import match  # numpy: most processes never need it
 
-            self._in_segments = match_worker.MatchJobs()
+            self._in_segments = match.MatchJobs()
         return self._in_segments.handle(message)
 
 

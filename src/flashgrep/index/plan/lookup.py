@@ -8,18 +8,18 @@ than they cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, pairwise
 from mmap import mmap
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from flashgrep.index.format.postings import decoded
-from flashgrep.index.format.segment import Mask, Numbers
-from flashgrep.index.plan.gram_tree import GramSet, GramTree, Node, apart_first
-from flashgrep.index.plan.segment_set import SegmentSet
+from flashgrep.index.format.segment import Mask, Numbers, decoded
+from flashgrep.index.format.segment_set import SegmentSet
+from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
 from flashgrep.search.pattern import PatternSpec
 
 _WORTH: Final = 400
@@ -67,7 +67,7 @@ class Lookup:
         self._most_keys = np.maximum.reduceat(most, tree.firsts).tolist()
         """The most keys that a range of a leaf has in one segment."""
 
-    def read_ahead(self, nodes: Sequence[Node]) -> None:
+    def read_ahead(self, nodes: Sequence[GramNode]) -> None:
         """Read the lists that these nodes will look at first, all in one go.
 
         Most of what a short list costs is the calls that read it, whether it is one or twenty.
@@ -82,7 +82,7 @@ class Lookup:
         for leaf, (start, end) in zip(leaves, pairwise(accumulate(counts, initial=0)), strict=True):
             self._listed[leaf.number] = blocks[start:end]
 
-    def _first_leaves(self, node: Node) -> list[GramSet]:
+    def _first_leaves(self, node: GramNode) -> list[GramSet]:
         """Those of single keys that a node is sure to look at, or likely; rare ones only."""
         leaves = self._by_rarity(node) if node.is_all else []
         if not leaves or not self._sizes[leaves[0].number]:
@@ -95,7 +95,7 @@ class Lookup:
             return False
         return bool(self._sizes[leaf.number] <= _AHEAD_BYTES)
 
-    def _by_rarity(self, node: Node) -> list[GramSet]:
+    def _by_rarity(self, node: GramNode) -> list[GramSet]:
         known = self._orders.get(id(node))
         if known is None:
             sizes = self._sizes
@@ -104,11 +104,11 @@ class Lookup:
             self._orders[id(node)] = known
         return known
 
-    def held(self, node: Node) -> Mask:
+    def held(self, node: GramNode) -> Mask:
         """The blocks, or files, that a node holds for."""
         return self.kept(node).mask
 
-    def kept(self, node: Node) -> _Kept:
+    def kept(self, node: GramNode) -> _Kept:
         """The same, as numbers where they are few."""
         if not node.is_all:
             masks = [self._leaf(leaf).mask for leaf in node.leaves]
@@ -123,7 +123,7 @@ class Lookup:
         assert kept is not None  # noqa: S101 - a node has parts
         return kept
 
-    def _rarest(self, node: Node) -> _Kept | None:
+    def _rarest(self, node: GramNode) -> _Kept | None:
         """What holds all leaves, rarest first, as far as that is worth its while."""
         if not node.leaves:
             return None
@@ -324,12 +324,27 @@ class _Kept:
 # Which blocks of some segments could hold a match, by a plan and the segments' postings.
 
 
+_REMEMBERED: Final = 64
+"""Patterns."""
+_TREES: Final = WeakKeyDictionary[SegmentSet, Callable[[PatternSpec], GramTree]]()
+
+
+def _gram_tree(segment_set: SegmentSet, pattern: PatternSpec) -> GramTree:
+    """What a pattern needs; remembered, because agents page."""
+    known = _TREES.get(segment_set)
+    if known is None:
+        pilot = segment_set.pilot
+        known = lru_cache(_REMEMBERED)(lambda spec: GramTree(plan(spec), pilot))
+        _TREES[segment_set] = known
+    return known(pattern)
+
+
 class Candidates:
     """A pattern asked of segments: their pieces, or their files, that could hold a match."""
 
     def __init__(self, pattern: PatternSpec, segment_set: SegmentSet) -> None:
         self._segment_set = segment_set
-        self._tree = segment_set.gram_tree(pattern)
+        self._tree = _gram_tree(segment_set, pattern)
 
     @cached_property
     def pieces(self) -> Numbers:

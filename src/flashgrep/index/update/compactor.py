@@ -11,92 +11,25 @@ import operator
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import astuple
 from typing import Any, Final
 
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.answer.view import IndexView
+from flashgrep.errors import Cancelled
+from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
 from flashgrep.index.format.segment import RACY, Mask, Segment
-from flashgrep.index.format.snapshot import FileLocation, IndexSnapshot, snapshot
+from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
-from flashgrep.index.update.builder import Builders, BuildFailed, portions
-from flashgrep.index.update.rescan import Rescan, rescan_all, rescan_changes
-from flashgrep.index.watch.listing import Identity, identity
-from flashgrep.index.watch.tracker import Changes, Tracker
-
-# ── files to read again ──────────────────────────────────────────────────────────────────────────
-# Files that were read right after a change, and when they are read again.
-#
-# Two changes within the grain of a file system's clock leave the same times, so what was read in
-# between looks like the file and is not. The server that wrote a segment watches the tree and would
-# know; a server that only reads the segment cannot, and searches such files on disk. So the writer
-# reads them again once they have been still for a while, and a reader looks for the result.
-
-
-_AHEAD_NS: Final = 60 * 1_000_000_000
-"""A file that was changed further in the future than this is never trusted."""
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Files to look at again, and when: a time of the monotonic clock."""
-
-    names: frozenset[str] = frozenset()
-    at: float = 0.0
-
-    def pause(self) -> float | None:
-        """How long until then, in seconds; None where there is nothing to wait for."""
-        return max(0.0, self.at - time.monotonic()) if self.names else None
-
-    def is_due(self) -> bool:
-        """Whether it is time."""
-        return self.pause() == 0.0
-
-
-NO_DOUBT: Final = Doubt()
-
-
-def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
-    """What the writer of the segments reads again, once it has been still for long enough."""
-    times: dict[str, int] = {}
-    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
-        racy = np.flatnonzero(alive & ((segment.flags & RACY) != 0)).tolist()
-        times.update((segment.name(file), int(segment.status[file, 2])) for file in racy)
-    wall = now()
-    times = _believable(times, wall)
-    if not times:
-        return NO_DOUBT
-    age = (wall - max(times.values())) / 1e9
-    return Doubt(frozenset(times), time.monotonic() + limits.DOUBT_SECONDS - age)
-
-
-def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns) -> Doubt:
-    """What a reader of the segments looks for again: files that their writer will have put there.
-
-    It waits about twice as long each time, and gives up in the end: its answers are right anyhow.
-    """
-    wall = now()
-    times = _believable({name: status[2] for name, status in missing.items()}, wall)
-    age = (wall - max(times.values(), default=0)) / 1e9
-    if not times or age > limits.DOUBT_LATEST_SECONDS:
-        return NO_DOUBT
-    return Doubt(frozenset(times), time.monotonic() + max(limits.FOLD_LATEST_SECONDS, age))
-
-
-def _believable(times: dict[str, int], wall: int) -> dict[str, int]:
-    return {name: at for name, at in times.items() if at < wall + _AHEAD_NS}
-
-
-def without(view: IndexView, names: frozenset[str]) -> IndexView:
-    """A view in which some files have to be read again."""
-    snapshot = view.snapshot.without(names, ())
-    return replace(view, snapshot=snapshot, entries=view.entries | names)
-
+from flashgrep.index.update.rescan import Doubt, Rescan, doubt, hope, rescan_all, rescan_changes
+from flashgrep.index.watch.changes import Changes, Identity, identity
+from flashgrep.index.watch.tracker import Tracker
+from flashgrep.search.scan.request import Reach, walk_key
+from flashgrep.system.child import DIED, PROGRESS, run_jobs
 
 # ── compactor ────────────────────────────────────────────────────────────────────────────────────
 
@@ -303,13 +236,11 @@ class Compactor:
     def _build(self, files: dict[str, Identity]) -> tuple[list[Segment], set[str]]:
         jobs = [(names, self._store.new_path()) for names in portions(files, self._builders.count)]
         built = 0.0
-        counting = threading.Lock()  # the processes are waited for by a thread each
 
         def done(count: float) -> None:
             nonlocal built
-            with counting:
-                built += count
-                self._told(built / len(files))
+            built += count
+            self._told(built / len(files))
 
         self._told(0.0)
         try:
@@ -363,3 +294,76 @@ def _no_file(segment: Segment) -> Mask:
 
 def _every_file(segment: Segment) -> Mask:
     return np.ones(segment.files, bool)
+
+
+# ── building processes ───────────────────────────────────────────────────────────────────────────
+
+
+MODULE: Final = "flashgrep.index.update.builder"
+
+
+class BuildFailed(Exception):
+    """The segments could not be written."""
+
+
+def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
+    """Files in walk order, cut into portions for one segment each."""
+    names = sorted(files, key=walk_key)
+    total = sum(files[name][0] for name in names)
+    room = min(limits.SEGMENT_BYTES, max(total // (2 * workers), limits.SMALL_SEGMENT_BYTES))
+    cut: list[list[str]] = []
+    size = room
+    for name in names:
+        if size >= room or len(cut[-1]) >= limits.SEGMENT_FILES:
+            cut.append([])
+            size = 0
+        cut[-1].append(name)
+        size += files[name][0]
+    return cut
+
+
+class Builders:
+    """Builds segments in as many processes as there are cores."""
+
+    def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
+        scope = tracker.scope
+        self._reach = Reach(
+            workdir=scope.workdir,
+            allow=scope.allowed,
+            deny=scope.denied,
+            always_denied=scope.always_denied,
+        )
+        self._tracker = tracker
+        self.stopped = stopped
+        self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+
+    def build(
+        self, jobs: Sequence[tuple[list[str], str]], done: Callable[[float], None]
+    ) -> list[str]:
+        """Build a segment of each list of files at each path; gives the files left out.
+
+        `done` gets work in files, also in halves: a file that is read is half done.
+        """
+        messages = (
+            (astuple(self._reach), [(name, self._tracker.real(name)) for name in names], path)
+            for names, path in jobs
+        )
+        left_out: list[str] = []
+        reported = [0.0] * len(jobs)
+        try:
+            with closing(run_jobs(MODULE, messages, self.count, self.stopped)) as answers:
+                for job, (kind, body) in answers:
+                    if kind == DIED:
+                        raise BuildFailed(f"a building process {body}; is there enough memory?")
+                    if kind == "failed":
+                        raise BuildFailed(body)
+                    now = body / 2 if kind == PROGRESS else float(len(jobs[job][0]))
+                    done(now - reported[job])
+                    reported[job] = now
+                    if kind != PROGRESS:
+                        left_out.extend(body)
+        except OSError as error:
+            raise BuildFailed(f"a building process could not be started: {error}") from None
+        if self.stopped():
+            raise Cancelled("stopped")
+        return left_out

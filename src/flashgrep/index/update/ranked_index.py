@@ -22,12 +22,11 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
-from flashgrep.index.watch.listing import Identity
-from flashgrep.index.watch.tracker import Changes, Tracker
+from flashgrep.index.watch.changes import Changes, Identity
+from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking
-from flashgrep.ranking.ranked_tree import RankedTree
-from flashgrep.ranking.ranking import Keeps
-from flashgrep.ranking.scoring import RankedFile
+from flashgrep.ranking.question import RankedFile
+from flashgrep.ranking.ranking import Keeps, RankedTree
 from flashgrep.search.decode import lines_of
 from flashgrep.system.idle import IdleRelease, trim
 from flashgrep.workspace.safe_open import REGULAR

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import stat
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
+from flashgrep import limits
 from flashgrep.index.answer.view import IndexView, led_to, topmost
 from flashgrep.index.format.segment import RACY
-from flashgrep.index.watch.listing import Identity, Rules, Tree, identity, joined
-from flashgrep.index.watch.tracker import Changes, Tracker, is_below
-from flashgrep.workspace.walk import RULE_FILE, RuleChains, Ruled, statuses_below
+from flashgrep.index.watch.changes import Changes, Identity, Rules, Tree, identity, is_below, joined
+from flashgrep.index.watch.tracker import Tracker
+from flashgrep.workspace.walk import RULE_FILE, RuleChains, Ruled
 
 
 @dataclass
@@ -122,54 +124,6 @@ def _target(tracker: Tracker, link: str) -> str | None:
     return led_to(link, os.fsdecode(text))
 
 
-# ── hard links ───────────────────────────────────────────────────────────────────────────────────
-# Names that stand for one file, and what a change of one means for the others.
-#
-# A directory's watch says nothing about a write through another name of the file elsewhere. So
-# files with several names are looked at by every query, and a change that is told under one name
-# counts for all of them.
-
-
-def changed(tracker: Tracker, view: IndexView, root: str) -> Changes:
-    """Files with several names that were changed, perhaps through another one."""
-    changes = Changes()
-    for name, known in view.shared.items():
-        if (is_below(name, root) or name.endswith(RULE_FILE)) and view.is_certain(name):
-            status = tracker.status(name)
-            if status is None or identity(status) != known:
-                changes.entries.add(name)
-    for subtree in view.subtrees:
-        if is_below(root, subtree):
-            continue  # all that is asked for is looked at on disk
-        changes.entries.update(_known_names_of_files_below(tracker, view, subtree))
-    return changes
-
-
-def widen(tracker: Tracker, view: IndexView, changes: Changes) -> None:
-    """Add what changes mean for others: all that rules rule, all names of a file."""
-    for path in list(changes.entries):
-        directory, _, name = path.rpartition("/")
-        if name == RULE_FILE:
-            changes.subtrees.add(directory)
-        status = tracker.status(path)
-        if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-            changes.entries.update(_names_of(view, status.st_ino))
-
-
-def _known_names_of_files_below(tracker: Tracker, view: IndexView, subtree: str) -> Iterator[str]:
-    """Files that have got a further name in a directory that is not watched yet."""
-    for status in statuses_below(tracker.scope, tracker.real(subtree)):
-        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-            yield from _names_of(view, status.st_ino)
-
-
-def _names_of(view: IndexView, inode: int) -> Iterator[str]:
-    """The names that the segments have for a file."""
-    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
-        for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
-            yield segment.name(file)
-
-
 # ── poll ─────────────────────────────────────────────────────────────────────────────────────────
 # Finds what changed by looking at everything: for changes that no event tells.
 
@@ -213,3 +167,72 @@ def _changed_links(view: IndexView, found: Rescan) -> set[str]:
     return {
         link for link in links if found.links.get(link, missing) != view.links.get(link, missing)
     }
+
+
+# ── files to read again ──────────────────────────────────────────────────────────────────────────
+# Files that were read right after a change, and when they are read again.
+#
+# Two changes within the grain of a file system's clock leave the same times, so what was read in
+# between looks like the file and is not. The server that wrote a segment watches the tree and would
+# know; a server that only reads the segment cannot, and searches such files on disk. So the writer
+# reads them again once they have been still for a while, and a reader looks for the result.
+
+
+_AHEAD_NS: Final = 60 * 1_000_000_000
+"""A file that was changed further in the future than this is never trusted."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Files to look at again, and when: a time of the monotonic clock."""
+
+    names: frozenset[str] = frozenset()
+    at: float = 0.0
+
+    def pause(self) -> float | None:
+        """How long until then, in seconds; None where there is nothing to wait for."""
+        return max(0.0, self.at - time.monotonic()) if self.names else None
+
+    def is_due(self) -> bool:
+        """Whether it is time."""
+        return self.pause() == 0.0
+
+
+NO_DOUBT: Final = Doubt()
+
+
+def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
+    """What the writer of the segments reads again, once it has been still for long enough."""
+    times: dict[str, int] = {}
+    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+        racy = np.flatnonzero(alive & ((segment.flags & RACY) != 0)).tolist()
+        times.update((segment.name(file), int(segment.status[file, 2])) for file in racy)
+    wall = now()
+    times = _believable(times, wall)
+    if not times:
+        return NO_DOUBT
+    age = (wall - max(times.values())) / 1e9
+    return Doubt(frozenset(times), time.monotonic() + limits.DOUBT_SECONDS - age)
+
+
+def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns) -> Doubt:
+    """What a reader of the segments looks for again: files that their writer will have put there.
+
+    It waits about twice as long each time, and gives up in the end: its answers are right anyhow.
+    """
+    wall = now()
+    times = _believable({name: status[2] for name, status in missing.items()}, wall)
+    age = (wall - max(times.values(), default=0)) / 1e9
+    if not times or age > limits.DOUBT_LATEST_SECONDS:
+        return NO_DOUBT
+    return Doubt(frozenset(times), time.monotonic() + max(limits.FOLD_LATEST_SECONDS, age))
+
+
+def _believable(times: dict[str, int], wall: int) -> dict[str, int]:
+    return {name: at for name, at in times.items() if at < wall + _AHEAD_NS}
+
+
+def without(view: IndexView, names: frozenset[str]) -> IndexView:
+    """A view in which some files have to be read again."""
+    snapshot = view.snapshot.without(names, ())
+    return replace(view, snapshot=snapshot, entries=view.entries | names)

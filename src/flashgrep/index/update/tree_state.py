@@ -8,20 +8,27 @@ them into a segment.
 from __future__ import annotations
 
 import logging
+import os
+import select
+import stat
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
+
+import numpy as np
 
 from flashgrep import limits
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.index import IndexStatus
-from flashgrep.index.update import rescan
-from flashgrep.index.update.compactor import NO_DOUBT, Doubt, without
-from flashgrep.index.update.debounce import Debounce, Wakeup
-from flashgrep.index.watch.tracker import Changes, Tracker
+from flashgrep.index.update.rescan import NO_DOUBT, Doubt, without
+from flashgrep.index.watch.changes import Changes, identity, is_below
+from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.scan.fair_queue import CancelFlag
+from flashgrep.workspace.walk import RULE_FILE, statuses_below
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +93,7 @@ class TreeState:
             if self._view is None:
                 return None
             self._take(self.tracker.changes())
-            self._take(rescan.changed(self.tracker, self._view or IndexView(), root))
+            self._take(changed_hard_links(self.tracker, self._view or IndexView(), root))
             return self._view
 
     def take(self, changes: Changes) -> None:
@@ -122,7 +129,7 @@ class TreeState:
         """Make changes part of the view; called with the lock held."""
         if not changes:
             return
-        rescan.widen(self.tracker, self._view or IndexView(), changes)
+        widen(self.tracker, self._view or IndexView(), changes)
         self._since.add(changes)
         is_news = not self.is_waiting()
         self._stuck -= changes.entries
@@ -231,3 +238,141 @@ class TreeState:
             self._view, self._loading = None, False
             self._status = IndexStatus(state="off", reason=reason)
             self._changed.notify_all()
+
+
+# ── hard links ───────────────────────────────────────────────────────────────────────────────────
+# Names that stand for one file, and what a change of one means for the others.
+#
+# A directory's watch says nothing about a write through another name of the file elsewhere. So
+# files with several names are looked at by every query, and a change that is told under one name
+# counts for all of them.
+
+
+def changed_hard_links(tracker: Tracker, view: IndexView, root: str) -> Changes:
+    """Files with several names that were changed, perhaps through another one."""
+    changes = Changes()
+    for name, known in view.shared.items():
+        if (is_below(name, root) or name.endswith(RULE_FILE)) and view.is_certain(name):
+            status = tracker.status(name)
+            if status is None or identity(status) != known:
+                changes.entries.add(name)
+    for subtree in view.subtrees:
+        if is_below(root, subtree):
+            continue  # all that is asked for is looked at on disk
+        changes.entries.update(_known_names_of_files_below(tracker, view, subtree))
+    return changes
+
+
+def widen(tracker: Tracker, view: IndexView, changes: Changes) -> None:
+    """Add what changes mean for others: all that rules rule, all names of a file."""
+    for path in list(changes.entries):
+        directory, _, name = path.rpartition("/")
+        if name == RULE_FILE:
+            changes.subtrees.add(directory)
+        status = tracker.status(path)
+        if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            changes.entries.update(_names_of(view, status.st_ino))
+
+
+def _known_names_of_files_below(tracker: Tracker, view: IndexView, subtree: str) -> Iterator[str]:
+    """Files that have got a further name in a directory that is not watched yet."""
+    for status in statuses_below(tracker.scope, tracker.real(subtree)):
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            yield from _names_of(view, status.st_ino)
+
+
+def _names_of(view: IndexView, inode: int) -> Iterator[str]:
+    """The names that the segments have for a file."""
+    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+        for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
+            yield segment.name(file)
+
+
+# ── timing ───────────────────────────────────────────────────────────────────────────────────────
+# When the background thread works, and how it sleeps until then.
+
+
+class Debounce:
+    """When changes are folded in: once they pause, or after a while at the latest."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._noted = self._attempted = self._retry_at = 0.0
+        self._failures = 0
+        self._swept = now()
+
+    def changed(self) -> None:
+        """Something happened just now."""
+        self._noted = self._now()
+
+    def attempted(self) -> None:
+        """Changes were folded in, or that failed."""
+        self._attempted = self._now()
+
+    def succeeded(self) -> None:
+        """The next failure is a first one."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Wait twice as long after each failure."""
+        self._failures += 1
+        self.put_off(min(2.0**self._failures, limits.FOLD_RETRY_SECONDS))
+
+    def put_off(self, seconds: float) -> None:
+        """Not before so many seconds have passed."""
+        self._retry_at = self._now() + seconds
+
+    def is_due(self) -> bool:
+        """Whether it is time to fold in what is waiting."""
+        now = self._now()
+        is_quiet = now - self._noted > limits.FOLD_QUIET_SECONDS
+        is_late = now > self._attempted + limits.FOLD_LATEST_SECONDS
+        return now >= self._retry_at and (is_quiet or is_late)
+
+    def pause(self) -> float:
+        """How long to sleep while something is waiting, in seconds."""
+        return max(limits.FOLD_TURN_SECONDS, self._retry_at - self._now())
+
+    def swept(self) -> None:
+        """Everything was looked at just now."""
+        self._swept = self._now()
+
+    def is_time_to_sweep(self) -> bool:
+        """Whether everything should be looked at once more."""
+        return self._now() - self._swept > limits.SWEEP_SECONDS
+
+
+class Wakeup:
+    """Wakes a thread that sleeps."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        self._closed = False
+        self._owner: threading.Thread | None = None
+
+    def belong_to_this_thread(self) -> None:
+        """The one that sleeps: it does not wake itself."""
+        self._owner = threading.current_thread()
+
+    def ring(self) -> None:
+        """End the sleep, or the next one; rung after it was closed, it is silent."""
+        if not self._closed and threading.current_thread() is not self._owner:
+            with suppress(BlockingIOError):  # a full pipe wakes as well as one byte
+                os.write(self._write, b"!")
+
+    def wait(self, seconds: float | None, fd: int | None = None) -> None:
+        """Sleep until it rings, `fd` can be read, or the time is over; None is for ever."""
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        if fd is not None:
+            poll.register(fd, select.POLLIN)
+        ready = poll.poll(None if seconds is None else 1000 * seconds)
+        if any(ready_fd == self._read for ready_fd, _ in ready):
+            os.read(self._read, 4096)
+
+    def close(self) -> None:
+        """Called once nobody sleeps."""
+        self._closed = True
+        os.close(self._read)
+        os.close(self._write)

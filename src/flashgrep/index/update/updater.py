@@ -11,12 +11,11 @@ from typing import Final
 from flashgrep.errors import Cancelled
 from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.format.store import Store
-from flashgrep.index.update.builder import Builders, BuildFailed
-from flashgrep.index.update.compactor import NO_DOUBT, Compactor
+from flashgrep.index.update.compactor import Builders, BuildFailed, Compactor
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.rescan import poll
+from flashgrep.index.update.rescan import NO_DOUBT, poll
 from flashgrep.index.update.tree_state import TreeState
-from flashgrep.index.watch.inotify import WatchLimit, remote_mount
+from flashgrep.index.watch.changes import WatchLimit, remote_mount
 
 log = logging.getLogger(__name__)
 

@@ -12,12 +12,20 @@ import gc
 import os
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.watch.inotify import Inotify, WatchLimit
+from flashgrep.index.watch.changes import (
+    Identity,
+    Inotify,
+    Rules,
+    Tree,
+    WatchLimit,
+    identity,
+    joined,
+)
 from flashgrep.search.scan.request import Reach
 from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, readable, serve
 from flashgrep.workspace.ignore_rules import IgnoreChain
@@ -33,47 +41,10 @@ from flashgrep.workspace.walk import (
     list_directory,
 )
 
-Identity = tuple[int, int, int, int]
-Rules = tuple[tuple[bytes, bytes], ...]
 MODULE: Final = "flashgrep.index.watch.listing"
 _TURN_SECONDS: Final = 0.05
 _SHARE: Final = 64  # directories handed over at once
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
-
-
-def identity(status: os.stat_result) -> Identity:
-    """What tells a file's content apart from another: size, times, inode."""
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-
-
-def joined(directory: str, name: str) -> str:
-    """The path of an entry; the root is the empty path."""
-    return f"{directory}/{name}" if directory else name
-
-
-@dataclass
-class Tree:
-    """A listing of what a search looks at: of the whole root, or of a part of it."""
-
-    files: dict[str, Identity] = field(default_factory=dict)
-    shared: dict[str, Identity] = field(default_factory=dict)
-    """Files with several names: changed through another one, no event tells us."""
-    links: set[str] = field(default_factory=set)
-    directories: dict[str, Ruled] = field(default_factory=dict)
-    """Every directory, with those on the way to it, itself included, that hold rule files."""
-    watched: dict[int, str] = field(default_factory=dict)
-    """The directory of each watch."""
-    unreadable: set[str] = field(default_factory=set)
-    """Directories that are there and cannot be looked into: a search has to say so."""
-
-    def take(self, other: Tree) -> None:
-        """Add another part of the tree."""
-        self.files.update(other.files)
-        self.shared.update(other.shared)
-        self.links |= other.links
-        self.directories.update(other.directories)
-        self.watched.update(other.watched)
-        self.unreadable |= other.unreadable
 
 
 class Waiting(NamedTuple):

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 
-from flashgrep.index.watch.inotify import (
+from flashgrep.index.watch.changes import (
     IN_ATTRIB,
     IN_DELETE_SELF,
     IN_IGNORED,
@@ -21,18 +20,15 @@ from flashgrep.index.watch.inotify import (
     IN_MOVE_SELF,
     IN_Q_OVERFLOW,
     IN_UNMOUNT,
+    Changes,
     Inotify,
     InotifyEvent,
-)
-from flashgrep.index.watch.listing import (
-    Lister,
     Rules,
     Tree,
-    Waiting,
+    is_below,
     joined,
-    list_tree,
-    start_workers,
 )
+from flashgrep.index.watch.listing import Lister, Waiting, list_tree, start_workers
 from flashgrep.system.child import Child
 from flashgrep.workspace.safe_open import DIRECTORY, O_PATH
 from flashgrep.workspace.scope import Scope
@@ -46,29 +42,6 @@ from flashgrep.workspace.walk import (
     list_entries,
     parent_rules,
 )
-
-
-@dataclass
-class Changes:
-    """What happened since the last look."""
-
-    entries: set[str] = field(default_factory=set)
-    subtrees: set[str] = field(default_factory=set)
-    lost: str = ""
-    """Why more may have happened than was told; empty where nothing did."""
-
-    def add(self, other: Changes) -> None:
-        """Take in what happened later."""
-        self.entries |= other.entries
-        self.subtrees |= other.subtrees
-        self.lost = self.lost or other.lost
-
-    def touch(self, path: str) -> bool:
-        """Whether a path is among what happened, or in a subtree that is."""
-        return path in self.entries or any(is_below(path, subtree) for subtree in self.subtrees)
-
-    def __bool__(self) -> bool:
-        return bool(self.entries or self.subtrees or self.lost)
 
 
 class Tracker:
@@ -259,16 +232,3 @@ class Tracker:
             changes.subtrees.add(joined(shown, name))
         elif not name.startswith(TEMPORARY_PREFIX):
             changes.entries.add(joined(shown, name))
-
-
-def is_below(shown: str, directory: str) -> bool:
-    """Whether a path is a directory or lies in it."""
-    return not directory or shown == directory or shown.startswith(directory + "/")
-
-
-def parents(shown: str) -> Iterator[str]:
-    """A path and every directory above it, the root included."""
-    while shown:
-        yield shown
-        shown = shown.rpartition("/")[0]
-    yield ""

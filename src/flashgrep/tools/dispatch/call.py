@@ -16,7 +16,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.index.index import Index, NoIndex
 from flashgrep.mount import Mount, Target, Use
-from flashgrep.ranking.symbol_parser import SymbolParser
+from flashgrep.ranking.symbols import SymbolParser
 
 if TYPE_CHECKING:
     from flashgrep.search.scan.scan import DiskSearcher

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.ranking.definitions import landmarks
 from flashgrep.ranking.question import RankedQuestion, any_form
+from flashgrep.ranking.words import landmarks
 from flashgrep.search.decode import lines_of
 from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
 from flashgrep.workspace.text import is_text

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams
-from flashgrep.ranking.definitions import POSSIBLE, Shapes, word_pattern
-from flashgrep.ranking.ranking import path_weight
-from flashgrep.ranking.symbol_parser import NotParsed
+from flashgrep.ranking.question import path_weight
+from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
 from flashgrep.tools.dispatch.call import Answer, json_answer, json_text

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams
-from flashgrep.ranking.question import RankedQuestion, any_form
-from flashgrep.ranking.ranking import path_weight
-from flashgrep.ranking.scoring import RankedFile, frequency, rarity
+from flashgrep.ranking.question import (
+    RankedFile,
+    RankedQuestion,
+    any_form,
+    frequency,
+    path_weight,
+    rarity,
+)
 from flashgrep.ranking.words import parts
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion

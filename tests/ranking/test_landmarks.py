@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.ranking.definitions import landmarks
+from flashgrep.ranking.words import landmarks
 
 LINES = [
     # C

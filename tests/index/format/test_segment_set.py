@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep.index.format import segment_set as numbering
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.plan import segment_set as numbering
-from flashgrep.index.plan.segment_set import SegmentSet, segment_set
+from flashgrep.index.format.segment_set import SegmentSet, segment_set
 from tests.index.segments import block_bytes, made
 
 SHAPES: dict[str, tuple[int, dict[str, bytes]]] = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.snapshot import IndexSnapshot, snapshot
-from flashgrep.index.watch.tracker import is_below
+from flashgrep.index.answer.view import IndexSnapshot, snapshot
+from flashgrep.index.watch.changes import is_below
 from flashgrep.search.scan.request import walk_key
 from tests.index.segments import made
 

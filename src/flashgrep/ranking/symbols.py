@@ -1,130 +1,36 @@
-"""Where names are defined: lines that look like definitions, and what parsing decides.
+"""Where a name is defined: candidates by the shape of a line, decided by parsing.
 
-A guess by shape, one rule for all languages. A line counts that
-- begins at the margin, or with a word such as `public`, and names something before a `(`;
-- has a word such as `def` or `class` before the name;
-- defines a macro with parameters.
-A line with `;` is a declaration or a call and does not count. This reads 50 to 100 MB a second,
-where tree-sitter parses about 3: `definitions` has the exact answer for the few files asked about.
+Parsing a tree takes minutes (about 3 MB a second), so every line that names a symbol is looked at
+first, and only files with one that could define it are parsed. `Shapes` grades lines: a definition
+by its keyword, by its place, or what looks the same as a use: constants in an enum, fields. What a
+parser does not understand, as a function after unknown macros, is found by `landmarks`, and so are
+languages without a grammar.
+
+Of a large file in C, whose definitions are at the margin, only the surroundings of such lines are
+parsed.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from flashgrep import limits
+from flashgrep.errors import Cancelled
 from flashgrep.ranking.languages import CPP, C, Language, grammar, is_prose, language_of
-from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
+from flashgrep.ranking.words import landmarks
+from flashgrep.system.child import Child, ChildDied, serve
 
 if TYPE_CHECKING:
     import tree_sitter
 
+    from flashgrep.search.scan.fair_queue import CancelFlag
 
-Landmark = tuple[int, bytes]
-"""Where its line begins, and the name."""
-
-_MODIFIERS: Final = (
-    r"(?:(?:pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|abstract|async"
-    r"|export|default|virtual|override|sealed|partial|unsafe|extern|const|inline|typedef)[ \t]+)"
-)
-_HEAD: Final = r"[A-Za-z_$][A-Za-z0-9_ \t*&<>,:.~$?\[\]]*\("
-_ANYWHERE: Final = r"(?:def|func|fn|fun|function|class|interface|trait|module|namespace|impl|sub)"
-_AT_MARGIN: Final = r"(?:struct|enum|union|record|type)"  # C declares variables by them, indented
-_NAMED: Final = (
-    rf"(?:[ \t]*{_MODIFIERS}*{_ANYWHERE}|{_MODIFIERS}*{_AT_MARGIN})[ \t]+(?:\([^()\n]*\)[ \t]*)?"
-)
-_MACRO: Final = r"[ \t]*#[ \t]*define[ \t]+[A-Za-z_][A-Za-z0-9_]*\("
-_LINE: Final = rf"(?:{_NAMED}[A-Za-z_$]|{_HEAD}|[ \t]+{_MODIFIERS}+{_HEAD}|{_MACRO})"
-"""The begin of such a line, as far as a regular expression tells; there is no newline in it."""
-_BY_KEYWORD: Final = re.compile(_NAMED.encode() + rb"([\w$]+(?:(?:\.|::)[\w$]+)*)")
-_FOLLOWED: Final = re.compile(
-    rb"[ \t]*(?:[{(:<=|,\[]|\Z|\\|/[/*]|(?:extends|implements|for|where|with|final|is)\b)"
-)
-_ALIAS: Final = re.compile(rb"(?:export[ \t]+)?type[ \t]")
-_TRAILING_NAME: Final = re.compile(rb"[\w$]+\Z")
-_NOT_DEFINING: Final = frozenset(
-    b"if for while switch return else elif elsif case throw new goto delete using import from in "
-    b"not and or print echo do await yield raise assert typedef sizeof catch except with when "
-    b"until unless foreach lock typeof instanceof puts require include export".split()
-)
-
-
-@cache
-def _at_start() -> Any:
-    return compiled(f"^{_LINE}").Match
-
-
-@cache
-def _behind_newline() -> Any:
-    # RE2 looks for the newline by memchr; `(?m)^` it would ask for at every byte.
-    return compiled(rf"\n{_LINE}").Match
-
-
-def landmarks(buffer: Any, start: int, end: int) -> Iterator[Landmark]:
-    """The landmarks among whole lines of a buffer that has `find` and slices to bytes."""
-    match, newline = _behind_newline(), buffer.find
-    begin, stop, line_end = _first_head(buffer, start, end)
-    while True:
-        if begin != NO_MATCH:
-            line_end = newline(b"\n", stop, end)
-            name = _name(buffer, begin, stop, end if line_end < 0 else line_end)
-            if name:
-                yield begin, name
-        if line_end < 0:
-            return
-        begin, stop = match(UNANCHORED, buffer, line_end, end)[0]
-        if begin == NO_MATCH:
-            return
-        begin += 1
-
-
-def _first_head(buffer: Any, start: int, end: int) -> tuple[int, int, int]:
-    """What the first line begins with, if it looks like a definition, and where it ends."""
-    line_end = buffer.find(b"\n", start, end)
-    with memoryview(buffer) as whole, whole[start : end if line_end < 0 else line_end] as line:
-        begin, stop = _at_start()(UNANCHORED, line, 0, len(line))[0]
-    return (NO_MATCH if begin == NO_MATCH else start), start + stop, line_end
-
-
-def _name(buffer: Any, begin: int, stop: int, line_end: int) -> bytes:
-    head = bytes(buffer[begin:stop])
-    is_called = head.endswith(b"(")
-    if is_called and head.lstrip().startswith(b"#"):
-        return head[:-1].split()[-1]
-    if buffer.find(b";", stop, line_end) >= 0:
-        return b""
-    if not is_called:
-        line = bytes(buffer[begin:line_end])
-        keyword = _BY_KEYWORD.match(line)
-        if keyword and (_FOLLOWED.match(line, keyword.end()) or _ALIAS.match(line)):
-            return keyword[1]
-        # `struct x *f(…)` is a function, `struct x y = {` a variable.
-        head = line.partition(b"(")[0] + b"(" if b"(" in line else b""
-    return _before_parenthesis(head)
-
-
-def _before_parenthesis(head: bytes) -> bytes:
-    words = head[:-1].split()
-    if len(words) < 2 or words[0] in _NOT_DEFINING or words[-1] in _NOT_DEFINING:
-        return b""
-    found = _TRAILING_NAME.search(words[-1])
-    return b"" if found is None else found[0]
-
-
-# ── symbols ──────────────────────────────────────────────────────────────────────────────────────
-# Where a name is defined: candidates by the shape of a line, decided by parsing.
-#
-# Parsing a tree takes minutes (about 3 MB a second), so every line that names a symbol is looked at
-# first, and only files with one that could define it are parsed. `Shapes` grades lines: a
-# definition by its keyword, by its place, or what looks the same as a use: constants in an enum,
-# fields. What a parser does not understand, as a function behind unknown macros, is found by
-# `landmarks`, and so are languages without a grammar.
-#
-# Of a large file in C, whose definitions stand at the margin, only the surroundings of such lines
-# are parsed.
-
+log = logging.getLogger(__name__)
 
 _SIGNATURE_CHARS: Final = 200
 _LINE_CHARS: Final = 2_000
@@ -296,3 +202,90 @@ def _kind_by_shape(signature: str) -> str:
         if re.search(rf"\b{kind}\b", signature.partition("(")[0]):
             return "interface" if kind == "trait" else kind
     return "macro" if signature.startswith("#") else "function"
+
+
+# ── the process that parses ──────────────────────────────────────────────────────────────────────
+# A parser is a large machine fed with whatever a file holds. It must not take the server down, hold
+# its interpreter's lock for a tenth of a second, or run on after a call was cancelled. So the first
+# question starts a process, which is kept. One that dies or takes too long is replaced, and the
+# file it was at counts as not parsed.
+
+
+_MODULE: Final = "flashgrep.ranking.symbols"
+_START_SECONDS: Final = 10.0
+
+
+class NotParsed(Exception):
+    """A file that no parser could be brought through."""
+
+
+class SymbolParser:
+    """Finds definitions by parsing, one file at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: Child | None = None
+
+    def definitions(
+        self, path: str, text: bytes, name: str, lines: Sequence[int], cancelled: CancelFlag
+    ) -> list[Defined]:
+        """The definitions of a name in a file's text; `NotParsed` where that cannot be said."""
+        job = (path, text, name, list(lines))
+        with self._lock:
+            was_idle = self._worker is not None
+            try:
+                try:
+                    return self._parsed(job, cancelled)
+                except ChildDied:
+                    if not was_idle:
+                        raise
+                    return self._parsed(job, cancelled)  # it was dead before it was asked
+            except (ChildDied, NotParsed, OSError) as error:
+                log.warning("%s could not be parsed", path)
+                raise NotParsed from error
+
+    def _parsed(self, job: tuple[Any, ...], cancelled: CancelFlag) -> list[Defined]:
+        seconds = limits.SYMBOL_SECONDS + (_START_SECONDS if self._worker is None else 0)
+        worker = self._worker = self._worker or Child(_MODULE)
+        try:
+            worker.send(job)
+            answer = _answer(worker, cancelled, time.monotonic() + seconds)
+        except (ChildDied, NotParsed, Cancelled):
+            self._worker = None
+            worker.stop(kill=True)
+            raise
+        return [Defined(*found) for found in answer]
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            if self._worker is not None:
+                self._worker.stop(kill=True)
+                self._worker = None
+
+
+def _answer(worker: Child, cancelled: CancelFlag, deadline: float) -> Definitions:
+    answer = worker.receive_unless(lambda: bool(cancelled) or time.monotonic() > deadline)
+    if answer is None and cancelled:
+        raise Cancelled("The search was cancelled")
+    if answer is None or answer[0] != "parsed":
+        raise NotParsed
+    found: Definitions = answer[1]
+    return found
+
+
+Definitions = list[tuple[int, str, str]]
+"""Line, kind and signature of each."""
+
+
+def _definitions(message: tuple[str, bytes, str, list[int]]) -> tuple[str, Definitions]:
+    return "parsed", [(*found,) for found in definitions_in(*message)]
+
+
+def main() -> None:
+    """Parse for the server until it is gone."""
+    serve(_definitions)
+
+
+if __name__ == "__main__":
+    main()

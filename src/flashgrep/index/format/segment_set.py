@@ -6,31 +6,151 @@ one, if they are asked together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from itertools import accumulate, pairwise
 from mmap import mmap
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.index.answer.match import Runs, Stretch
-from flashgrep.index.format.segment import Numbers, Segment, numbers
-from flashgrep.index.plan.gram_tree import GramTree
-from flashgrep.index.plan.planner import plan
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.index.format.segment import Columns, Numbers, Segment, numbers
 
 _Ends = tuple[int, int]
 """The first of some neighbours, and one past the last."""
 
-_REMEMBERED: Final = 64
-"""Patterns."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 
 
+class FileLocation(NamedTuple):
+    """A file of a segment."""
+
+    segment: int
+    file: int
+
+
 @dataclass(frozen=True)
+class Runs:
+    """Stretches of neighbouring pieces: first piece and one past the last of each."""
+
+    segment: Segment
+    firsts: Numbers
+    pasts: Numbers
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes."""
+        if not len(self.firsts):
+            return 0
+        ends, starts = self.segment.ends[self.pasts - 1], self.segment.starts[self.firsts]
+        return int((ends - starts).sum())
+
+    @property
+    def by_file(self) -> tuple[list[int], list[int], list[int]]:
+        """The stretches cut where files begin: the file, the start and the end of each."""
+        segment, pieces = self.segment, numbers(self.firsts, self.pasts)
+        owners = segment.owners[pieces]
+        begins = np.ones(len(pieces), bool)
+        np.logical_or(np.diff(owners) != 0, np.diff(pieces) != 1, out=begins[1:])
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts, len(pieces))[1:] - 1
+        starts, ends = segment.starts[pieces[firsts]], segment.ends[pieces[lasts]]
+        return owners[firsts].tolist(), starts.tolist(), ends.tolist()
+
+    def portions(self, size: int) -> Iterator[Runs]:
+        """The stretches in portions of about `size` bytes, in order; a half more is not cut."""
+        if self.size <= size * 3 // 2:
+            if self.size:
+                yield self
+            return
+        ends = np.cumsum(self.segment.ends[self.pasts - 1] - self.segment.starts[self.firsts])
+        cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], size)))
+        for first, past in zip(cuts, np.append(cuts[1:], len(ends)), strict=True):
+            yield Runs(self.segment, self.firsts[first:past], self.pasts[first:past])
+
+    def cut(self, size: int) -> tuple[Runs, Runs]:
+        """Pieces from the middle, of about `size` bytes, and the rest, which may be none."""
+        middle = len(self.firsts) // 2
+        first, past = int(self.firsts[middle]), int(self.pasts[middle])
+        at = int(self.segment.ends.searchsorted(self.segment.starts[first] + size)) + 1
+        taken = Runs(self.segment, np.array([first]), np.array([min(at, past)]))
+        firsts = self.firsts.copy()
+        firsts[middle] = at
+        left = firsts < self.pasts
+        return taken, Runs(self.segment, firsts[left], self.pasts[left])
+
+    @property
+    def columns(self) -> Columns:
+        """Those of the segment, for a loop over many."""
+        return self.segment.lists
+
+    def checked(self) -> Iterable[tuple[int, int]]:
+        """First piece and one past the last of each stretch; they are what was written."""
+        self.segment.check_all(self.firsts, self.pasts)
+        return zip(self.firsts.tolist(), self.pasts.tolist(), strict=True)
+
+
+class Stretch(NamedTuple):
+    """A single run: for a few of them arrays take longer than matching does."""
+
+    segment: Segment
+    number: int
+    """That of the segment."""
+    first: int
+    past: int
+    alternatives: int
+    """Those of the pattern's that it may hold, as bits; 0 for any."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        starts = self.segment.columns[0]
+        return starts[self.past] - starts[self.first]
+
+    @property
+    def columns(self) -> Columns:
+        """Those of the segment, for a loop over few."""
+        return self.segment.columns
+
+    def checked(self) -> Iterable[tuple[int, int]]:
+        """As that of `Runs`."""
+        self.segment.check(self.first, self.past)
+        return ((self.first, self.past),)
+
+
+Pieces = Runs | Stretch
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Whole files, for multiline."""
+
+    segment: Segment
+    files: Numbers
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(end - start for start, end in map(self.segment.span, self.files.tolist()))
+
+    def portions(self, size: int) -> Iterator[Texts]:
+        """The files in portions of at least `size` bytes, in order."""
+        begin = held = 0
+        for at, (start, end) in enumerate(map(self.segment.span, self.files.tolist())):
+            held += end - start
+            if held >= size:
+                yield Texts(self.segment, self.files[begin : at + 1])
+                begin, held = at + 1, 0
+        if begin < len(self.files):
+            yield Texts(self.segment, self.files[begin:])
+
+
+Work = Runs | Texts
+
+
+@dataclass(frozen=True, eq=False)
 class SegmentSet:
     """Where the parts of each segment stand among those of all."""
 
@@ -49,11 +169,9 @@ class SegmentSet:
     """Pieces that hold a character that folds to an ASCII letter."""
 
     @cached_property
-    def gram_tree(self) -> Callable[[PatternSpec], GramTree]:
-        """What a pattern needs; remembered, because agents page."""
-        # Not a method of ours: a circle would keep these segments open until it is collected.
-        pilot = max(self.segments, key=lambda segment: len(segment.keys), default=None)
-        return lru_cache(_REMEMBERED)(partial(_gram_tree, pilot))
+    def pilot(self) -> Segment | None:
+        """The segment of the most grams: they are about as rare in it as in the others."""
+        return max(self.segments, key=lambda segment: len(segment.keys), default=None)
 
     @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
@@ -145,10 +263,6 @@ class SegmentSet:
         segments = self.file_firsts.searchsorted(files, "right") - 1
         own = files - self.file_firsts[segments]
         return zip(segments.tolist(), own.tolist(), strict=True)
-
-
-def _gram_tree(pilot: Segment | None, spec: PatternSpec) -> GramTree:
-    return GramTree(plan(spec), pilot)
 
 
 def _stretches_of(pieces: Numbers, bounds: Any) -> tuple[Numbers, Numbers]:

@@ -1,7 +1,7 @@
-"""inotify by ctypes, and the file systems where it does not report every change.
+"""What changes in a tree: the names and states of its files, and inotify by ctypes.
 
-So draining our own descriptor at the start of a query sees every change made before it, for about
-a microsecond when there is none. A library that watches in a thread of its own cannot promise that.
+Draining our own descriptor at the start of a query sees every change made before it, for about a
+microsecond when there is none. A library that watches in another thread cannot promise that.
 """
 
 from __future__ import annotations
@@ -10,9 +10,90 @@ import ctypes
 import os
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from flashgrep.workspace.scope import is_within
+from flashgrep.workspace.walk import Ruled
+
+Identity = tuple[int, int, int, int]
+Rules = tuple[tuple[bytes, bytes], ...]
+"""Rule files: the directory and the text of each."""
+
+
+def identity(status: os.stat_result) -> Identity:
+    """What tells a file's content apart from another: size, times, inode."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def joined(directory: str, name: str) -> str:
+    """The path of an entry; the root is the empty path."""
+    return f"{directory}/{name}" if directory else name
+
+
+def is_below(shown: str, directory: str) -> bool:
+    """Whether a path is a directory or lies in it."""
+    return not directory or shown == directory or shown.startswith(directory + "/")
+
+
+def parents(shown: str) -> Iterator[str]:
+    """A path and every directory above it, the root included."""
+    while shown:
+        yield shown
+        shown = shown.rpartition("/")[0]
+    yield ""
+
+
+@dataclass
+class Changes:
+    """What happened since the last look."""
+
+    entries: set[str] = field(default_factory=set)
+    subtrees: set[str] = field(default_factory=set)
+    lost: str = ""
+    """Why more may have happened than was told; empty where nothing did."""
+
+    def add(self, other: Changes) -> None:
+        """Take in what happened later."""
+        self.entries |= other.entries
+        self.subtrees |= other.subtrees
+        self.lost = self.lost or other.lost
+
+    def touch(self, path: str) -> bool:
+        """Whether a path is among what happened, or in a subtree that is."""
+        return path in self.entries or any(is_below(path, subtree) for subtree in self.subtrees)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.subtrees or self.lost)
+
+
+@dataclass
+class Tree:
+    """A listing of what a search looks at: of the whole root, or of a part of it."""
+
+    files: dict[str, Identity] = field(default_factory=dict)
+    shared: dict[str, Identity] = field(default_factory=dict)
+    """Files with several names: changed through another one, no event tells us."""
+    links: set[str] = field(default_factory=set)
+    directories: dict[str, Ruled] = field(default_factory=dict)
+    """Every directory, with those on the way to it, itself included, that hold rule files."""
+    watched: dict[int, str] = field(default_factory=dict)
+    """The directory of each watch."""
+    unreadable: set[str] = field(default_factory=set)
+    """Directories that are there and cannot be looked into: a search has to say so."""
+
+    def take(self, other: Tree) -> None:
+        """Add another part of the tree."""
+        self.files.update(other.files)
+        self.shared.update(other.shared)
+        self.links |= other.links
+        self.directories.update(other.directories)
+        self.watched.update(other.watched)
+        self.unreadable |= other.unreadable
+
+
+# ── inotify ──────────────────────────────────────────────────────────────────────────────────────
+
 
 IN_MODIFY: Final = 0x2
 IN_ATTRIB: Final = 0x4
