@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -22,7 +23,10 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 _LOOK_SECONDS: Final = 0.02
-_UNHURRIED: Final = ("INLINE_SECONDS", "LIST_INLINE_SECONDS", "INDEX_SHARED_SECONDS")
+_UNHURRIED: Final = (
+    "index.watch.listing.LIST_INLINE_SECONDS",
+    "index.answer.indexed_search.INDEX_SHARED_SECONDS",
+)
 """Limits that hand work to other processes when this one is slow: how busy the machine is must not
 decide which way is drawn."""
 _SPEC: Final = find_spec("flashgrep")
@@ -129,14 +133,15 @@ def _obey(control: socket.socket, recorder: Recorder) -> None:
 
 
 def _take_time() -> None:
-    from flashgrep import limits
+    from flashgrep.search.scan.scanner import INLINE
 
+    object.__setattr__(INLINE, "seconds", 60.0)
     for name in _UNHURRIED:
-        if not hasattr(limits, name):
-            raise RuntimeError(
-                f"limits.{name} is gone: name what hands work on today, in {__file__}"
-            )
-        setattr(limits, name, 60.0)
+        module, _, constant = name.rpartition(".")
+        loaded = import_module(f"flashgrep.{module}")
+        if not hasattr(loaded, constant):
+            raise RuntimeError(f"{name} is gone: name what hands work on today, in {__file__}")
+        setattr(loaded, constant, 60.0)
 
 
 def main() -> None:

@@ -18,9 +18,13 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from flashgrep import __version__, limits
+from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
+
+_SWITCH_SECONDS: Final = 5e-4
+"""How long a thread that computes keeps the interpreter while another one waits for it: Python's
+5 ms are as long as a whole search, which gives it away with every call into RE2."""
 
 # ── log lines for machines ───────────────────────────────────────────────────────────────────────
 # Log lines for machines; people get the plain format of `logging`.
@@ -198,7 +202,7 @@ def _start_logging(settings: Settings) -> None:
 
 def _settle() -> None:
     """What start-up made stays; only what requests make is collected from here on."""
-    sys.setswitchinterval(limits.SWITCH_SECONDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     gc.freeze()
     gc.enable()
 

@@ -11,7 +11,7 @@ from tests.faults.processes import children, command_line, private_bytes
 from tests.faults.soak_tree import BRANCHES, SoakTree
 from tests.transports.clients import RawLines
 
-from flashgrep import limits
+from flashgrep.index.workspace_index import RELEASE_SECONDS
 
 MIB = 1024 * 1024
 _LINES = 130
@@ -46,7 +46,7 @@ class Soak:
     tree: SoakTree
     client: RawLines
     pid: int
-    calm_seconds: float = limits.RELEASE_SECONDS + 2.0
+    calm_seconds: float = RELEASE_SECONDS + 2.0
     samples: list[Sample] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
 

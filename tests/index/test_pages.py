@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.index.answer import indexed_search
 from flashgrep.index.format import segment_set
 from flashgrep.index.update.compactor import Compactor
@@ -52,8 +51,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def stepping(monkeypatch: pytest.MonkeyPatch, clock: Any) -> list[str]:
     """Small portions, each timed by a clock of ours; who matched each step is noted."""
-    monkeypatch.setattr(limits, "INDEX_FEW_PIECES", 0)
-    monkeypatch.setattr(limits, "INDEX_INLINE_BYTES", 20_000)
+    monkeypatch.setattr("flashgrep.index.answer.indexed_search.INDEX_FEW_PIECES", 0)
+    monkeypatch.setattr("flashgrep.index.answer.indexed_search.INDEX_INLINE_BYTES", 20_000)
     monkeypatch.setattr(segment_set, "_LONGEST", 1)
     monkeypatch.setattr(indexed_search, "time", SimpleNamespace(perf_counter=clock))
     noted: list[str] = []

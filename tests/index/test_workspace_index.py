@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.app import build
 from flashgrep.index.format.store import Store
 from flashgrep.index.update import updater
@@ -84,7 +83,7 @@ def test_a_new_server_checks_the_ranking_of_an_earlier_one_once_a_question_is_as
     """Its first moments are for searches; a question ends the rest, whatever is left of it."""
     with twins(tmp_path) as pair:
         settled(pair)
-    monkeypatch.setattr(limits, "RANK_REST_SECONDS", 3_600)
+    monkeypatch.setattr("flashgrep.index.update.ranked_index.RANK_REST_SECONDS", 3_600)
     with twins(tmp_path) as pair:
         status = pair.indexed.services.index.status
         wait_for(lambda: status().grep_ready, lambda: f"not ready for grep: {status()}")
@@ -245,7 +244,7 @@ def test_a_write_through_a_memory_map_is_never_shown_wrong(tmp_path: Path, work:
 def test_a_write_through_a_memory_map_is_found_after_a_sweep(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("flashgrep.index.update.tree_state.SWEEP_SECONDS", 0.01)
     with twins(tmp_path) as pair, mapped(work / "f07") as memory:
         pair.folded()
         memory[:6] = b"NEEDLE"
@@ -318,7 +317,7 @@ def test_an_index_that_failed_for_a_moment_goes_on(
     what: str,
     error: Exception,
 ) -> None:
-    monkeypatch.setattr(limits, "FOLD_RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("flashgrep.index.update.tree_state.FOLD_RETRY_SECONDS", 0.1)
     with twins(tmp_path) as pair:
         settled(pair)
         failures = _failing_once(monkeypatch, where, what, error)
@@ -367,7 +366,7 @@ def test_a_look_at_everything_that_failed_is_taken_another_time(
     with twins(tmp_path) as pair:
         settled(pair)
         failures = _failing_once(monkeypatch, updater, "poll", OSError("a listing process died"))
-        monkeypatch.setattr(limits, "SWEEP_SECONDS", 0.0)
+        monkeypatch.setattr("flashgrep.index.update.tree_state.SWEEP_SECONDS", 0.0)
         pair.agree("grep", pattern="needle")
         wait_for(lambda: bool(failures), lambda: "nothing was looked at")
         status = pair.indexed.services.index.status()
@@ -410,7 +409,7 @@ def test_a_ranked_index_that_turns_out_damaged_is_there_again_without_any_change
 def test_a_reader_answers_questions_once_the_writer_has_ranked(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "RANK_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("flashgrep.index.update.ranked_index.RANK_LOOK_SECONDS", 0.0)
     with twins(tmp_path) as pair:
         settled(pair)
         ranks = pair.index._ranks

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
 from flashgrep.index.index import StartingIndex
@@ -151,10 +150,10 @@ def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
 
 
 HASTE = {
-    "FOLD_QUIET_SECONDS": 0.05,
-    "FOLD_TURN_SECONDS": 0.02,
-    "FOLD_LATEST_SECONDS": 2.0,
-    "RANK_REST_SECONDS": 0.05,
+    "flashgrep.index.update.tree_state.FOLD_QUIET_SECONDS": 0.05,
+    "flashgrep.index.update.tree_state.FOLD_TURN_SECONDS": 0.02,
+    "flashgrep.index.update.rescan.FOLD_LATEST_SECONDS": 2.0,
+    "flashgrep.index.update.ranked_index.RANK_REST_SECONDS": 0.05,
 }
 
 
@@ -166,7 +165,7 @@ def haste(ranked: bool = False) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in HASTE.items():
-            patch.setattr(limits, name, value)
+            patch.setattr(name, value)
         if not ranked:
             patch.setattr(RankedIndex, "follow", lambda *_: None)
         yield

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.library import Library
+from flashgrep.notes.library import TYPED_CHARS, Library
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import DecisionStatus, Query
 from flashgrep.notes.suggestions import pending
@@ -20,7 +19,7 @@ from tests.notes.desk import Peer
 
 ADMIN = everywhere("reviewer", Role.ADMIN)
 PATH = "N.md"
-LONG = "a line of words\n" * (limits.TYPED_CHARS // 10)
+LONG = "a line of words\n" * (TYPED_CHARS // 10)
 
 
 class Page:

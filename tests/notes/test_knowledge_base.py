@@ -240,7 +240,7 @@ def test_a_backup_keeps_links_among_the_attachments_as_links(
 def test_many_changes_are_compacted_behind_the_answers(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.limits.COMPACT_RECORDS", 10)
+    monkeypatch.setattr("flashgrep.notes.document.loading.COMPACT_RECORDS", 10)
     note = create(notes, "a.md", "")
     for number in range(35):
         notes.ask(partial(add, note=note, text=f"{number} "))

@@ -12,7 +12,7 @@ from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import Panicked
-from flashgrep.notes.library import Library
+from flashgrep.notes.library import PENDING_BYTES, Library
 from flashgrep.notes.store.journal import StorageFull
 from tests.notes.desk import START, Desk, Peer
 
@@ -238,13 +238,13 @@ def test_what_waits_for_ever_is_forgotten(desk: Desk) -> None:
     note = desk.library.create("a.md").id
     peer = Peer(desk.library, note)
     first = peer.type("one ")
-    large = peer.type("x" * limits.PENDING_BYTES)
+    large = peer.type("x" * PENDING_BYTES)
     assert desk.library.receive(note, [large]).is_waiting
     assert not desk.library.receive(note, [b"\0\0"]).is_waiting
     desk.library.receive(note, [first])
     assert desk.library.read(note).text == "one "
     desk.library.receive(note, [peer.doc.get_update(desk.library.state(note))])
-    assert desk.text(note) == "one " + "x" * limits.PENDING_BYTES
+    assert desk.text(note) == "one " + "x" * PENDING_BYTES
 
 
 def test_a_repaired_text_is_told_to_the_peer_too(desk: Desk) -> None:
@@ -401,7 +401,7 @@ def test_another_writers_record_is_taken_up(desk: Desk) -> None:
 def test_few_documents_are_kept_and_all_are_read(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LIVE_NOTES", 3)
+    monkeypatch.setattr("flashgrep.notes.document.loading.LIVE_NOTES", 3)
     notes = [desk.library.create(f"{number}.md", f"text {number}").id for number in range(9)]
     assert len(desk.library._shelf._notes) == 3
     for note in notes:

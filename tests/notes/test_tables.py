@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes import tables
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
@@ -227,7 +226,7 @@ def type_in(kb: KnowledgeBase, note: str, text: str) -> None:
 def test_a_long_note_is_looked_at_when_somebody_asks_and_not_with_every_letter(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(limits, "FOLLOWED_CHARS", 100)
+    monkeypatch.setattr("flashgrep.notes.library.FOLLOWED_CHARS", 100)
     note = kb.ask(lambda library: library.create("Long.md", "word " * 50)).id
     kb.ask(lambda library: propose_in(library, "Long.md", Edit("word " * 50, "[[A]]"), "agent"))
     assert stored(kb) == {}
@@ -245,7 +244,7 @@ def test_a_long_note_is_looked_at_when_somebody_asks_and_not_with_every_letter(
 def test_what_is_typed_in_an_editor_is_followed_in_short_notes_only(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TYPED_CHARS", 20)
+    monkeypatch.setattr("flashgrep.notes.library.TYPED_CHARS", 20)
     note = create(kb, "A.md", "[[B]]")
     peer = kb.ask(lambda library: Peer(library, note))
     for text, is_followed in ((" [[C]]", True), (" and a long [[D]]", False)):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document.loading import Quarantined
@@ -19,7 +18,7 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.notes.texts import NoteResult, NoteSearcher, Shown
+from flashgrep.notes.texts import NOTES_A_SLICE, NoteResult, NoteSearcher, Shown
 from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion
@@ -228,7 +227,7 @@ def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -
 
     def make(library: Library) -> None:
         with library.together():
-            for number in range(3 * limits.NOTES_A_SLICE):
+            for number in range(3 * NOTES_A_SLICE):
                 library.create(f"{number:04}.md", "hay\n")
 
     notes.ask(make)

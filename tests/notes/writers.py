@@ -29,7 +29,7 @@ from random import Random
 
 from pycrdt import Doc, Text
 
-from flashgrep import limits
+from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import CONTENTS, Amendment
 from flashgrep.notes.document.splices import TextSplice
 from flashgrep.notes.document.text import SharedText
@@ -135,7 +135,7 @@ ROLES: tuple[tuple[str, Callable[[KnowledgeBase, str, str], None]], ...] = (
 
 def write(home: str, seed: str) -> None:
     """Write until killed."""
-    limits.COMPACT_RECORDS = 15  # type: ignore[misc]
+    loading.COMPACT_RECORDS = 15  # type: ignore[misc]
     notes = KnowledgeBase(Path(home))
     if not notes.ask(Library.entries):
         for number in range(3):

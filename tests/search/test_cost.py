@@ -6,7 +6,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flashgrep import limits
 from flashgrep.errors import InvalidPattern
 from flashgrep.search import pattern
 from flashgrep.search.decode import lines_of
@@ -63,7 +62,7 @@ def test_a_pattern_with_many_ambiguous_places_is_matched_here_only_if_the_text_i
 def test_such_a_pattern_is_given_up_after_a_while_on_short_texts_too(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "BRIEF_SECONDS", 0.0)
+    monkeypatch.setattr("flashgrep.search.pattern.BRIEF_SECONDS", 0.0)
     matcher = line_matcher(PatternSpec(source))
     with pattern.briefly(), pytest.raises(TooLong):
         matcher.find(SHORT, 0, len(SHORT))
@@ -73,7 +72,7 @@ def test_such_a_pattern_is_given_up_after_a_while_on_short_texts_too(
 def test_a_text_with_a_match_at_every_byte_is_not_gone_through_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "HERE_SECONDS", 0.0)
+    monkeypatch.setattr("flashgrep.search.pattern.HERE_SECONDS", 0.0)
     text = b"x" * 1_000
     with pytest.raises(TooLong):
         list(TextMatcher(PatternSpec(".", multiline=True)).spans(text, len(text)))

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
+from flashgrep.search.literals import DENSE_BYTES
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_dense import Dense
 from flashgrep.search.pattern import PatternSpec, matching_lines
@@ -76,7 +77,7 @@ def test_a_large_file_is_counted_window_by_window(
 def test_only_lines_of_a_common_literal_are_counted_so(
     counter: Counter, count: int, is_dense: bool
 ) -> None:
-    counter.weigh(count, 5 * limits.DENSE_BYTES)
+    counter.weigh(count, 5 * DENSE_BYTES)
     assert (counter.dense() is not None) == is_dense
 
 
@@ -94,12 +95,11 @@ def test_a_process_that_searches_loads_numpy_only_for_much_of_a_literal(
 ) -> None:
     script = """
 import sys
-from flashgrep import limits
-from flashgrep.search.match_count import Counter
+from flashgrep.search.match_count import DENSE_AFTER_BYTES, Counter
 from flashgrep.search.pattern import PatternSpec
 
 counter = Counter(PatternSpec(sys.argv[1]), "lines")
-for size in (limits.DENSE_AFTER_BYTES - 1, 1):
+for size in (DENSE_AFTER_BYTES - 1, 1):
     counter.weigh(size, size)
     print(counter.dense() is not None, "numpy" in sys.modules)
 """

@@ -135,7 +135,7 @@ def test_more_than_one_page_and_more_than_one_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LISTED_SUGGESTIONS_MOST", 2)
-    monkeypatch.setattr(limits, "DECISIONS_A_CALL", 2)
+    monkeypatch.setattr("flashgrep.terminal.kb_commands.DECISIONS_A_CALL", 2)
     make(tmp_path / "kb", NOTES, EDITS)
     desk = Desk(tmp_path / "kb")
     ids = desk.ids()

@@ -159,7 +159,7 @@ def test_a_daemon_that_ends_in_a_call_is_replaced(tree: Path) -> None:
 
 
 def test_a_silent_socket_costs_no_answer(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashgrep.limits.JOIN_SECONDS", 0.05)
+    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.05)
     with fake(tree, lambda connection: None):
         ran = flashgrep("grep", "-l", "foo", "src")
     assert (ran.lines, ran.err) == (["src/b.py", "src/c.c"], "")

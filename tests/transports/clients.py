@@ -48,10 +48,13 @@ _UNIX = re.compile(r"^ +unix +(.+)$")
 _TOKEN = re.compile(r"^ +token +(\S+) \(")
 
 
-def with_limits(**changed: float) -> tuple[str, ...]:
-    """The program with other limits, for what takes too long to wait for."""
-    setting = "; ".join(f"limits.{name} = {value!r}" for name, value in changed.items())
-    code = f"import sys; from flashgrep import cli, limits; {setting}; sys.exit(cli.main())"
+def with_limits(changed: Mapping[str, float]) -> tuple[str, ...]:
+    """The program with other limits, by module and name: some take too long to wait for."""
+    setting = "".join(
+        f"import flashgrep.{name.rpartition('.')[0]}; flashgrep.{name} = {value!r}; "
+        for name, value in changed.items()
+    )
+    code = f"import sys; {setting}from flashgrep import cli; sys.exit(cli.main())"
     return (sys.executable, "-P", "-c", code)
 
 

@@ -10,13 +10,13 @@ import os
 import sys
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
 
-from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.settings import BY_NAME, Settings, read_settings
 from flashgrep.system.state import StateDirectory, state_path
@@ -163,7 +163,8 @@ def read_flags(flags: list[str]) -> Settings:
 
 def main() -> None:
     for name, value in json.loads(os.environ.get("TINY_LIMITS", "{}")).items():
-        setattr(limits, name, value)
+        module, _, constant = name.rpartition(".")
+        setattr(import_module(f"flashgrep.{module}"), constant, value)
     settings = read_flags(sys.argv[2:])
     if sys.argv[1] == "mcp":
         from flashgrep.transports.lines.stdio import serve_stdio

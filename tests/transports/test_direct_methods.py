@@ -135,7 +135,7 @@ def test_a_peer_that_is_gone_cancels_its_method(kind: str, tmp_path: Path) -> No
     """On TCP after a while: the peer may have closed its half only, and wait for the answer."""
     told = tmp_path / "told"
     (tmp_path / "w").mkdir()
-    short = {"SOCKET_DRAIN_SECONDS": 0.1}
+    short = {"limits.SOCKET_DRAIN_SECONDS": 0.1}
     with serving(tmp_path / "w", tools=TINY, limits=short) as server:
         with lines(server, kind) as client:
             client.send(request("wait", 1, text=str(told)))

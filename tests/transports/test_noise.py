@@ -260,7 +260,7 @@ def test_a_connection_that_speaks_outlives_five_hundred_idle_ones(server: Server
         assert client.receive()["result"]["content"][0]["text"] == "still here"
 
 
-SHORT = {"LINE_SECONDS": 0.3, "HEADER_SECONDS": 0.3, "BODY_SECONDS": 0.3}
+SHORT = {f"limits.{name}_SECONDS": 0.3 for name in ("LINE", "HEADER", "BODY")}
 
 
 def test_what_is_begun_must_end_in_time(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ def test_a_signal_ends_the_server_although_a_write_does_not_stop(
     tmp_path: Path, number: int
 ) -> None:
     (tmp_path / "w").mkdir()
-    with serving(tmp_path / "w", tools=TINY, is_warm=False, limits={"STOP_SECONDS": 0.2}) as server:
+    with serving(
+        tmp_path / "w", tools=TINY, is_warm=False, limits={"transports.signals.STOP_SECONDS": 0.2}
+    ) as server:
         with begin(server, "stubborn", tmp_path / "witness"):
             assert server.stop(number) == 0
         assert "did not stop" in server.log.read_text(encoding="utf-8")
@@ -61,7 +63,10 @@ def test_a_signal_waits_for_a_write_that_stops_in_time(tmp_path: Path) -> None:
 def test_a_write_whose_caller_hung_up_is_told_while_it_runs(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     with serving(
-        tmp_path / "w", tools=TINY, is_warm=False, limits={"SOCKET_DRAIN_SECONDS": 0.1}
+        tmp_path / "w",
+        tools=TINY,
+        is_warm=False,
+        limits={"limits.SOCKET_DRAIN_SECONDS": 0.1},
     ) as server:
         begin(server, "hold", tmp_path / "witness").close()
         wait_for(tmp_path / "witness", "CANCELLED")

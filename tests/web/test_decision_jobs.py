@@ -21,7 +21,7 @@ EDITS = [(note, word, word.upper(), "agent") for note in NOTES for word in WORDS
 def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_it(
     tmp_path: Path,
 ) -> None:
-    tools = with_limits(DECISIONS_AT_ONCE=5)
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, NOTES, EDITS, tools=tools) as server:
         ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
         other = server.token("other", Role.ADMIN)
@@ -49,7 +49,7 @@ def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_
 
 
 def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
-    tools = with_limits(DECISIONS_AT_ONCE=5)
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, NOTES, EDITS, tools=tools) as server:
         reader = server.token("reader", Role.READ)
         found = server.get("/kb/suggestions", token=reader).json()["suggestions"]
@@ -64,7 +64,7 @@ def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
 def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:
     notes = {f"M{number}.md": " ".join(WORDS) for number in range(12)}
     edits = [(note, word, word.upper(), "agent") for note in notes for word in WORDS]
-    tools = with_limits(DECISIONS_AT_ONCE=5)
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, notes, edits, tools=tools) as server:
         ids = [one["id"] for one in server.get("/kb/suggestions?limit=1000").json()["suggestions"]]
         with events(server) as own:

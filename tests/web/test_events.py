@@ -191,7 +191,7 @@ def test_a_page_whose_queue_is_full_of_what_it_may_not_hear_has_missed_nothing()
 
 
 def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
-    program = with_limits(EVENT_SECONDS=3_600.0, TOKEN_LOOK_SECONDS=0.05)
+    program = with_limits({"limits.TOKEN_LOOK_SECONDS": 0.05, "web.events.EVENT_SECONDS": 3_600.0})
     with served(tmp_path, {"N.md": "text"}, tools=program) as running:
         for turn in range(2):  # the second after a while without any page
             secret = running.token(f"page {turn}", Role.READ)
@@ -202,7 +202,7 @@ def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
 
 
 def test_a_page_that_may_not_hear_the_news_hears_that_we_are_here(tmp_path: Path) -> None:
-    program = with_limits(EVENT_SECONDS=0.5, NEWS_SECONDS=0.05)
+    program = with_limits({"web.events.EVENT_SECONDS": 0.5, "web.events.NEWS_SECONDS": 0.05})
     with served(tmp_path, {"Mine/N.md": "", "N.md": ""}, tools=program) as running:
         secret = running.token("page", Role.READ, "Mine")
         with running.live("N.md") as peer, events(running, token=secret) as stream:

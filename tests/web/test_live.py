@@ -298,7 +298,7 @@ def test_a_token_for_another_folder_is_4403_whether_or_not_the_note_is_there(
 
 
 def test_a_token_taken_back_closes_its_connections(tmp_path: Path) -> None:
-    quick = with_limits(TOKEN_LOOK_SECONDS=0.1)
+    quick = with_limits({"limits.TOKEN_LOOK_SECONDS": 0.1})
     with served(tmp_path, {"N.md": "text"}, tools=quick) as server:
         for turn in range(1, 4):  # the second and third right after a look of the server's
             secret = server.token("revoked", Role.WRITE)
@@ -367,7 +367,9 @@ def test_a_note_that_is_deleted_or_moved_closes_its_peers_with_4404(
 
 def test_a_quiet_peer_hears_from_the_server_now_and_then_and_no_more(tmp_path: Path) -> None:
     with (
-        served(tmp_path, {"N.md": "text"}, tools=with_limits(QUIET_SECONDS=0.2)) as running,
+        served(
+            tmp_path, {"N.md": "text"}, tools=with_limits({"web.peer.QUIET_SECONDS": 0.2})
+        ) as running,
         running.live("N.md") as peer,
     ):
         peer.sync()
@@ -405,7 +407,9 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
 
 def test_a_peer_that_went_deaf_in_the_middle_of_a_note_is_cut_off(tmp_path: Path) -> None:
     """What it does not read fills the buffers; no close gets through behind that."""
-    program = with_limits(PING_SECONDS=0.3, CLOSE_SECONDS=0.3)
+    program = with_limits(
+        {f"transports.http.streams.{name}_SECONDS": 0.3 for name in ("PING", "CLOSE")}
+    )
     notes = {"Big.md": "x" * 3_900_000, "N.md": ""}
     flags = ("--token", TOKEN, "--live-connections", "2")
     with served(tmp_path, notes, flags=flags, tools=program) as running:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.web import protocol
-from flashgrep.web.protocol import GONE, Presence, Present
+from flashgrep.web.protocol import (
+    GONE,
+    PRESENCE_BYTES,
+    PRESENT_CLIENTS,
+    PRESENT_CLIENTS_A_CONNECTION,
+    PRESENT_CLIENTS_A_TOKEN,
+    Presence,
+    Present,
+)
 
 ANN, BOB = Present(1, 5, b'{"name":"Ann"}'), Present(2, 1, b'{"name":"Bob"}')
 
@@ -75,8 +82,8 @@ def test_a_connection_speaks_for_a_few_clients_only_however_they_come_and_go() -
     presence = Presence()
     one = presence.join("one")
     many = [Present(client, 1, b"{}") for client in range(100)]
-    assert len(presence.take(one, _data(*many))) == limits.PRESENT_CLIENTS_A_CONNECTION
-    for client in range(limits.PRESENT_CLIENTS_A_CONNECTION):
+    assert len(presence.take(one, _data(*many))) == PRESENT_CLIENTS_A_CONNECTION
+    for client in range(PRESENT_CLIENTS_A_CONNECTION):
         assert presence.take(one, _data(Present(client, 2, GONE)))
     assert presence.take(one, _data(Present(100, 1, b"{}"))) == []
 
@@ -85,15 +92,15 @@ def test_the_clients_of_one_token_leave_room_for_others() -> None:
     presence = Presence()
     taken = sum(
         len(presence.take(presence.join("one"), _data(Present(client, 1, b"{}"))))
-        for client in range(limits.PRESENT_CLIENTS)
+        for client in range(PRESENT_CLIENTS)
     )
-    assert taken == limits.PRESENT_CLIENTS_A_TOKEN
+    assert taken == PRESENT_CLIENTS_A_TOKEN
     assert presence.take(presence.join("other"), _data(Present(2**40, 1, b"{}")))
 
 
 def test_of_the_clients_that_left_a_bounded_number_is_remembered() -> None:
     presence = Presence()
-    for client in range(limits.PRESENT_CLIENTS + 1):
+    for client in range(PRESENT_CLIENTS + 1):
         speaker = presence.join("one")
         assert presence.take(speaker, _data(Present(client, 1, b"{}")))
         presence.leave(speaker)
@@ -120,7 +127,7 @@ NO_STATE = [
     b"[" * 10_000,
     b'{"a":' * 100 + b"1" + b"}" * 100,
     b'{"a":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
-    b'{"n":"' + b"x" * limits.PRESENCE_BYTES + b'"}',
+    b'{"n":"' + b"x" * PRESENCE_BYTES + b'"}',
 ]
 
 

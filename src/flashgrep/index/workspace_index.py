@@ -13,6 +13,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.index.answer import view as views
@@ -37,6 +38,12 @@ from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 from flashgrep.workspace.walk import parent_rules
 
+_RELEASE_BYTES: Final = 64 * limits.MIB
+"""When searches have touched so much of the index, its mapped pages are given back …"""
+
+RELEASE_SECONDS: Final = 10.0
+"""… after so long without a search: mapping 75,000 of them again takes 100 ms."""
+
 log = logging.getLogger(__name__)
 
 Asked = Callable[[], bool]
@@ -55,7 +62,7 @@ class WorkspaceIndex:
         self._state = TreeState(self._tracker)
         self._matchers = Matchers()
         self._touched = 0
-        self._rest = IdleRelease(self._release, limits.RELEASE_SECONDS)
+        self._rest = IdleRelease(self._release, RELEASE_SECONDS)
         self._ranks = RankedIndex(str(directory / "ranked"), self._report_ranked)
         self._updater = Updater(directory, self._state, self._ranks)
 
@@ -115,7 +122,7 @@ class WorkspaceIndex:
         if state.watches and state.pace.is_time_to_sweep():
             state.bell.ring()  # a write through a memory map raises no event
         self._touched += scan.matched_bytes
-        if self._touched > limits.RELEASE_BYTES:
+        if self._touched > _RELEASE_BYTES:
             self._rest.used()
         return scan
 

@@ -16,13 +16,12 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled, Conflict, FlashgrepError, Unavailable, from_os_error
 from flashgrep.notes.document.text import check_offsets, panics_told
 from flashgrep.notes.home import ATTACHMENTS, DATABASE, Home
-from flashgrep.notes.library import Library
+from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.links.index import Linking
 from flashgrep.notes.review.decision_log import Decisions
 from flashgrep.notes.review.review import Review
@@ -32,6 +31,9 @@ from flashgrep.notes.store.sqlite_journal import SqliteJournal
 from flashgrep.notes.tables import Tables
 from flashgrep.notes.texts import NoteTexts
 from flashgrep.notes.tree import NoteList
+
+_CANCEL_LOOK_SECONDS: Final = 0.05
+"""How often a call that waits for its turn at the notes looks whether it was cancelled."""
 
 Value = TypeVar("Value")
 
@@ -95,7 +97,7 @@ class KnowledgeBase:
         if threading.current_thread() is self._thread:
             return job(self._library)
         future = self.submit(job)
-        while is_cancelled is not None and not wait([future], limits.CANCEL_LOOK_SECONDS).done:
+        while is_cancelled is not None and not wait([future], _CANCEL_LOOK_SECONDS).done:
             if is_cancelled() and future.cancel():
                 raise Cancelled("cancelled before its turn came; nothing was changed")
         return future.result()
@@ -110,8 +112,8 @@ class KnowledgeBase:
         for note in notes:
             found[note] = self._library.published.get(note)
         unread = [note for note, known in found.items() if known is None]
-        for at in range(0, len(unread), limits.NOTES_A_TURN):
-            found |= self.ask(partial(_read_each, notes=unread[at : at + limits.NOTES_A_TURN]))
+        for at in range(0, len(unread), NOTES_A_TURN):
+            found |= self.ask(partial(_read_each, notes=unread[at : at + NOTES_A_TURN]))
         return {note: one for note, one in found.items() if one is not None}
 
     def _do(self, job: Callable[[Library], Value], future: Future[Value]) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, NotFound
@@ -35,6 +35,20 @@ from flashgrep.notes.store.journal import DamagedNote, Head, Journal, Record, St
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.tables import Tables
 from flashgrep.system.clock import milliseconds
+
+NOTES_A_TURN: Final = 50
+"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn."""
+
+PENDING_BYTES: Final = 1 * limits.MIB
+"""Updates of a note that wait for one before them; with more, all of them are forgotten, and the
+peers are asked for what is missing."""
+
+FOLLOWED_CHARS: Final = 256 * limits.KIB
+"""Suggestions and links of a longer note are not worked out with every change of it (256 KiB take
+some 30 ms) but when somebody asks for them…"""
+
+TYPED_CHARS: Final = 16 * limits.KIB
+"""…and those of a note longer than this not with every letter that is typed in it (2 ms)."""
 
 log = logging.getLogger(__name__)
 
@@ -269,8 +283,8 @@ class Library:
             if made:
                 live.amend(made, author)
             told = None if taken.is_answered or made else origin
-            self._append(live, author, told, limits.TYPED_CHARS)
-        if live.waiting_bytes > limits.PENDING_BYTES:
+            self._append(live, author, told, TYPED_CHARS)
+        if live.waiting_bytes > PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
             self._shelf.drop(note)
         self._forget_deleted(self._catalogue.entry(note))
@@ -535,7 +549,7 @@ class Library:
         key = (live.id, live.sequence)
         published = Published(*key, live.text.read().encode(), author, now)
         self._unpublished[key] = NoteChange(published, update, origin)
-        most = limits.FOLLOWED_CHARS if followed_chars is None else followed_chars
+        most = FOLLOWED_CHARS if followed_chars is None else followed_chars
         self._unfollowed[live.id] = max(most, self._unfollowed.get(live.id, 0))
         try:
             with self.together():

@@ -20,7 +20,7 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, NotFound
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import NoteRecords
-from flashgrep.notes.library import Library
+from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.markup.views import MarkupView
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.changes import Published
@@ -36,6 +36,9 @@ from flashgrep.workspace.globs import NameFilter
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
+
+NOTES_A_SLICE: Final = 250
+"""Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
 
 
 _OPENER: Final = re.compile(rb"\{(?:\+\+|--|~~|>>|==)")
@@ -134,8 +137,8 @@ class NoteTexts:
                 marked.append(note)
             else:
                 self._views[note] = _Views(one, one.data, one.data)
-        for at in range(0, len(marked), limits.NOTES_A_TURN):
-            some = marked[at : at + limits.NOTES_A_TURN]
+        for at in range(0, len(marked), NOTES_A_TURN):
+            some = marked[at : at + NOTES_A_TURN]
             for note, reading in self._notes.ask(partial(_readings, notes=some)).items():
                 if isinstance(reading, NoteReading):
                     self._views[note] = _views(reading)
@@ -238,13 +241,13 @@ class NoteResult:
     def _readable(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
         """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
         reported = time.monotonic()
-        for at in range(0, len(leaves), limits.NOTES_A_SLICE):
+        for at in range(0, len(leaves), NOTES_A_SLICE):
             if self._cancelled:
                 raise Cancelled("The search was cancelled")
             if time.monotonic() - reported > limits.PROGRESS_SECONDS:
                 reported = time.monotonic()
                 self._report(at, len(leaves), f"searched {at:,} notes")
-            yield from self._slice(leaves[at : at + limits.NOTES_A_SLICE])
+            yield from self._slice(leaves[at : at + NOTES_A_SLICE])
 
     def _slice(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
         found = self._notes.texts.all([leaf.note for leaf in leaves], self._shown)

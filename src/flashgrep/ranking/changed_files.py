@@ -42,6 +42,13 @@ from flashgrep.ranking.question import (
 )
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, lowered
 
+RANKED_OVERLAY_BYTES: Final = 1 * limits.MIB
+"""Of a changed file, what is read to rank it until the index has it."""
+
+COUNT_SETTLED_NS: Final = 100_000_000
+"""A changed file that is read sooner after its change than this, in nanoseconds, is counted once
+more: until then it can change again and have the same times, which move in steps of 10 ms."""
+
 CountOf = Callable[[str, str], int]
 """In how many documents of the snapshot a word stands in a field."""
 Term = tuple[str, str]
@@ -160,10 +167,10 @@ class OverlayRanking:
         sizes, counts = [], []
         for number, file in enumerate(fresh, len(before.paths)):
             read_ns = time.time_ns()
-            text = file.read()[: limits.RANKED_OVERLAY_BYTES]
+            text = file.read()[:RANKED_OVERLAY_BYTES]
             counts.append((number, counted(file.path, text)))
             sizes.append(len(text))
-            is_settled = read_ns - file.changed_ns > limits.COUNT_SETTLED_NS
+            is_settled = read_ns - file.changed_ns > COUNT_SETTLED_NS
             self._held[file.path] = _CachedCounts(number, file.identity, is_settled)
         lots = [*before.lots, lot(counts)] if fresh else list(before.lots)
         while len(lots) > 1 and len(lots[-2]) < 2 * len(lots[-1]):

@@ -41,6 +41,9 @@ from flashgrep.system.atomic import make_private
 from flashgrep.system.child import run_jobs
 from flashgrep.system.idle import IdleRelease
 
+RANKING_IDLE_SECONDS: Final = 30.0
+"""An open ranked index wakes up twice a second; this long after the last query it is closed."""
+
 if TYPE_CHECKING:
     import tantivy
 
@@ -73,7 +76,7 @@ class Ranking:
         self._schema = schema()
         self._lock = threading.Lock()
         self._searcher: tantivy.Searcher | None = None
-        self._rest = IdleRelease(self._let_go, limits.RANKING_IDLE_SECONDS)
+        self._rest = IdleRelease(self._let_go, RANKING_IDLE_SECONDS)
         self.documents = sum(manifest.documents for _, manifest in self._parts)
         self.text_bytes = sum(manifest.text_bytes for _, manifest in self._parts)
 

@@ -26,6 +26,11 @@ from flashgrep.search.syntax import (
     parse,
 )
 
+DENSE_BYTES: Final = 6 * limits.KIB
+_DENSE_BYTE_BYTES: Final = 2 * limits.KIB
+"""A matching line in each so many bytes: then lines of a literal are counted in one go. A single
+byte has its own figure, for RE2 looks for that one faster."""
+
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
 
 
@@ -170,7 +175,7 @@ class BorderedLiteral(NamedTuple):
 
     def is_dense(self, count: int, size: int) -> bool:
         """Whether so many matching lines in so many bytes are better counted in one go."""
-        worth = limits.DENSE_BYTES if len(self.text) > 1 else limits.DENSE_BYTE_BYTES
+        worth = DENSE_BYTES if len(self.text) > 1 else _DENSE_BYTE_BYTES
         return size < worth * count
 
 

@@ -8,7 +8,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
@@ -28,6 +28,9 @@ from flashgrep.search.result import Counting
 
 if TYPE_CHECKING:
     from flashgrep.search.match_dense import Dense
+
+DENSE_AFTER_BYTES: Final = 16 * limits.MIB
+"""So many must have been like that for a process to load numpy, which takes 100 ms."""
 
 
 # ── matches over lines ───────────────────────────────────────────────────────────────────────────
@@ -238,7 +241,7 @@ class Counter:
         """What counts the lines of texts faster, where many match and the pattern is a literal."""
         if not self._is_dense:
             return None
-        if "numpy" not in sys.modules and self._dense_bytes < limits.DENSE_AFTER_BYTES:
+        if "numpy" not in sys.modules and self._dense_bytes < DENSE_AFTER_BYTES:
             return None
         from flashgrep.search.match_dense import dense_literal  # a process that searches is small
 

@@ -34,6 +34,22 @@ from flashgrep.search.syntax import (
     parse,
 )
 
+HERE_SECONDS: Final = 0.025
+"""What one call into RE2, which nothing can stop, may take at worst in the server itself; anything
+longer is done by a process that can be killed."""
+
+PORTION_SECONDS: Final = 0.1
+"""How long the matches of one portion may be gone through in the server, where a cancel is looked
+for between portions only; a process goes on with what takes longer."""
+
+BRIEF_SECONDS: Final = 0.06
+"""How long a pattern that may run long is tried in the server itself, before a process does it:
+twice what a search without workers may take."""
+
+_PATTERN_CHECK_BYTES: Final = 4 * limits.MIB
+"""RE2's budget when it is tried whether a pattern with repetitions is small enough: with that it
+gives up soon above so many steps."""
+
 _PARTS: Final = re.compile(
     r"""\\Q.*?(?:\\E|\Z)                                      # quoted
     |   \\.                                                   # escaped
@@ -110,7 +126,7 @@ def check(spec: PatternSpec) -> None:
         )
     if _can_be_large(spec.source):
         # Compiled for nothing but its size, with so little memory that RE2 gives up early.
-        regex = _compiled(spec.flagged, False, limits.PATTERN_CHECK_BYTES)
+        regex = _compiled(spec.flagged, False, _PATTERN_CHECK_BYTES)
         if regex.ProgramSize() > limits.PATTERN_STEPS:
             raise InvalidPattern(
                 f"Invalid regex pattern: it has {regex.ProgramSize():,} steps when compiled; at "
@@ -223,7 +239,7 @@ class briefly:  # a generator would cost every search more
 
     def __enter__(self) -> None:
         self._before: float = getattr(_place, "deadline", _FOREVER)
-        _place.deadline = min(self._before, time.perf_counter() + limits.BRIEF_SECONDS)
+        _place.deadline = min(self._before, time.perf_counter() + BRIEF_SECONDS)
 
     def __exit__(self, *_: object) -> None:
         _place.deadline = self._before
@@ -257,6 +273,11 @@ def bytes_in(seconds: float, a_byte: float) -> int:
     return int(seconds / a_byte)
 
 
+def bytes_here(spec: PatternSpec) -> int:
+    """How much text one call into RE2 may match in the server itself."""
+    return bytes_in(HERE_SECONDS, seconds_a_byte(spec))
+
+
 def bounded(regex: Any, spec: PatternSpec, within_lines: bool = False) -> Any:
     """An RE2 object of a pattern, in a guise that raises `TooLong` in place of a long match.
 
@@ -264,8 +285,7 @@ def bounded(regex: Any, spec: PatternSpec, within_lines: bool = False) -> Any:
     """
     if _is_killable or is_tame(spec):
         return regex
-    most = bytes_in(limits.HERE_SECONDS, seconds_a_byte(spec))
-    return (_BoundedLines if within_lines else _Bounded)(regex, most)
+    return (_BoundedLines if within_lines else _Bounded)(regex, bytes_here(spec))
 
 
 class Watch:
@@ -276,7 +296,7 @@ class Watch:
         self._deadline = _FOREVER
         if not (may_take_long or _is_killable):
             in_portion: float = getattr(_place, "portion", _FOREVER)
-            self._deadline = min(in_portion, time.perf_counter() + limits.HERE_SECONDS)
+            self._deadline = min(in_portion, time.perf_counter() + HERE_SECONDS)
 
     def look(self) -> None:
         """Called for each match: raises `TooLong` where so many take long."""
@@ -288,7 +308,7 @@ class Watch:
 @contextmanager
 def portion() -> Iterator[None]:
     """In this block, nobody looks whether the caller has withdrawn: it must not take long."""
-    _place.portion = time.perf_counter() + limits.PORTION_SECONDS
+    _place.portion = time.perf_counter() + PORTION_SECONDS
     try:
         yield
     finally:

@@ -40,6 +40,9 @@ from flashgrep.terminal.kb import (
     when,
 )
 
+DECISIONS_A_CALL: Final = 200
+"""Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
+
 _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
 
@@ -217,8 +220,8 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
     by = author or user_name()
     results: list[dict[str, Any]] = []
     with opened_desk(kb) as desk:
-        for at in range(0, len(ids), limits.DECISIONS_A_CALL):
-            some = list(ids[at : at + limits.DECISIONS_A_CALL])
+        for at in range(0, len(ids), DECISIONS_A_CALL):
+            some = list(ids[at : at + DECISIONS_A_CALL])
             answer = desk.call("kb/decide", {"ids": some, "action": action, "by": by})
             results += answer["results"]
     return _report(results, as_json, "id")

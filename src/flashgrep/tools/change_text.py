@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
@@ -31,6 +31,9 @@ from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged, repl
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
+
+EDIT_ATTEMPTS: Final = 100
+"""Fresh starts of an edit whose file changed under it: each means another writer got through."""
 
 
 _STRIPES = tuple(threading.RLock() for _ in range(64))
@@ -78,7 +81,7 @@ def overwrite(call: Call, place: ResolvedPath, data: bytes) -> bool:
 
 def _until_settled(place: ResolvedPath, attempt: Callable[[], None]) -> None:
     with holding([place]):
-        for _ in range(limits.EDIT_ATTEMPTS):
+        for _ in range(EDIT_ATTEMPTS):
             try:
                 return attempt()
             except TargetChanged:

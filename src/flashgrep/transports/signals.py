@@ -7,10 +7,13 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import anyio
 
-from flashgrep import limits
+STOP_SECONDS: Final = 4.0
+"""After SIGTERM, the process is ended this much later whatever still runs: service managers and
+people expect five seconds, and everything on disk survives a kill."""
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +26,7 @@ async def serve_until_signal(serve: Callable[[], Awaitable[None]]) -> None:
             async def watch() -> None:
                 async for number in signals:
                     log.info("stopping on %s", signal.Signals(number).name)
-                    _end_later(limits.STOP_SECONDS)
+                    _end_later(STOP_SECONDS)
                     tasks.cancel_scope.cancel()
                     return
 

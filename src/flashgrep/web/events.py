@@ -46,6 +46,12 @@ from flashgrep.transports.http.guard import EVENTS, secret_of
 from flashgrep.web.rooms import to_this_loop
 from flashgrep.web.suggestions import described
 
+EVENT_SECONDS: Final = 15.0
+"""A stream of news is never silent for longer, so that an end is noticed."""
+
+NEWS_SECONDS: Final = 0.2
+"""Changes of one note within this time are one piece of news."""
+
 # ── ids of events ────────────────────────────────────────────────────────────────────────────────
 # Ids of events that say nothing: not how many there were, not whether two are the same.
 #
@@ -186,7 +192,7 @@ class Events:
     def _hear(self, change: NoteChange) -> None:
         """Typing makes many changes a second; a page wants to know of them once."""
         if not self._changed:
-            asyncio.get_running_loop().call_later(limits.NEWS_SECONDS, self._tell_changes)
+            asyncio.get_running_loop().call_later(NEWS_SECONDS, self._tell_changes)
         self._changed[change.published.note] = change
 
     def _tell_changes(self) -> None:
@@ -293,12 +299,12 @@ class Events:
         """What a page is sent; where it is nothing for a while, a comment says we are here."""
         now = asyncio.get_running_loop().time
         yield f"retry: 1000\n{self._seen(page)}\n\n".encode()
-        due = now() + limits.EVENT_SECONDS
+        due = now() + EVENT_SECONDS
         while (admission := entrance.admit(secret)) is not None:
             page.principal = admission.on_notes
             for said in self._said(page, admission.shown):
                 yield said
-                due = now() + limits.EVENT_SECONDS
+                due = now() + EVENT_SECONDS
             page.is_there.clear()
             try:
                 async with asyncio.timeout_at(due):
@@ -306,7 +312,7 @@ class Events:
             except TimeoutError:
                 # With an id: one who may hear little must not fall behind what is kept.
                 yield f": still here\n{self._seen(page)}\n\n".encode()
-                due = now() + limits.EVENT_SECONDS
+                due = now() + EVENT_SECONDS
 
     def _seen(self, page: _Page) -> str:
         """The line that names the last event a page was sent, or need not be."""

@@ -36,6 +36,31 @@ from flashgrep.web import protocol
 from flashgrep.web.protocol import FrameKind, Malformed, Message
 from flashgrep.web.rooms import REASONS, Close, Refused, Room, code_of
 
+_LIVE_BYTES_A_SECOND: Final = 4 * limits.MIB
+"""What is read of one peer in the long run; a person types a few hundred…"""
+
+_LIVE_BYTES_BURST: Final = 32 * limits.MIB
+"""…but a peer that comes back sends all it has typed at once."""
+
+_LIVE_FRAMES_A_SECOND: Final = 500
+"""Frames of one peer; somebody who drags a selection sends sixty…"""
+
+_LIVE_FRAMES_BURST: Final = 5_000
+"""…and a script that types sends thousands, once."""
+
+_UNREAD_BYTES: Final = 4 * limits.MIB
+"""What is read ahead of a peer while the notes are busy."""
+
+QUIET_SECONDS: Final = 12.0
+"""A peer is sent something at least this often; y-websocket gives up after thirty."""
+
+_PRESENCE_BYTES_A_SECOND: Final = 64 * limits.KIB
+"""What one connection may tell of its clients in the long run, for all others get it; somebody who
+drags a selection sends twenty…"""
+
+_PRESENCE_BYTES_BURST: Final = 512 * limits.KIB
+"""…and a client that comes back tells of everybody it knows, once."""
+
 log = logging.getLogger(__name__)
 
 
@@ -107,11 +132,9 @@ class Peer:
         self._moved = asyncio.Condition()
         self._to_send = asyncio.Event()
         clock = asyncio.get_running_loop().time
-        self._bytes = RateLimit(limits.LIVE_BYTES_A_SECOND, limits.LIVE_BYTES_BURST, clock)
-        self._frames = RateLimit(limits.LIVE_FRAMES_A_SECOND, limits.LIVE_FRAMES_BURST, clock)
-        self._presence = RateLimit(
-            limits.PRESENCE_BYTES_A_SECOND, limits.PRESENCE_BYTES_BURST, clock
-        )
+        self._bytes = RateLimit(_LIVE_BYTES_A_SECOND, _LIVE_BYTES_BURST, clock)
+        self._frames = RateLimit(_LIVE_FRAMES_A_SECOND, _LIVE_FRAMES_BURST, clock)
+        self._presence = RateLimit(_PRESENCE_BYTES_A_SECOND, _PRESENCE_BYTES_BURST, clock)
 
     # ── from outside ────────────────────────────────────────────────────────────────────────────
 
@@ -198,7 +221,7 @@ class Peer:
         async with self._moved:
             try:
                 await self._moved.wait_for(
-                    lambda: not self._unread or self._unread_bytes + size <= limits.UNREAD_BYTES
+                    lambda: not self._unread or self._unread_bytes + size <= _UNREAD_BYTES
                 )
             finally:  # cancelled, it has come nevertheless (see `_hand_over`)
                 self._unread.append(message)
@@ -244,7 +267,7 @@ class Peer:
     async def _news(self) -> None:
         """Wait until there is something to send; after a while of nothing, say so."""
         self._to_send.clear()  # here, not after the wait: what we offer ourselves sets it too
-        with anyio.move_on_after(limits.QUIET_SECONDS) as waiting:
+        with anyio.move_on_after(QUIET_SECONDS) as waiting:
             await self._to_send.wait()
         if waiting.cancelled_caught:
             self.offer(_STILL_HERE)

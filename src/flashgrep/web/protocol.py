@@ -24,6 +24,19 @@ from flashgrep import limits
 from flashgrep.notes.document.updates import number
 from flashgrep.transports.lines.messages import BadMessage, decode
 
+PRESENCE_BYTES: Final = 16 * limits.KIB
+"""What a client tells of itself; a cursor, a name and a colour have two hundred. A longer state is
+not passed on."""
+
+PRESENT_CLIENTS: Final = 512
+"""Clients in one note, and as many that left it, so that nobody else takes their numbers…"""
+
+PRESENT_CLIENTS_A_TOKEN: Final = 256
+"""…those of one token, so that others find room…"""
+
+PRESENT_CLIENTS_A_CONNECTION: Final = 4
+"""…and those that one connection ever speaks for; a browser has one."""
+
 log = logging.getLogger(__name__)
 
 
@@ -252,12 +265,10 @@ class Presence:
 
     def _has_room(self, token: str) -> bool:
         own = sum(held.speaker.token == token for held in self._held.values())
-        return len(self._held) < limits.PRESENT_CLIENTS and own < limits.PRESENT_CLIENTS_A_TOKEN
+        return len(self._held) < PRESENT_CLIENTS and own < PRESENT_CLIENTS_A_TOKEN
 
     def _may_bring(self, speaker: Speaker, client: int) -> bool:
-        return (
-            client in speaker.brought or len(speaker.brought) < limits.PRESENT_CLIENTS_A_CONNECTION
-        )
+        return client in speaker.brought or len(speaker.brought) < PRESENT_CLIENTS_A_CONNECTION
 
     def leave(self, speaker: Speaker) -> list[Present]:
         """Forget the clients a connection spoke for; what the others are told."""
@@ -268,7 +279,7 @@ class Presence:
 
     def _forget(self, told: Present, speaker: Speaker) -> None:
         del self._held[told.client]
-        while len(self._left) >= limits.PRESENT_CLIENTS:
+        while len(self._left) >= PRESENT_CLIENTS:
             del self._left[next(iter(self._left))]
         self._left[told.client] = _Left(speaker.token, told.clock, next(self._moments))
 
@@ -280,8 +291,8 @@ class Presence:
 def checked(told: Present) -> Present | None:
     """What a client says, if every other client can parse it; None: not to be passed on."""
     reason = ""
-    if len(told.state) > limits.PRESENCE_BYTES:
-        reason = f"it has {len(told.state)} bytes, more than {limits.PRESENCE_BYTES}"
+    if len(told.state) > PRESENCE_BYTES:
+        reason = f"it has {len(told.state)} bytes, more than {PRESENCE_BYTES}"
     else:
         try:
             state = decode(told.state)

@@ -16,12 +16,18 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from re2 import _re2
 
 from flashgrep import limits
 from flashgrep.workspace.ignore_lines import DIRECTORIES, MANY, IgnoreLine, parse_lines
+
+_IGNORE_RE2_BYTES: Final = 8 * limits.MIB
+"""RE2's budget for one union of ignore rules; a union that does not fit is halved."""
+
+_REMEMBERED_RULES: Final = 16
+"""Rule files whose rules are kept ready: those above the directories that are searched."""
 
 _BOTH = _re2.RE2.Anchor.ANCHOR_BOTH
 _UNANCHORED = _re2.RE2.Anchor.UNANCHORED
@@ -35,7 +41,7 @@ def _compiled(source: str) -> Any | None:
     options.log_errors = False
     options.never_capture = True
     options.encoding = _re2.RE2.Options.Encoding.LATIN1
-    options.max_mem = limits.IGNORE_RE2_BYTES
+    options.max_mem = _IGNORE_RE2_BYTES
     expression = _re2.RE2(source.encode(), options)
     return expression if expression.ok() else None
 
@@ -220,7 +226,7 @@ class Rules:
             rules = rules.admitting(b"/".join(parts[:count]), is_directory or count < len(parts))
         return rules
 
-    @lru_cache(limits.REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
+    @lru_cache(_REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def admitting(self, relative: bytes, is_directory: bool) -> Rules:
         """Drop the rules by which this one path is ignored; those a later `!` beat stay."""
         if self.decide(relative, is_directory) is not True:
@@ -234,7 +240,7 @@ class Rules:
         return Rules([line for line in self.lines if line not in dropped])
 
 
-@lru_cache(limits.REMEMBERED_RULES)
+@lru_cache(_REMEMBERED_RULES)
 def parse_rules(data: bytes) -> Rules:
     """Read a rule file; a line that can match nothing is left out, alone.
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import PatternSpec
@@ -38,7 +37,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
 def nothing_long_here() -> Iterator[None]:
     """Whatever may take long is done by processes, if it is only a byte."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "HERE_SECONDS", 0.0)
+        patch.setattr("flashgrep.search.pattern.HERE_SECONDS", 0.0)
         line_matcher.cache_clear()
         yield
     line_matcher.cache_clear()
@@ -67,7 +66,7 @@ def test_single_matches_and_lines_around_are_shown_alike(both: Twins) -> None:
 def test_the_answers_are_those_of_matching_here(both: Twins) -> None:
     away = both.agree(pattern="b.{0,31}c", output_mode="content")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "HERE_SECONDS", 1e6)
+        patch.setattr("flashgrep.search.pattern.HERE_SECONDS", 1e6)
         line_matcher.cache_clear()
         assert both.agree(pattern="b.{0,31}c", output_mode="content") == away
 

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.match_pool import Matchers, matched_here
@@ -379,7 +378,7 @@ def test_a_process_that_died_before_its_first_word_is_replaced_by_the_next_searc
 def test_the_first_search_that_could_use_processes_starts_none_while_it_runs(
     segments: list[Segment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MATCHERS_REST_SECONDS", 3600.0)
+    monkeypatch.setattr("flashgrep.index.answer.match_pool.MATCHERS_REST_SECONDS", 3600.0)
     matchers = Matchers(1)
     try:
         found_by(matchers, [runs_of(segments[0])])

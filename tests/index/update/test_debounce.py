@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flashgrep import limits
+from flashgrep.index.update import rescan, tree_state
 from flashgrep.index.update.tree_state import Debounce, Wakeup
 
 
@@ -27,12 +27,12 @@ def test_changes_wait_until_they_pause() -> None:
     pace = Debounce(clock)
     pace.attempted()
     pace.changed()
-    clock.now += limits.FOLD_QUIET_SECONDS / 2
+    clock.now += tree_state.FOLD_QUIET_SECONDS / 2
     assert not pace.is_due()
     pace.changed()
-    clock.now += limits.FOLD_QUIET_SECONDS * 0.9
+    clock.now += tree_state.FOLD_QUIET_SECONDS * 0.9
     assert not pace.is_due()
-    clock.now += limits.FOLD_QUIET_SECONDS * 0.2
+    clock.now += tree_state.FOLD_QUIET_SECONDS * 0.2
     assert pace.is_due()
 
 
@@ -43,11 +43,11 @@ def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
     pace.changed()
     steps = 0
     while not pace.is_due():
-        clock.now += limits.FOLD_QUIET_SECONDS / 2
+        clock.now += tree_state.FOLD_QUIET_SECONDS / 2
         pace.changed()
         steps += 1
         assert steps < 10_000
-    assert clock.now - 1_000 > limits.FOLD_LATEST_SECONDS
+    assert clock.now - 1_000 > rescan.FOLD_LATEST_SECONDS
 
 
 def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_that() -> None:
@@ -62,7 +62,7 @@ def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_th
         assert pace.is_due()
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[1]
-    assert pauses[-1] == limits.FOLD_RETRY_SECONDS
+    assert pauses[-1] == tree_state.FOLD_RETRY_SECONDS
     pace.succeeded()
     pace.failed()
     assert pace.pause() == pauses[0]
@@ -72,7 +72,7 @@ def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again() -> N
     clock = Clock()
     pace = Debounce(clock)
     assert not pace.is_time_to_sweep()
-    clock.now += limits.SWEEP_SECONDS + 1
+    clock.now += tree_state.SWEEP_SECONDS + 1
     assert pace.is_time_to_sweep()
     pace.swept()
     assert not pace.is_time_to_sweep()

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep import limits
 from flashgrep.index.answer.view import IndexView, snapshot
 from flashgrep.index.format.segment import RACY, Segment
+from flashgrep.index.update import rescan
 from flashgrep.index.update.rescan import NO_DOUBT, Doubt, doubt, hope, without
-from flashgrep.index.update.writer import write_segment
+from flashgrep.index.update.writer import DOUBT_SECONDS, write_segment
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import Twins, haste, twins, wait_for
 
@@ -127,8 +127,8 @@ def test_a_writer_waits_for_its_newest_file(tmp_path: Path, work: Path) -> None:
     view = IndexView(snapshot([segment], 1, [np.ones(2, bool)]))
     newest = int(segment.status[:, 2].max())
     assert doubt(view, lambda: newest).names == {"f01", "f02"}
-    assert is_in(limits.DOUBT_SECONDS, lambda: doubt(view, lambda: newest))
-    assert is_in(limits.DOUBT_SECONDS / 2, lambda: doubt(view, lambda: newest + SECOND // 2))
+    assert is_in(DOUBT_SECONDS, lambda: doubt(view, lambda: newest))
+    assert is_in(DOUBT_SECONDS / 2, lambda: doubt(view, lambda: newest + SECOND // 2))
     assert doubt(view, lambda: newest + 5 * SECOND).is_due()
     assert doubt(view, lambda: newest - 120 * SECOND) is NO_DOUBT  # the clock was set back
     assert doubt(without(view, frozenset({"f01", "f02"})), lambda: newest) is NO_DOUBT
@@ -138,7 +138,7 @@ def test_a_writer_waits_for_its_newest_file(tmp_path: Path, work: Path) -> None:
 def test_a_reader_waits_for_the_writer_ever_longer(age: int) -> None:
     at = 1_000 * SECOND
     missing = {"old": (1, 1, at - 500 * SECOND, 1), "new": (1, 1, at, 1)}
-    wait = max(limits.FOLD_LATEST_SECONDS, age)
+    wait = max(rescan.FOLD_LATEST_SECONDS, age)
     assert is_in(wait, lambda: hope(missing, lambda: at + age * SECOND))
 
 

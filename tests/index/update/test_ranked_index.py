@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.index.answer.view import IndexSnapshot, IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.compactor import Compactor
@@ -26,7 +25,7 @@ FILES = 30
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(limits, "COUNT_SETTLED_NS", 0)
+    monkeypatch.setattr("flashgrep.ranking.changed_files.COUNT_SETTLED_NS", 0)
     with haste(ranked=True):
         yield
 
@@ -144,8 +143,8 @@ def test_while_nothing_happens_a_question_looks_at_no_file(
 def test_a_new_directory_that_is_not_watched_yet_is_looked_at_each_time(
     tmp_path: Path, pair: Twins, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "FOLD_QUIET_SECONDS", 3_600.0)
-    monkeypatch.setattr(limits, "FOLD_LATEST_SECONDS", 3_600.0)
+    monkeypatch.setattr("flashgrep.index.update.tree_state.FOLD_QUIET_SECONDS", 3_600.0)
+    monkeypatch.setattr("flashgrep.index.update.rescan.FOLD_LATEST_SECONDS", 3_600.0)
     (tmp_path / "work" / "new").mkdir()
     (tmp_path / "work" / "new" / "a.py").write_text("zebra\n")
     assert ask(pair, "zebra") == ["new/a.py"]
@@ -197,7 +196,7 @@ def test_too_much_to_count_is_scanned_and_a_filter_makes_it_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gate.clear()
-    monkeypatch.setattr(limits, "UNRANKED_BYTES", 100)
+    monkeypatch.setattr("flashgrep.index.update.ranked_index.UNRANKED_BYTES", 100)
     write(tmp_path, "zebra", range(8))
     assert len(ask(pair, "zebra")) == 8
     assert not counts
@@ -228,7 +227,8 @@ def test_what_is_held_does_not_grow_over_fifty_changes(
     tmp_path: Path, pair: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Snapshots, segments, opened rankings, watchers: the old ones go when new ones come."""
-    monkeypatch.setattr(limits, "RANKING_IDLE_SECONDS", 3_600.0)  # not by waiting, that is
+    for module in ("ranking.ranking", "index.update.ranked_index"):  # not by waiting, that is
+        monkeypatch.setattr(f"flashgrep.{module}.RANKING_IDLE_SECONDS", 3_600.0)
     assert pair.index._state.view is not None
     own = len(pair.index._state.view.snapshot.segments)
     others = max(0, held()["Segment"] - own)  # of tests before this one

@@ -41,7 +41,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LIST_INLINE_SECONDS", 0)
+    monkeypatch.setattr("flashgrep.index.watch.listing.LIST_INLINE_SECONDS", 0)
     monkeypatch.setattr(limits, "SLICE_SECONDS", 0)  # here: one directory, and back to the others
 
 
@@ -71,7 +71,7 @@ def told(tree: Tree) -> dict[str, object]:
 
 def listed_here(root: Path, watches: bool) -> dict[str, object]:
     with pytest.MonkeyPatch.context() as patch, tracking(root, watches) as tracker:
-        patch.setattr(limits, "LIST_INLINE_SECONDS", 3_600)
+        patch.setattr("flashgrep.index.watch.listing.LIST_INLINE_SECONDS", 3_600)
         return told(listed(tracker))
 
 
@@ -130,7 +130,7 @@ def test_a_change_of_a_directory_that_a_process_listed_is_told(root: Path) -> No
 def test_a_listing_that_needed_no_process_ends_those_that_were_expected(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LIST_INLINE_SECONDS", 3_600)
+    monkeypatch.setattr("flashgrep.index.watch.listing.LIST_INLINE_SECONDS", 3_600)
     with tracking(root) as tracker:
         tracker.expect_listing()
         workers = list(tracker._listers or ())

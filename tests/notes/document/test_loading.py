@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import NotFound
 from flashgrep.notes.document.loading import Quarantined, thinned
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
@@ -72,7 +71,7 @@ def test_random_histories_survive_compaction(desk: Desk) -> None:
 def test_many_records_are_compacted_without_being_asked(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "COMPACT_RECORDS", 5)
+    monkeypatch.setattr("flashgrep.notes.document.loading.COMPACT_RECORDS", 5)
     note = desk.library.create("a.md").id
     for number in range(23):
         append(desk.library, note, f"{number} ")
@@ -81,7 +80,7 @@ def test_many_records_are_compacted_without_being_asked(
 
 
 def test_large_records_are_compacted_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "COMPACT_BYTES", 1_000)
+    monkeypatch.setattr("flashgrep.notes.document.loading.COMPACT_BYTES", 1_000)
     note = desk.library.create("a.md").id
     for _ in range(5):
         append(desk.library, note, "x" * 600)

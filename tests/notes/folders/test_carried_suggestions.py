@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.folders import carried_suggestions
 from flashgrep.notes.folders.carried_suggestions import (
+    CARRIED_AUTHOR_CHARS,
+    SEARCHED_TEXTS,
     ExportedSuggestion,
     described,
     fitted,
@@ -116,7 +117,7 @@ GOOD: dict[str, Any] = {"id": ID, "author": "x", "time": 1, "marks": [[0, 9, "0"
         {"author": 1},
         {"author": "a\nb"},
         {"author": "a\u202eb"},
-        {"author": "x" * (limits.CARRIED_AUTHOR_CHARS + 1)},
+        {"author": "x" * (CARRIED_AUTHOR_CHARS + 1)},
         {"time": -1},
         {"time": 1.5},
         {"time": True},
@@ -183,4 +184,4 @@ def test_a_hostile_list_costs_no_more_than_some_readings(
         many.append(replace(one, marks=(mark,)))
     sizes = hashed(monkeypatch)
     fitted(text, many)
-    assert sum(sizes) <= (limits.SEARCHED_TEXTS + 3) * len(text)
+    assert sum(sizes) <= (SEARCHED_TEXTS + 3) * len(text)

@@ -472,11 +472,11 @@ def test_an_export_that_was_cut_short_is_known_again(base: Base) -> None:
 IMPORT = """
 import os, signal, sys
 from pathlib import Path
-from flashgrep import limits
 from flashgrep.notes.administration import Administration
+from flashgrep.notes.folders import vault
 from flashgrep.notes.folders.vault import import_folder
 from flashgrep.notes.knowledge_base import KnowledgeBase
-limits.IMPORT_BATCH_FILES = 10
+vault.IMPORT_BATCH_FILES = 10
 def die(count):
     if count >= int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)

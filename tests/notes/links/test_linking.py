@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled, NotFound, Unavailable
 from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.splices import TextSplice
@@ -185,7 +184,7 @@ def test_a_damaged_note_that_was_never_looked_at_is_told_as_skipped_and_the_othe
 def test_a_question_during_the_filling_is_answered_exactly(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LINKED_NOTES_A_TURN", 3)
+    monkeypatch.setattr("flashgrep.notes.links.index.LINKED_NOTES_A_TURN", 3)
     for number in range(10):
         create(kb, f"N{number}.md", "[[Hub]]\n")
     create(kb, "Hub.md", "")
@@ -202,7 +201,7 @@ def test_a_question_during_the_filling_is_answered_exactly(
 def test_a_cancelled_question_stops_between_two_turns(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LINKED_NOTES_A_TURN", 1)
+    monkeypatch.setattr("flashgrep.notes.links.index.LINKED_NOTES_A_TURN", 1)
     for number in range(5):
         create(kb, f"N{number}.md", "[[Hub]]\n")
     kb.close()

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep import limits
 from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.anchors import Anchors
@@ -206,8 +205,8 @@ def test_the_log_and_what_is_undone_are_the_same_too(
     second = Path(shutil.copytree(first, tmp_path / "second"))
     with monkeypatch.context() as patched:
         if is_prepared:
-            patched.setattr(limits, "DECISIONS_A_TURN", 1)
-            patched.setattr(limits, "ANCHORS_A_TURN", 3)
+            patched.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 1)
+            patched.setattr("flashgrep.notes.review.step.ANCHORS_A_TURN", 3)
         quick = history(first, seed, names)
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
@@ -233,8 +232,8 @@ def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
         turn += 1
         work(*given)
 
-    monkeypatch.setattr(limits, "DECISIONS_A_TURN", 1)
-    monkeypatch.setattr(limits, "ANCHORS_A_TURN", 3)
+    monkeypatch.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 1)
+    monkeypatch.setattr("flashgrep.notes.review.step.ANCHORS_A_TURN", 3)
     monkeypatch.setattr(decide, "_tangled", lambda _: {})  # all decided together
     monkeypatch.setattr(Anchors, "at", counted_at)
     monkeypatch.setattr(kb, "_do", counted_turn)

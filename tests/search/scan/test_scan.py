@@ -121,7 +121,7 @@ def test_a_scan_finds_what_the_naive_walk_finds(tree: _Tree, spec: PatternSpec, 
 def nothing_long_here() -> Iterator[None]:
     """Whatever may take long is done by processes, if it is only a byte."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "HERE_SECONDS", 0.0)
+        patch.setattr("flashgrep.search.pattern.HERE_SECONDS", 0.0)
         line_matcher.cache_clear()
         yield
     line_matcher.cache_clear()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF
-from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.pool import SPARE_WORKERS, Pool
 from flashgrep.search.scan.scan import DiskSearcher
+from flashgrep.search.scan.scanner import INLINE_TAME_BYTES
 from flashgrep.tools.dispatch.call import Cancellation
 from flashgrep.workspace.scope import Scope
 from tests.faults.processes import children, is_alive, wait_until
@@ -31,7 +31,7 @@ LINE = random.Random(7).randbytes(32_000_000).translate(LETTERS)
 def tree(tmp_path: Path) -> Path:
     (tmp_path / "long.txt").write_bytes(LINE)
     (tmp_path / "short.txt").write_bytes(b"NEEDLE\n")
-    (tmp_path / "large.txt").write_bytes(b"NEEDLE\n" + b"hay\n" * limits.INLINE_TAME_BYTES)
+    (tmp_path / "large.txt").write_bytes(b"NEEDLE\n" + b"hay\n" * INLINE_TAME_BYTES)
     return tmp_path
 
 
@@ -120,7 +120,7 @@ def test_no_more_processes_are_started_than_there_are_places(tree: Path, pool: P
         wait_until(is_lost(pool), "worker that takes long")
         wait_until(lambda: not pool.has_waiters or len(pool._turns._held) == 1, "busy pool")
         alive = [pid for pid in children(os.getpid()) if is_alive(pid) and pid not in before]
-        assert len(alive) <= 2 + limits.SPARE_WORKERS
+        assert len(alive) <= 2 + SPARE_WORKERS
     finally:
         for heavy in heavies:
             heavy.end()

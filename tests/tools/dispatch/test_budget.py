@@ -5,11 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep import limits
-from flashgrep.tools.dispatch.call import Budget
+from flashgrep.tools.dispatch.call import FOOTER_CHARS, Budget
 
 LINES = st.lists(st.integers(0, 60).map(lambda size: "x" * size), max_size=20)
-CHARS = st.one_of(st.just(0), st.integers(1, limits.FOOTER_CHARS + 300))
+CHARS = st.one_of(st.just(0), st.integers(1, FOOTER_CHARS + 300))
 
 
 @given(CHARS, LINES, LINES, st.text("y", max_size=40))

@@ -39,7 +39,7 @@ class Calls:
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CALLS_AT_ONCE", 3)
-    monkeypatch.setattr(limits, "THREADS", 3)
+    monkeypatch.setattr("flashgrep.tools.dispatch.toolbox.THREADS", 3)
 
 
 def test_the_first_call_of_a_caller_never_waits_for_those_of_others() -> None:

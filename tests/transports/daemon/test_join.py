@@ -21,7 +21,7 @@ import pytest
 from flashgrep import __version__, limits
 from flashgrep.settings import BY_NAME, SETTINGS, Settings, settings_hash
 from flashgrep.transports.daemon import join as joining
-from flashgrep.transports.daemon.join import join
+from flashgrep.transports.daemon.join import JOIN_BYTES, join
 from tests.transports.clients import RawLines, Server, serving
 
 NO_PORTS = ("--http-port", "none", "--tcp-port", "none")
@@ -269,7 +269,7 @@ LIES: list[tuple[str, Callable[[Path], bytes], str]] = [
     ("broken UTF-8", lambda w: b'{"result":"\xff"}\n', "does not know flashgrep/join"),
     ("deep nesting", lambda w: b"[" * 60_000 + b"\n", "does not know flashgrep/join"),
     ("two lines", lambda w: answer(w) * 2, "more than it was asked"),
-    ("a flood", lambda w: b"x" * (limits.JOIN_BYTES + 1), "more than it was asked"),
+    ("a flood", lambda w: b"x" * (JOIN_BYTES + 1), "more than it was asked"),
 ]
 
 
@@ -290,7 +290,7 @@ def test_one_that_says_something_else_is_not_joined(
 def test_one_that_says_nothing_is_not_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "JOIN_SECONDS", 0.05)
+    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.05)
     caplog.set_level(logging.INFO)
     with fake(tmp_path, lambda connection: None):
         assert not joins(Settings(workdir=str(tmp_path)))
@@ -300,7 +300,7 @@ def test_one_that_says_nothing_is_not_waited_for(
 def test_one_that_dribbles_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(limits, "JOIN_SECONDS", 0.2)
+    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.2)
     caplog.set_level(logging.INFO)
 
     def dribble(connection: socket.socket) -> None:

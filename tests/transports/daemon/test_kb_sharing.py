@@ -401,7 +401,7 @@ def test_the_owner_tells_how_far_a_call_is(
     assert owner.notes is not None
     owner.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
-    monkeypatch.setattr(limits, "NOTES_A_SLICE", 1)
+    monkeypatch.setattr("flashgrep.notes.texts.NOTES_A_SLICE", 1)
     told: dict[str, list[tuple[float, float | None, str]]] = {"owner": [], "other": []}
 
     def asked(made: Application, name: str) -> Answer:
@@ -461,7 +461,7 @@ def test_only_calls_about_notes_are_answered_for_others(place: Place) -> None:
 def test_an_owner_that_ends_in_good_order_answers_what_it_was_asked(
     place: Place, application: Callable[[], Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SHUTDOWN_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("flashgrep.limits.SHUTDOWN_SECONDS", PATIENCE_SECONDS)
     owner, other = application(), application()
     ownership = owner.ownership
     assert owner.notes is not None

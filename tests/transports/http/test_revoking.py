@@ -20,7 +20,7 @@ ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "appl
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    quick = with_limits(TOKEN_LOOK_SECONDS=0.05)
+    quick = with_limits({"limits.TOKEN_LOOK_SECONDS": 0.05})
     with served(tmp_path_factory.mktemp("place"), {"Note.md": "text"}, tools=quick) as running:
         yield running
 

@@ -21,7 +21,7 @@ def client(tmp_path: Path) -> Iterator[httpx2.Client]:
     work.mkdir()
     flags = ("--no-auth", "--no-index", "--socket", "none")
     with (
-        serving(work, flags, with_limits(REMEMBERED_CALLERS=MOST)) as server,
+        serving(work, flags, with_limits({"limits.REMEMBERED_CALLERS": MOST})) as server,
         httpx2.Client(
             base_url=server.url.removesuffix("/mcp"), timeout=PATIENCE_SECONDS, trust_env=False
         ) as made,

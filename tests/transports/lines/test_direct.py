@@ -42,7 +42,9 @@ async def hang(caller: Caller, params: Mapping[str, Any] | None) -> Any:
 
 
 MANNERS = ListenerRules(
-    routes_own_methods=True, direct={"double": double, "fail": fail, "hang": hang}
+    drain_seconds=1.5,
+    routes_own_methods=True,
+    direct={"double": double, "fail": fail, "hang": hang},
 )
 
 

@@ -74,7 +74,7 @@ async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
     with ours, theirs, anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
-            manners = ListenerRules(plain=peer.call if is_short else None)
+            manners = ListenerRules(drain_seconds=1.5, plain=peer.call if is_short else None)
             lines = LineSession(server, SocketWire(ours), Authorisation(peer.caller), manners)
             tasks.start_soon(lines.run)
             yield peer

@@ -136,7 +136,7 @@ def test_a_peer_that_is_gone_stops_its_calls(tmp_path: Path) -> None:
     """A half-closed peer could wait ten minutes here; one that hung up is noticed at once."""
     (tmp_path / "w").mkdir()
     witness = tmp_path / "witness"
-    with serving(tmp_path / "w", tools=TINY, limits={"SOCKET_DRAIN_SECONDS": 600}) as server:
+    with serving(tmp_path / "w", tools=TINY, limits={"limits.SOCKET_DRAIN_SECONDS": 600}) as server:
         client = lines(server, "unix")
         client.send(tool_call("wait", 1, text=str(witness)))
         wait_for(witness, "STARTED")

@@ -50,7 +50,7 @@ def running(
             stdout=subprocess.PIPE,
             stderr=log,
             env=environment(tmp_path)
-            | {"TINY_LIMITS": json.dumps({"DRAIN_SECONDS": drain_seconds})},
+            | {"TINY_LIMITS": json.dumps({"transports.lines.stdio.DRAIN_SECONDS": drain_seconds})},
         ) as process,
     ):
         try:

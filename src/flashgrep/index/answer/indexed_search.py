@@ -12,12 +12,21 @@ from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.answer.match import Hits, LineFinder, as_hits, match_runs, match_texts, matched
+from flashgrep.index.answer.match import (
+    INDEX_PORTION_BYTES,
+    Hits,
+    LineFinder,
+    as_hits,
+    match_runs,
+    match_texts,
+    matched,
+)
 from flashgrep.index.answer.match_pool import KillableMatching, Matchers, matched_here
 from flashgrep.index.answer.rows import PackText, Rows, Table
 from flashgrep.index.answer.view import IndexView, SearchOverlay
@@ -35,6 +44,30 @@ from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.request import ScanRequest
 from flashgrep.search.scan.scan import Scan, read_lines
 from flashgrep.search.scan.scanner import Scanner
+
+INDEX_SHARED_SECONDS: Final = 4e-3
+"""Candidate text is shared out among processes if it is more than this and takes longer than that:
+handing it over takes a millisecond."""
+
+INDEX_SHARED_BYTES: Final = 2 * limits.MIB
+"""Candidate text is shared out among processes if it is more than this and takes longer than that:
+handing it over takes a millisecond."""
+
+INDEX_PROBE_BYTES: Final = 128 * limits.KIB
+"""Candidate text that is matched first, to see how much of it matches and how long that takes."""
+
+INDEX_INLINE_BYTES: Final = 1 * limits.MIB
+"""Less than this is matched by the thread that asks: handing it over costs more."""
+
+INDEX_FEW_PIECES: Final = 128
+"""Candidates, of some 16 KiB each, that are matched one by one: sorting them out by segment, in
+arrays, would take as long."""
+
+INDEX_EACH_BYTES: Final = 24 * limits.KIB
+"""A file found in each so many bytes: then nearly all match, and each is asked by itself."""
+
+CONFIRMED_FILES: Final = 250
+"""Files of an answer that are compared with the disk once more: 5 µs each, and a page is read."""
 
 
 class IndexedScan:
@@ -124,7 +157,7 @@ class IndexedScan:
     @property
     def _is_few(self) -> bool:
         is_text = self.request.pattern.multiline
-        return not is_text and len(self._pieces) <= limits.INDEX_FEW_PIECES
+        return not is_text and len(self._pieces) <= INDEX_FEW_PIECES
 
     def _one_by_one(self, wanted: int, cancelled: CancelFlag) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
@@ -162,7 +195,7 @@ class IndexedScan:
         """
         runs, left, count, speed = self._runs, wanted, 1, 0.0
         for number in part:
-            portions = runs[number].portions(limits.INDEX_INLINE_BYTES) if number in runs else ()
+            portions = runs[number].portions(INDEX_INLINE_BYTES) if number in runs else ()
             waiting, hits = list(portions), list[Hits]()
             while waiting and left > 0:
                 _stop(cancelled)
@@ -170,7 +203,7 @@ class IndexedScan:
                 size, begun = sum(portion.size for portion in step), time.perf_counter()
                 if self._away is not None:
                     found = self._by_others(number, self._away.match(step, cancelled))
-                elif len(step) > 1 and speed * size > limits.INDEX_SHARED_SECONDS:
+                elif len(step) > 1 and speed * size > INDEX_SHARED_SECONDS:
                     found = self._by_all(number, step, matchers, cancelled)
                 else:
                     found = self._by_one(number, step, left)
@@ -244,8 +277,8 @@ class IndexedScan:
         hits, is_dense, took = self._probed(first)
         left = sum(portion.size for portion in work[1:])
         self.matched_bytes += first.size + left
-        is_slow = took * left > limits.INDEX_SHARED_SECONDS * first.size
-        if left > limits.INDEX_SHARED_BYTES and is_slow:
+        is_slow = took * left > INDEX_SHARED_SECONDS * first.size
+        if left > INDEX_SHARED_BYTES and is_slow:
             self._require_tame()
             pattern = self.request.pattern
             rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
@@ -263,7 +296,7 @@ class IndexedScan:
                 return hits, True, took
         hits, took = self._timed(work, is_dense=False)
         is_files = self.request.counting == "files"
-        return hits, is_files and work.size < limits.INDEX_EACH_BYTES * len(hits[0]), took
+        return hits, is_files and work.size < INDEX_EACH_BYTES * len(hits[0]), took
 
     def _timed(self, work: Work, is_dense: bool) -> tuple[Hits, float]:
         begun = time.perf_counter()
@@ -405,7 +438,7 @@ class IndexedScan:
         list of tens of thousands the first are looked at: the rest would take longer than the
         search, and has the bound that such writes have anyway.
         """
-        names = paths[: limits.CONFIRMED_FILES]
+        names = paths[:CONFIRMED_FILES]
         known = zip(names, self._table.identities(names), strict=True)
         stale = [name for name, identity in known if not self._is_as_known(name, identity)]
         if stale:
@@ -429,7 +462,7 @@ class IndexedScan:
 
 def _portion_bytes(total: int) -> int:
     """So small that processes get equal shares, but no smaller."""
-    most = limits.INDEX_PORTION_BYTES
+    most = INDEX_PORTION_BYTES
     return max(most // 16, min(most, total // 16))
 
 
@@ -437,7 +470,7 @@ def _with_probe(work: Work) -> list[Work]:
     """The same in two: a little first, which shows the best way for all that is left."""
     if isinstance(work, Texts):
         return [work]
-    return [part for part in work.cut(limits.INDEX_PROBE_BYTES) if part.size]
+    return [part for part in work.cut(INDEX_PROBE_BYTES) if part.size]
 
 
 def _stop(cancelled: CancelFlag) -> None:

@@ -23,7 +23,10 @@ from flashgrep.search.pattern import UNANCHORED, PatternSpec, Span, may_take_lon
 from flashgrep.search.scan.request import ScanRequest
 from flashgrep.system.child import serve
 
-_MOST_DENSE: Final = 2 * limits.INDEX_PORTION_BYTES
+INDEX_PORTION_BYTES: Final = 4 * limits.MIB
+"""Candidate text that is matched before a cancel is looked for."""
+
+_MOST_DENSE: Final = 2 * INDEX_PORTION_BYTES
 """More than a portion has is one very long line, and would keep all other threads waiting."""
 
 Hits = tuple[Numbers, Numbers]

@@ -20,7 +20,7 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
-from flashgrep.index.answer.match import Hits, matched, packed
+from flashgrep.index.answer.match import INDEX_PORTION_BYTES, Hits, matched, packed
 from flashgrep.index.format.segment import DamagedSegment, numbers
 from flashgrep.index.format.segment_set import Runs, Texts, Work
 from flashgrep.search.match_count import Counter
@@ -35,6 +35,10 @@ from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, run_all
 from flashgrep.search.scan.request import ScanRequest
 from flashgrep.system.child import Child, ChildDied, readable
+
+MATCHERS_REST_SECONDS: Final = 1.0
+"""After the first search that could use further processes, until they are started: that takes
+200 ms of a core each, and an agent's next search often comes at once."""
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +68,7 @@ class Matchers:
             return
         with self._lock:
             if self._later is None and self._count > 0 and not self._closed:
-                self._later = threading.Timer(limits.MATCHERS_REST_SECONDS, self.start)
+                self._later = threading.Timer(MATCHERS_REST_SECONDS, self.start)
                 self._later.daemon = True
                 self._later.start()
 
@@ -251,7 +255,7 @@ class KillableMatching:
         pattern = self._request.pattern
         looks_at_all = pattern.multiline or self._request.counting == "matches"
         price = seconds_of_matches(pattern) if looks_at_all else seconds_a_byte(pattern)
-        size = min(limits.INDEX_PORTION_BYTES, bytes_in(limits.SLICE_SECONDS, price)) or 1
+        size = min(INDEX_PORTION_BYTES, bytes_in(limits.SLICE_SECONDS, price)) or 1
         if isinstance(work, Texts):
             return work.portions(size)
         pieces = numbers(work.firsts, work.pasts)

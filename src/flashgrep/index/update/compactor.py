@@ -31,6 +31,15 @@ from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.scan.request import Reach, walk_key
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
 
+SMALL_SEGMENT_BYTES: Final = 8 * limits.MIB
+"""A smaller segment is not worth cutting a tree for, even to keep every core busy."""
+
+SEGMENT_FILES: Final = 32_000
+"""Files of one segment: blocks are numbered in 16 bits, and a file may begin one."""
+
+SEGMENT_BYTES: Final = 96 * limits.MIB
+"""Text of one segment: building one takes about four times as much memory."""
+
 # ── compactor ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -310,11 +319,11 @@ def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
     """Files in walk order, cut into portions for one segment each."""
     names = sorted(files, key=walk_key)
     total = sum(files[name][0] for name in names)
-    room = min(limits.SEGMENT_BYTES, max(total // (2 * workers), limits.SMALL_SEGMENT_BYTES))
+    room = min(SEGMENT_BYTES, max(total // (2 * workers), SMALL_SEGMENT_BYTES))
     cut: list[list[str]] = []
     size = room
     for name in names:
-        if size >= room or len(cut[-1]) >= limits.SEGMENT_FILES:
+        if size >= room or len(cut[-1]) >= SEGMENT_FILES:
             cut.append([])
             size = 0
         cut[-1].append(name)

@@ -24,14 +24,31 @@ from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
 from flashgrep.index.watch.changes import Changes, Identity
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.ranking.changed_files import Changed, ChangedFiles, OverlayRanking
+from flashgrep.ranking.changed_files import (
+    RANKED_OVERLAY_BYTES,
+    Changed,
+    ChangedFiles,
+    OverlayRanking,
+)
 from flashgrep.ranking.question import RankedFile
-from flashgrep.ranking.ranking import Keeps, RankedTree
+from flashgrep.ranking.ranking import RANKING_IDLE_SECONDS, Keeps, RankedTree
 from flashgrep.search.decode import lines_of
 from flashgrep.system.idle import IdleRelease, trim
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.text import is_text
+
+UNRANKED_FILES: Final = 2_000
+"""Changed files that are counted for a question, once each; where there are more, it scans."""
+
+UNRANKED_BYTES: Final = 64 * limits.MIB
+"""Text that is counted for a question, 25 MB a second; where there is more, it scans."""
+
+RANK_REST_SECONDS: Final = 1.5
+"""Between the first search a new server can answer and the work on its ranked index."""
+
+RANK_LOOK_SECONDS: Final = 1.0
+"""How often a question makes a reader look whether the writer has ranked everything."""
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +90,7 @@ class RankedIndex:
         self._tree = RankedTree(directory)
         self._overlay = OverlayRanking()
         self._counted: _CountedFiles | None = None
-        self._rest_overlay = IdleRelease(self._let_go, limits.RANKING_IDLE_SECONDS)
+        self._rest_overlay = IdleRelease(self._let_go, RANKING_IDLE_SECONDS)
         self._done = done
         self._followed: Mapping[str, str] = {}
         self._writes = False
@@ -140,7 +157,7 @@ class RankedIndex:
 
         What an earlier server has ranked is read whole and checked before it is used.
         """
-        self._changed.wait_for(lambda: self._stopping or self._is_asked, limits.RANK_REST_SECONDS)
+        self._changed.wait_for(lambda: self._stopping or self._is_asked, RANK_REST_SECONDS)
 
     def _update(self, wanted: Mapping[str, str]) -> None:
         try:
@@ -184,7 +201,7 @@ class RankedIndex:
             self._is_asked = True
             self._changed.notify()
             now = time.monotonic()
-            is_time = now - self._looked > limits.RANK_LOOK_SECONDS
+            is_time = now - self._looked > RANK_LOOK_SECONDS
             self._looked = now if is_time else self._looked
         is_reader = bool(self._followed) and not self._writes
         if is_reader and is_time and self._tree.open(self._followed):
@@ -250,8 +267,8 @@ class RankedIndex:
 
 def _are_few(files: list[_Unranked]) -> bool:
     """Whether a question may wait until they are counted."""
-    size = sum(min(file.identity[0], limits.RANKED_OVERLAY_BYTES) for file in files)
-    return len(files) <= limits.UNRANKED_FILES and size <= limits.UNRANKED_BYTES
+    size = sum(min(file.identity[0], RANKED_OVERLAY_BYTES) for file in files)
+    return len(files) <= UNRANKED_FILES and size <= UNRANKED_BYTES
 
 
 def _text(scope: Scope, real: bytes) -> bytes:

@@ -11,12 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from flashgrep import limits
 from flashgrep.index.answer.view import IndexView, led_to, topmost
 from flashgrep.index.format.segment import RACY
+from flashgrep.index.update.writer import DOUBT_SECONDS
 from flashgrep.index.watch.changes import Changes, Identity, Rules, Tree, identity, is_below, joined
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.walk import RULE_FILE, RuleChains, Ruled
+
+FOLD_LATEST_SECONDS: Final = 5.0
+"""Changes are folded into the index at the latest this long after the last time."""
+
+DOUBT_LATEST_SECONDS: Final = 600.0
+"""For so long a server that does not write the index looks whether another one did that."""
 
 
 @dataclass
@@ -212,7 +218,7 @@ def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
     if not times:
         return NO_DOUBT
     age = (wall - max(times.values())) / 1e9
-    return Doubt(frozenset(times), time.monotonic() + limits.DOUBT_SECONDS - age)
+    return Doubt(frozenset(times), time.monotonic() + DOUBT_SECONDS - age)
 
 
 def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns) -> Doubt:
@@ -223,9 +229,9 @@ def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns)
     wall = now()
     times = _believable({name: status[2] for name, status in missing.items()}, wall)
     age = (wall - max(times.values(), default=0)) / 1e9
-    if not times or age > limits.DOUBT_LATEST_SECONDS:
+    if not times or age > DOUBT_LATEST_SECONDS:
         return NO_DOUBT
-    return Doubt(frozenset(times), time.monotonic() + max(limits.FOLD_LATEST_SECONDS, age))
+    return Doubt(frozenset(times), time.monotonic() + max(FOLD_LATEST_SECONDS, age))
 
 
 def _believable(times: dict[str, int], wall: int) -> dict[str, int]:

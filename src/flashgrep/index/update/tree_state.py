@@ -24,11 +24,25 @@ from flashgrep import limits
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.index import IndexStatus
+from flashgrep.index.update import rescan
 from flashgrep.index.update.rescan import NO_DOUBT, Doubt, without
 from flashgrep.index.watch.changes import Changes, identity, is_below
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.workspace.walk import RULE_FILE, statuses_below
+
+SWEEP_SECONDS: Final = 300.0
+"""A search this long after the last look at the whole tree starts another: writes through a
+memory map raise no event."""
+
+FOLD_TURN_SECONDS: Final = 0.1
+"""While changes wait to be folded in, the kernel's queue is emptied this often."""
+
+FOLD_RETRY_SECONDS: Final = 60.0
+"""After failures, on a full disk for one, the index tries again ever later, at most so much."""
+
+FOLD_QUIET_SECONDS: Final = 1.0
+"""Changes are folded into the index when there was none for this long: then once is enough…"""
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +200,7 @@ class TreeState:
             self._stuck = set(view.entries) if view is not None else set()
             self.doubt = doubt
             if view is None:
-                self.pace.put_off(limits.FOLD_LATEST_SECONDS)
+                self.pace.put_off(rescan.FOLD_LATEST_SECONDS)
             self._status = replace(
                 self._status,
                 state="building" if view is None else "ready",
@@ -316,7 +330,7 @@ class Debounce:
     def failed(self) -> None:
         """Wait twice as long after each failure."""
         self._failures += 1
-        self.put_off(min(2.0**self._failures, limits.FOLD_RETRY_SECONDS))
+        self.put_off(min(2.0**self._failures, FOLD_RETRY_SECONDS))
 
     def put_off(self, seconds: float) -> None:
         """Not before so many seconds have passed."""
@@ -325,13 +339,13 @@ class Debounce:
     def is_due(self) -> bool:
         """Whether it is time to fold in what is waiting."""
         now = self._now()
-        is_quiet = now - self._noted > limits.FOLD_QUIET_SECONDS
-        is_late = now > self._attempted + limits.FOLD_LATEST_SECONDS
+        is_quiet = now - self._noted > FOLD_QUIET_SECONDS
+        is_late = now > self._attempted + rescan.FOLD_LATEST_SECONDS
         return now >= self._retry_at and (is_quiet or is_late)
 
     def pause(self) -> float:
         """How long to sleep while something is waiting, in seconds."""
-        return max(limits.FOLD_TURN_SECONDS, self._retry_at - self._now())
+        return max(FOLD_TURN_SECONDS, self._retry_at - self._now())
 
     def swept(self) -> None:
         """Everything was looked at just now."""
@@ -339,7 +353,7 @@ class Debounce:
 
     def is_time_to_sweep(self) -> bool:
         """Whether everything should be looked at once more."""
-        return self._now() - self._swept > limits.SWEEP_SECONDS
+        return self._now() - self._swept > SWEEP_SECONDS
 
 
 class Wakeup:

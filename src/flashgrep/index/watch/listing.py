@@ -41,6 +41,9 @@ from flashgrep.workspace.walk import (
     list_directory,
 )
 
+LIST_INLINE_SECONDS: Final = 0.05
+"""A tree that is listed this fast needs no processes to list it."""
+
 MODULE: Final = "flashgrep.index.watch.listing"
 _TURN_SECONDS: Final = 0.05
 _SHARE: Final = 64  # directories handed over at once
@@ -175,7 +178,7 @@ def list_tree(
     `started` are processes for it, where somebody knew before that it would take long. While this
     process is not free, it leaves the work to them.
     """
-    deadline = time.monotonic() + limits.LIST_INLINE_SECONDS
+    deadline = time.monotonic() + LIST_INLINE_SECONDS
     try:
         tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
         if stopped():

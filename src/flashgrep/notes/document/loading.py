@@ -25,6 +25,21 @@ from flashgrep.notes.document.updates import clocks
 from flashgrep.notes.store.changes import Published
 from flashgrep.notes.store.journal import DamagedNote, Dated, Head, Journal, NoteSnapshot, Record
 
+LIVE_NOTES: Final = 2_000
+"""Documents kept in memory; another is loaded in a fraction of a millisecond."""
+
+COMPACT_RECORDS: Final = 200
+"""Updates of a note after its newest snapshot; then another snapshot is taken…"""
+
+COMPACT_BYTES: Final = 1 * limits.MIB
+"""…or when they are this large together."""
+
+_SNAPSHOT_SECONDS: Final = 600.0
+"""A note that is changed this long after its newest snapshot is kept as it was before."""
+
+_SNAPSHOT_DAYS: Final = 1.0
+"""Snapshots older than this are thinned out to one a day."""
+
 log = logging.getLogger(__name__)
 
 
@@ -73,17 +88,14 @@ def _longest(note: str, snapshot: NoteSnapshot | None, good: Sequence[Record]) -
 
 def is_due(head: Head) -> bool:
     """Whether a note has so many records after its newest snapshot that loading is slow."""
-    return (
-        head.sequence - head.snapshot >= limits.COMPACT_RECORDS
-        or head.loose_bytes >= limits.COMPACT_BYTES
-    )
+    return head.sequence - head.snapshot >= COMPACT_RECORDS or head.loose_bytes >= COMPACT_BYTES
 
 
 def is_dated(head: Head, now: int) -> bool:
     """Whether a note that is about to change should be kept as it is, to go back to."""
     return (
         head.sequence > head.snapshot
-        and now - head.snapshot_time >= limits.SNAPSHOT_SECONDS * _MILLISECONDS
+        and now - head.snapshot_time >= _SNAPSHOT_SECONDS * _MILLISECONDS
     )
 
 
@@ -117,7 +129,7 @@ def thinned(snapshots: Sequence[Dated], now: int) -> list[int]:
         age = (now - dated.time) / _MILLISECONDS / _DAY_SECONDS
         moment = datetime.fromtimestamp(dated.time / _MILLISECONDS, UTC)
         day = moment.date().isoformat()
-        if age > limits.SNAPSHOT_DAYS and day in seen:
+        if age > _SNAPSHOT_DAYS and day in seen:
             dropped.append(dated.sequence)
         seen.add(day)
     return dropped
@@ -205,7 +217,7 @@ class DocumentCache:
         self._notes[note.id] = note
         self._notes.move_to_end(note.id)
         self._quarantined.pop(note.id, None)
-        if len(self._notes) > limits.LIVE_NOTES:
+        if len(self._notes) > LIVE_NOTES:
             self._notes.popitem(last=False)
         return note
 

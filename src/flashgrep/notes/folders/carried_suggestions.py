@@ -35,6 +35,12 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
 from flashgrep.notes.suggestions.pending import CHANGED, FROM, made_at, pending, recorded
 
+SEARCHED_TEXTS: Final = 8
+"""How many times a file's characters may be looked at to find its suggestions again."""
+
+CARRIED_AUTHOR_CHARS: Final = 1_000
+"""Longest name of an author that an import takes from an export; no metadata holds a longer one."""
+
 _ID: Final = re.compile(r"s_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 _MARKS: Final = 16
@@ -119,7 +125,7 @@ def _carried(told: Any) -> ExportedSuggestion | None:
     name, author = told.get("id"), told.get("author")
     made, changed, marks = told.get("time"), told.get(CHANGED), told.get("marks")
     is_named = isinstance(name, str) and _ID.fullmatch(name)
-    is_authored = isinstance(author, str) and 0 < len(author) <= limits.CARRIED_AUTHOR_CHARS
+    is_authored = isinstance(author, str) and 0 < len(author) <= CARRIED_AUTHOR_CHARS
     if not is_named or not is_authored or not str(author).isprintable():
         return None
     if not _is_time(made) or not (changed is None or _is_time(changed)):
@@ -194,7 +200,7 @@ class _MarkSearch:
         self._openers = [found.start() for found in _OPENER.finditer(text)]
         self._drift = 0
         """How far the last mark that was found has moved."""
-        self._unhashed = limits.SEARCHED_TEXTS * len(text)
+        self._unhashed = SEARCHED_TEXTS * len(text)
         """Characters that may still be looked at."""
         self._by_digest: dict[str, list[int]] | None = None
 

@@ -32,6 +32,12 @@ from flashgrep.notes.store import paths as note_paths
 from flashgrep.system.atomic import replace_file, replacing
 from flashgrep.workspace.safe_open import descend, open_folder, open_regular
 
+IMPORT_BATCH_FILES: Final = 200
+"""Files that are imported in one transaction, or read for an export at once…"""
+
+IMPORT_BATCH_BYTES: Final = 1 * limits.MIB
+"""…or this many bytes of them, if that is less; a single larger one goes alone."""
+
 # ── attachments ──────────────────────────────────────────────────────────────────────────────────
 # Files that are no notes, kept under their paths in the knowledge base's directory.
 #
@@ -253,7 +259,7 @@ def _batches(listed: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
     size = 0
     for note in listed:
         size += note.get("bytes", 0)
-        if batch and (size > limits.IMPORT_BATCH_BYTES or len(batch) >= limits.IMPORT_BATCH_FILES):
+        if batch and (size > IMPORT_BATCH_BYTES or len(batch) >= IMPORT_BATCH_FILES):
             yield batch
             batch, size = [], note.get("bytes", 0)
         batch.append(note)

@@ -53,6 +53,9 @@ from flashgrep.notes.document.splices import check_characters, check_size
 from flashgrep.system.atomic import append, replacing
 from flashgrep.workspace.safe_open import REGULAR, open_in
 
+_EXPORT_LIST_LINE_BYTES: Final = 16 * limits.MIB
+"""A line of `.flashgrep-export`; a longer one is none of ours, and skipped."""
+
 # ── line ends ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -279,7 +282,7 @@ class ExportManifest:
                     f"{NAME} has {size} bytes, and at most {limits.EXPORT_LIST_BYTES} are read; "
                     "remove it, and all files count as new ones"
                 )
-            while line := file.readline(limits.EXPORT_LIST_LINE_BYTES):
+            while line := file.readline(_EXPORT_LIST_LINE_BYTES):
                 try:
                     value = json.loads(line)
                 except (ValueError, RecursionError):

@@ -27,7 +27,12 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
 from flashgrep.notes.administration import Desk
 from flashgrep.notes.folders import note_file
-from flashgrep.notes.folders.exporting import NO_ROOM, Attachments
+from flashgrep.notes.folders.exporting import (
+    IMPORT_BATCH_BYTES,
+    IMPORT_BATCH_FILES,
+    NO_ROOM,
+    Attachments,
+)
 from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import ExportedFile, ExportManifest
 from flashgrep.notes.home import ATTACHMENTS
@@ -237,8 +242,8 @@ class _Import:
     # ── notes ───────────────────────────────────────────────────────────────────────────────────
 
     def _hold(self, path: str, data: bytes) -> None:
-        full = self._size + len(data) > limits.IMPORT_BATCH_BYTES
-        if self._held and (full or len(self._held) >= limits.IMPORT_BATCH_FILES):
+        full = self._size + len(data) > IMPORT_BATCH_BYTES
+        if self._held and (full or len(self._held) >= IMPORT_BATCH_FILES):
             self._send()
         known = self._exported.get(path, ExportedFile())
         suggestions = self._suggestions(path, data)

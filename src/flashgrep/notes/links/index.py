@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from flashgrep import limits
 from flashgrep.errors import Cancelled, Unavailable
-from flashgrep.notes.library import Library
+from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.links.parse import Link
 from flashgrep.notes.links.resolve import Paths, name_of, names_for
 from flashgrep.notes.store.catalogue import CatalogueEntry
@@ -27,6 +26,9 @@ from flashgrep.notes.tables import LinkTable
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
+
+LINKED_NOTES_A_TURN: Final = 10
+"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +201,10 @@ class Linking:
     def _read_texts(self) -> None:
         """Have all texts in memory first: a search is likely to come before a look at links."""
         notes = [leaf.note for leaf in self._kb.listing.all()]
-        for at in range(0, len(notes), limits.NOTES_A_TURN):
+        for at in range(0, len(notes), NOTES_A_TURN):
             if self._is_closing.wait(_PAUSE_SECONDS / 4):
                 return
-            self._kb.read_all(notes[at : at + limits.NOTES_A_TURN])
+            self._kb.read_all(notes[at : at + NOTES_A_TURN])
 
     def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
         """The links from and to the note at a path, as all notes are now."""
@@ -285,7 +287,7 @@ def catch_up(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False
 
 
 def _catch_up(library: Library) -> bool:
-    return library.catch_up(limits.LINKED_NOTES_A_TURN)
+    return library.catch_up(LINKED_NOTES_A_TURN)
 
 
 def _files(directory: Path) -> Iterable[str]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, NotFound
@@ -41,6 +41,9 @@ from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
+
+DECISIONS_A_TURN: Final = 100
+"""More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
 
 ALL_DECISIONS = 2**62
 
@@ -159,7 +162,7 @@ class Review:
                 raise Cancelled("stopped between two notes; what was decided stays so")
             step = Step(self._kb, note, action, who, by or who.name, self._now())
             some = list(names)
-            if len(some) > limits.DECISIONS_A_TURN:
+            if len(some) > DECISIONS_A_TURN:
                 step.prepare(self._kb, some)
             outcomes = self._kb.ask(partial(step.run, names=some))
             self._tell(

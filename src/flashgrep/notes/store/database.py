@@ -17,10 +17,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from flashgrep import limits
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable
 from flashgrep.notes.store.journal import StorageFull
 from flashgrep.system.atomic import open_private, put_in_place
+
+_DATABASE_SECONDS: Final = 5.0
+"""Waiting for a lock on the notes' database; only a backup by another program holds one."""
 
 APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
@@ -54,7 +56,7 @@ class Database:
                 f"{path.absolute().as_uri()}?mode=rw",
                 uri=True,
                 isolation_level=None,
-                timeout=limits.DATABASE_SECONDS,
+                timeout=_DATABASE_SECONDS,
                 check_same_thread=False,
             )
         try:

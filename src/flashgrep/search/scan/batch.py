@@ -10,14 +10,17 @@ import codecs
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.search.decode import MARK_BYTES, decoded, hide, wide_encoding
 from flashgrep.search.match_count import Counter
-from flashgrep.search.pattern import bytes_in, seconds_a_byte
+from flashgrep.search.pattern import bytes_here
 from flashgrep.search.result import FoundFile
 from flashgrep.workspace.text import is_text
+
+BATCH_BYTES: Final = 256 * limits.KIB
+"""Small files are matched together once this much is read: one call into RE2, data in cache."""
 
 _NEWLINE = 0x0A
 
@@ -33,14 +36,12 @@ class FileBatch:
 
     def __init__(self, counter: Counter, room: int = limits.WINDOW_BYTES) -> None:
         self._counter = counter
-        self._buffer = bytearray(room + limits.BATCH_BYTES)
+        self._buffer = bytearray(room + BATCH_BYTES)
         self._view = memoryview(self._buffer)
         self._entries: list[Entry] = []
         self._starts: list[int] = []
         self._fill = 0
-        self._full = min(
-            limits.BATCH_BYTES, bytes_in(limits.HERE_SECONDS, seconds_a_byte(counter.spec))
-        )
+        self._full = min(BATCH_BYTES, bytes_here(counter.spec))
 
     @property
     def is_full(self) -> bool:

@@ -22,6 +22,20 @@ from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search.scan.fair_queue import WAIT_SECONDS, CancelFlag, FairQueue, Slot
 from flashgrep.system.child import Child, ChildDied, readable
 
+SPARE_WORKERS: Final = 1
+"""Workers beyond one a core, for connections that have searched little of late."""
+
+RETURN_SECONDS: Final = 0.15
+"""The same where the search has found enough, and nobody waits for the processor."""
+
+OVERLONG_SECONDS: Final = 0.25
+"""Processor time that a worker may need for one slice: far more than `SLICE_SECONDS`. One that
+needs more is lost in a long match; it goes on apart from the others where there is room for that,
+and is killed, to be done again when there is, where there is none."""
+
+CANCEL_SECONDS: Final = 0.08
+"""A worker that has not come back this long after a cancel is killed; a new one takes its place."""
+
 _MODULE: Final = "flashgrep.search.scan.worker"
 _MOST = 8
 _REMEMBERED = 4
@@ -69,7 +83,7 @@ class Pool:
     def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
         self.size = size or min(len(os.sched_getaffinity(0)), _MOST)
         self._module = module
-        self._turns = FairQueue(self.size, limits.SPARE_WORKERS)
+        self._turns = FairQueue(self.size, SPARE_WORKERS)
         self._apart = FairQueue(self.size)
         self._idle: list[Worker] = []
         self._lock = threading.Lock()
@@ -148,7 +162,7 @@ class Pool:
         """Start one; what may take long gives way to the server itself, and to what is short."""
         with self._lock:
             others = [worker for worker in self._idle if worker.is_short != is_short]
-            extra = others[: max(0, len(others) - limits.SPARE_WORKERS)]
+            extra = others[: max(0, len(others) - SPARE_WORKERS)]
             self._idle = [worker for worker in self._idle if worker not in extra]
         for worker in extra:  # so many are no longer needed
             worker.stop()
@@ -301,7 +315,7 @@ class WorkerTasks(Generic[Task]):
     def _set_apart(self) -> None:
         """Look for workers that are lost in something long."""
         for out, job in list(self._jobs.items()):
-            if job.worker.is_apart or job.seconds < limits.OVERLONG_SECONDS:
+            if job.worker.is_apart or job.seconds < OVERLONG_SECONDS:
                 continue
             if not self._pool.set_apart(job.worker) and self._pool.has_waiters:
                 del self._jobs[out]
@@ -311,9 +325,7 @@ class WorkerTasks(Generic[Task]):
     def release(self) -> Sequence[tuple[Task, Any]]:
         """Give the workers back, killing those lost in a long match; what the others answered."""
         is_urgent = bool(self._cancelled)
-        deadline = time.monotonic() + (
-            limits.CANCEL_SECONDS if is_urgent else limits.RETURN_SECONDS
-        )
+        deadline = time.monotonic() + (CANCEL_SECONDS if is_urgent else RETURN_SECONDS)
         done: list[tuple[Task, Any]] = []
         for out, job in list(self._jobs.items()):
             if is_urgent and job.seconds > limits.SLICE_SECONDS:

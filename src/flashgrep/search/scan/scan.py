@@ -40,7 +40,7 @@ from flashgrep.search.scan.request import (
     scan_request,
     walk_key,
 )
-from flashgrep.search.scan.scanner import INLINE, Scanner
+from flashgrep.search.scan.scanner import INLINE, INLINE_FILE_BYTES, SLICE_FILES, Scanner
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 
 log = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ class Scan:
         count = max(1, min(_ITEMS, len(self._pending) // (2 * self.pool.size)))
         share: list[Item] = []
         files = 0
-        while len(share) < count and files < limits.SLICE_FILES:
+        while len(share) < count and files < SLICE_FILES:
             share.append(heapq.heappop(self._pending)[2])
             files += len(share[-1].names or ())
         return share
@@ -272,9 +272,7 @@ def read_lines(
     """
     try:
         with briefly():
-            return FileExcerpts(scanner, source).page(
-                page._replace(largest=limits.INLINE_FILE_BYTES)
-            )
+            return FileExcerpts(scanner, source).page(page._replace(largest=INLINE_FILE_BYTES))
     except (NeedsWorker, TooLong):
         begin = (number, scanner.request.packed())
         is_short = is_tame(scanner.request.pattern)

@@ -14,6 +14,7 @@ import stat
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
@@ -39,6 +40,18 @@ from flashgrep.workspace.walk import (
     list_directory,
 )
 
+SLICE_FILES: Final = 1_500
+"""Files a worker scans before it hands its remaining directories back to be shared."""
+
+INLINE_SECONDS: Final = 0.03
+"""A search this short is answered in the server's own thread, without worker processes."""
+
+INLINE_FILE_BYTES: Final = 1 * limits.MIB
+"""A larger file always goes to a worker process, which can be stopped."""
+
+INLINE_TAME_BYTES: Final = 4 * limits.MIB
+"""The same for a pattern that is sure to be matched fast: 10 ms, less than a process takes."""
+
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32
 _MOST_WAITING = 4
@@ -50,16 +63,16 @@ class SliceLimits:
     """How long a slice may last, and how large a file it takes on."""
 
     seconds: float = limits.SLICE_SECONDS
-    files: int = limits.SLICE_FILES
+    files: int = SLICE_FILES
     file_bytes: int = limits.WINDOW_BYTES
     leaves_large: bool = False
     """A large file is left for a worker, which can be stopped; how large depends on the pattern."""
 
 
 INLINE = SliceLimits(
-    seconds=limits.INLINE_SECONDS,
-    files=limits.SLICE_FILES,
-    file_bytes=limits.INLINE_FILE_BYTES,
+    seconds=INLINE_SECONDS,
+    files=SLICE_FILES,
+    file_bytes=INLINE_FILE_BYTES,
     leaves_large=True,
 )
 WORKER = SliceLimits()
@@ -123,7 +136,7 @@ class _Slice:
         self.multiline = scanner.counter.multiline
         is_known = is_tame(scanner.request.pattern) and scanner.request.counting != "matches"
         self.look_after = _LOOK_AT_CLOCK if is_known else 1
-        self.largest = limits.INLINE_TAME_BYTES if is_known else limits.INLINE_FILE_BYTES
+        self.largest = INLINE_TAME_BYTES if is_known else INLINE_FILE_BYTES
         self.was_large = False
         """Whether a file took so long that it is time to look at the clock."""
         self.batch = scanner.batch(0 if self.multiline else patience.file_bytes)

@@ -23,7 +23,7 @@ from flashgrep.search.pattern import (
     seconds_of_matches,
 )
 from flashgrep.search.result import Counting, FoundFile, Line, Page
-from flashgrep.search.scan.batch import matched
+from flashgrep.search.scan.batch import BATCH_BYTES, matched
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, run_all, run_one
 
@@ -109,7 +109,7 @@ class TextSearch:
     ) -> Iterator[FoundFile]:
         """The texts that match, in order, with their counts; it may end when they make `wanted`."""
         counter, total = Counter(self._spec, counting), 0
-        for together in _batches(texts, limits.BATCH_BYTES):
+        for together in _batches(texts, BATCH_BYTES):
             if self._cancelled:
                 raise Cancelled("The search was cancelled")
             for number, value in self._counted(counter, together):

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.index.index import Index, NoIndex
 from flashgrep.mount import Mount, Target, Use
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from flashgrep.settings import Settings
     from flashgrep.tools.dispatch.caller import Caller
     from flashgrep.workspace.scope import Scope
+
+FOOTER_CHARS: Final = 300
+"""Kept free in a budget for the line that says what is missing and which call continues."""
 
 
 @dataclass
@@ -171,7 +173,7 @@ def json_refusal(error: FlashgrepError) -> Answer:
 
 def json_room(chars: int) -> int | None:
     """How much of a budget the rows of an answer may take; None for any amount."""
-    return max(chars - limits.FOOTER_CHARS, chars // 2) if chars else None
+    return max(chars - FOOTER_CHARS, chars // 2) if chars else None
 
 
 def fitting(rows: Iterable[Row], room: int | None) -> list[Row]:
@@ -206,7 +208,7 @@ class Budget:
     def __init__(self, chars: int) -> None:
         self.lines: list[str] = []
         self.is_bounded = chars > 0
-        self._left = max(chars - limits.FOOTER_CHARS, chars // 2)
+        self._left = max(chars - FOOTER_CHARS, chars // 2)
 
     def take(self, line: str) -> bool:
         """Take a line if it fits; False says it was left out and the answer is full."""

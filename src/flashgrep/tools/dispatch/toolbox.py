@@ -13,7 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.from_thread
@@ -38,6 +38,12 @@ from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
 if TYPE_CHECKING:
     from flashgrep.settings import Settings
     from flashgrep.tools.dispatch.call import Services
+
+THREADS: Final = 64
+"""Tool calls that run together, beyond the first one of each caller."""
+
+_RUNNING_CALLERS: Final = 512
+"""Callers of which one call may run at least: as many as there are connections to two listeners."""
 
 log = logging.getLogger(__name__)
 
@@ -374,7 +380,7 @@ class CallShares:
     @cached_property
     def threads(self) -> anyio.CapacityLimiter:
         """The threads of the calls; made by the first one, because this loads asyncio."""
-        return anyio.CapacityLimiter(limits.THREADS + limits.RUNNING_CALLERS)
+        return anyio.CapacityLimiter(THREADS + _RUNNING_CALLERS)
 
     def place(self, key: str) -> _Place:
         """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""
@@ -403,9 +409,9 @@ class CallShares:
     def _has_room(self, key: str) -> bool:
         running = self._counts.get(key, 0)
         if running == 0:
-            return len(self._counts) < limits.RUNNING_CALLERS
+            return len(self._counts) < _RUNNING_CALLERS
         further = sum(self._counts.values()) - len(self._counts)
-        return running < limits.CALLS_AT_ONCE and further < limits.THREADS
+        return running < limits.CALLS_AT_ONCE and further < THREADS
 
     def _admit(self, key: str) -> None:
         self._counts[key] = self._counts.get(key, 0) + 1

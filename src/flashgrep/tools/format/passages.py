@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from flashgrep.search.scan.texts import TextSearch
     from flashgrep.workspace.scope import Scope
 
+_PASSAGE_BYTES: Final = 4 * limits.MIB
+"""What is read of a file to find its best lines."""
+
 _WINDOW_LINES: Final = 40
 _ABOVE_LINES: Final = 40
 _MOST_MARKS: Final = 20_000
@@ -51,7 +54,7 @@ def read_text(scope: Scope, path: bytes) -> bytes | None:
     except FlashgrepError:
         return None
     try:
-        data = os.pread(fd, limits.PASSAGE_BYTES, 0)
+        data = os.pread(fd, _PASSAGE_BYTES, 0)
     except OSError:
         return None
     finally:

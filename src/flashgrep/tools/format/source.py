@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from enum import Enum
 from types import TracebackType
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import NotRead, TooLarge
@@ -23,6 +24,13 @@ from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
 from flashgrep.workspace.scope import ResolvedPath, Scope, shown_name
 from flashgrep.workspace.text import byte_order_mark
+
+_HASHED_VIEW_BYTES: Final = 1 * limits.MIB
+"""A view of a part of a file up to this size hashes all of it (1 ms); a larger one is remembered
+by inode, size and times unless the view came to its end anyway."""
+
+RACY_SECONDS: Final = 0.05
+"""A file changed this recently can change again without new times; they prove nothing."""
 
 UNSETTLED = "stat:unsettled"
 """Stands for a file that was read in part and may have changed since without a trace."""
@@ -66,8 +74,8 @@ class Source:
 
     def chunks(self) -> Iterator[bytes]:
         """The bytes in pieces, to the end of the file or the size limit, whatever its size said."""
-        is_small = self.size <= limits.HASHED_VIEW_BYTES
-        piece_size = limits.HASHED_VIEW_BYTES if is_small else limits.CHUNK_BYTES
+        is_small = self.size <= _HASHED_VIEW_BYTES
+        piece_size = _HASHED_VIEW_BYTES if is_small else limits.CHUNK_BYTES
         while not self._ended and (piece := os.pread(self._fd, piece_size, self._read)):
             self._hash.update(piece)
             self._read += len(piece)
@@ -108,12 +116,12 @@ class Source:
 
     def memory(self) -> str:
         """What to remember of this file: its hash if all of it was read, else its identity."""
-        if self.size <= min(self.ceiling, limits.HASHED_VIEW_BYTES):
+        if self.size <= min(self.ceiling, _HASHED_VIEW_BYTES):
             self.whole()
         if self._ended:
             return self._hash.hexdigest()
         changed = max(self.status.st_ctime, self.status.st_mtime)
-        is_settled = time.time() - changed > limits.RACY_SECONDS
+        is_settled = time.time() - changed > RACY_SECONDS
         return identity(self.status) if is_settled else UNSETTLED
 
 

@@ -7,9 +7,8 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from flashgrep import limits
 from flashgrep.errors import AccessDenied, Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.tools.change_text import Current, apply_edit, change, overwrite, require_file_name
@@ -32,6 +31,9 @@ from flashgrep.workspace.text import is_text
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
+
+_SUGGESTION_ENTRIES: Final = 5_000
+"""Names looked at for a "Did you mean" when a path does not exist."""
 
 CHANGED = (
     "File has been modified since read, either by the user or by a linter. Read it again before "
@@ -223,7 +225,7 @@ def _nearby(scope: Scope, name: bytes) -> str | None:
     """Breadth first from the working directory, so that the nearest one is found."""
     waiting = deque([scope.workdir])
     looked = 0
-    while waiting and looked < limits.SUGGESTION_ENTRIES:
+    while waiting and looked < _SUGGESTION_ENTRIES:
         directory = waiting.popleft()
         for entry, is_directory in _entries(scope, directory):
             looked += 1
@@ -247,7 +249,7 @@ def _entries(scope: Scope, directory: bytes) -> list[tuple[bytes, bool]]:
         with os.scandir(fd) as listed:
             found = [
                 (os.fsencode(entry.name), entry.is_dir(follow_symlinks=False))
-                for _, entry in zip(range(limits.SUGGESTION_ENTRIES), listed, strict=False)
+                for _, entry in zip(range(_SUGGESTION_ENTRIES), listed, strict=False)
             ]
     except OSError:
         return []

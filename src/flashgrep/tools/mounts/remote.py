@@ -16,7 +16,6 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep import limits
 from flashgrep.errors import RemoteFailure
 from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.notes.ownership import Ownership
@@ -26,6 +25,9 @@ from flashgrep.tools.mounts.points import Asked
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
+
+_TOLD_READS: Final = 100
+"""Notes that a caller read last, told to whoever owns them with each of its calls."""
 
 CALL: Final = "kb/call"
 PROGRESS: Final = "kb/progress"
@@ -123,7 +125,7 @@ def caller_of(told: Mapping[str, Any], callers: Callers) -> Caller:
 
 def known(caller: Caller) -> list[tuple[str, str]]:
     """The notes a caller saw last, by id, with what it saw."""
-    seen = caller.latest(READ_NOTES, limits.TOLD_READS)
+    seen = caller.latest(READ_NOTES, _TOLD_READS)
     return [(key.removeprefix(READ_NOTES).decode(), digest) for key, digest in seen]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flashgrep import limits
 from flashgrep.errors import InvalidTrigger, SkillNotFound, SkillUnreadable, TooLarge
-from flashgrep.tools.dispatch.call import Answer, Call, json_answer, json_text
+from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.safe_open import open_named, read_at_most
@@ -143,7 +143,7 @@ def _require_trigger(trigger: str) -> None:
 
 
 def _require_room(call: Call, markdown: str) -> None:
-    chars = len(json_text(markdown)) + limits.FOOTER_CHARS
+    chars = len(json_text(markdown)) + FOOTER_CHARS
     if call.output_chars and chars > call.output_chars:
         raise TooLarge(
             f"The skill takes {chars:,} characters, more than one answer may hold "

@@ -14,7 +14,7 @@ from flashgrep.ranking.question import path_weight
 from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.call import Answer, json_answer, json_text
+from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, json_answer, json_text
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.passages import read_text
 from flashgrep.workspace.scope import shown_path
@@ -197,7 +197,7 @@ def _references(
 ) -> list[dict[str, Any]]:
     """The lines of the page, as many as the answer has room for."""
     chars = call.output_chars
-    left = max(chars - limits.FOOTER_CHARS - used, chars // 2) if chars else None
+    left = max(chars - FOOTER_CHARS - used, chars // 2) if chars else None
     page = Page(on_page(files, offset, limit), budget=chars)
     references: list[dict[str, Any]] = []
     for name, lines in result.lines(page):

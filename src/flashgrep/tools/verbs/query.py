@@ -22,7 +22,7 @@ from flashgrep.ranking.words import parts
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.texts import TextSearch
-from flashgrep.tools.dispatch.call import Answer, json_answer, json_text
+from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, json_answer, json_text
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.tools.format.passages import (
     Finder,
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
     from flashgrep.tools.dispatch.spec import Arguments
     from flashgrep.workspace.scope import ResolvedPath
+
+_SCANNED_WORDS: Final = 8
+"""Words of a query that are searched for where there is no ranked index: each is a scan."""
+
+_SCANNED_FILES: Final = 300
+"""Files whose size is looked up for a ranking by scanning."""
 
 
 # ── without a ranked index ───────────────────────────────────────────────────────────────────────
@@ -57,7 +63,7 @@ def rank_by_scanning(
     """The files that hold a word of the question, best first; and what could not be searched."""
     counts: dict[str, dict[str, int]] = {}
     skipped: dict[str, str] = {}
-    for word in (*question.compounds, *question.words)[: limits.SCANNED_WORDS]:
+    for word in (*question.compounds, *question.words)[:_SCANNED_WORDS]:
         pattern = PatternSpec(any_form(word), case_insensitive=True)
         asked = SearchQuestion(pattern, "lines", filters)
         result = call.services.search.search(place, asked, call.cancelled, call.report)
@@ -71,7 +77,7 @@ def _ranked(call: Call, place: ResolvedPath, counts: dict[str, dict[str, int]]) 
     total = len(paths)
     rarities = {word: rarity(total, len(files)) for word, files in counts.items()}
     rough = {path: _score(path, counts, rarities, 1.0) for path in paths}
-    first = sorted(rough, key=lambda path: (-rough[path], path))[: limits.SCANNED_FILES]
+    first = sorted(rough, key=lambda path: (-rough[path], path))[:_SCANNED_FILES]
     sizes = {path: _size(call, place, path) for path in first}
     average = max(1.0, sum(sizes.values()) / max(1, len(sizes)))
     for path, size in sizes.items():
@@ -189,7 +195,7 @@ class _Query:
 
     def _page(self, files: list[RankedFile], find: Finder) -> tuple[list[Any], int | None]:
         chars = self.call.output_chars
-        left = max(chars - limits.FOOTER_CHARS, chars // 2) if chars else None
+        left = max(chars - FOOTER_CHARS, chars // 2) if chars else None
         results: list[Any] = []
         end = min(self.offset + self.limit, len(files))
         for at in range(self.offset, end):

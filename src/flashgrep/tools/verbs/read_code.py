@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotFound, TooLarge
 from flashgrep.settings import size_text
-from flashgrep.tools.dispatch.call import Answer, Call, json_answer, json_text
+from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source
@@ -93,7 +93,7 @@ class SliceBudget:
         self._bytes = size
         self._chars = None if tokens is None else tokens * limits.TOKEN_CHARS
         chars = call.output_chars
-        self._budget = max(chars - limits.FOOTER_CHARS - overhead, chars // 2) if chars else None
+        self._budget = max(chars - FOOTER_CHARS - overhead, chars // 2) if chars else None
 
     def take(self, line: str, is_first: bool, number: int) -> bool:
         """Take a line if it fits."""

@@ -20,7 +20,7 @@ from flashgrep.tools.change_lines import (
     read_operations,
     write_all,
 )
-from flashgrep.tools.change_text import Current, change, current_of, holding
+from flashgrep.tools.change_text import EDIT_ATTEMPTS, Current, change, current_of, holding
 from flashgrep.tools.dispatch.call import Answer, Call, json_answer
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
@@ -107,7 +107,7 @@ def _atomic(
     call: Call, operations: Sequence[Operation], groups: Sequence[FileOperations], dry_run: bool
 ) -> None:
     with holding(group.place for group in groups):
-        for left in reversed(range(limits.EDIT_ATTEMPTS)):
+        for left in reversed(range(EDIT_ATTEMPTS)):
             files = _planned(call, operations, groups)
             if dry_run:
                 break

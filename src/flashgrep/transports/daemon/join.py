@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 from collections.abc import Container
-from typing import Any
+from typing import Any, Final
 
 from flashgrep import __version__, limits
 from flashgrep.errors import RemoteFailure
@@ -26,6 +26,12 @@ from flashgrep.transports.lines import connection_settings
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient, NotJsonRpc
 from flashgrep.transports.lines.connection_settings import JOIN
 from flashgrep.transports.lines.unix_socket import reach_unix
+
+JOIN_SECONDS: Final = 1.0
+"""A daemon must say who it is in this time, or `flashgrep mcp` serves alone: a client waits."""
+
+JOIN_BYTES: Final = 64 * limits.KIB
+"""…and in a line no longer than this: the answer has a few hundred bytes."""
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +53,7 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         return None
     workdir = os.path.realpath(settings.workdir)
     try:
-        connection = reach_unix(settings, workdir, limits.JOIN_SECONDS)
+        connection = reach_unix(settings, workdir, JOIN_SECONDS)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -76,7 +82,7 @@ def _socket_path(settings: Settings) -> str:
 
 def _told(reason: Exception, settings: Settings) -> str:
     if isinstance(reason, TimeoutError):
-        return f"did not answer within {limits.JOIN_SECONDS:g} s"
+        return f"did not answer within {JOIN_SECONDS:g} s"
     if isinstance(reason, NotJsonRpc) or (isinstance(reason, RemoteFailure) and not reason.code):
         return _UNKNOWN
     if isinstance(reason, RemoteFailure):  # one of ours, which says why
@@ -94,7 +100,7 @@ def _ask(
     if accepted is None:
         told = connection_settings.told(settings)
         params = {"version": __version__, "settings_hash": own, "settings": told}
-    client = LineClient(connection, limits.JOIN_SECONDS, limits.JOIN_BYTES)
+    client = LineClient(connection, JOIN_SECONDS, JOIN_BYTES)
     answer = client.call(JOIN, params)
     if not isinstance(answer, dict):
         raise _NotOurs(_UNKNOWN)

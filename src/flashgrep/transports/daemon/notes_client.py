@@ -11,6 +11,7 @@ from flashgrep import limits
 from flashgrep.errors import RemoteFailure
 from flashgrep.notes.home import SOCKET, owner_of
 from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
+from flashgrep.transports.daemon.join import JOIN_SECONDS
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient, NotSent
 from flashgrep.transports.lines.unix_socket import reach_at
 
@@ -26,7 +27,7 @@ class OwnerClient(LineClient):
         self.home = home
         path = home / SOCKET
         try:
-            connection = reach_at(path, limits.JOIN_SECONDS)
+            connection = reach_at(path, JOIN_SECONDS)
         except OSError as error:
             raise NoOwner(f"nobody answers on {path} ({error.strerror or error})") from None
         connection.settimeout(None)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -42,6 +42,9 @@ from flashgrep.transports.lines.sockets import LineListener, unix_manners
 from flashgrep.transports.lines.unix_socket import bind_at, peer_is_us
 from flashgrep.transports.protocol import build_server
 
+OWNER_MESSAGE_BYTES: Final = 16 * limits.MIB
+"""A line on kb.sock, where the largest file comes in base64, or as JSON with escapes."""
+
 log = logging.getLogger(__name__)
 
 
@@ -57,7 +60,7 @@ class OwnerSocket:
     ) -> None:
         """Bind and serve; `Unavailable` where the socket cannot be made."""
         direct = {**administrative(administration), **(more or {})}
-        manners = replace(unix_manners(direct), message_bytes=limits.OWNER_MESSAGE_BYTES)
+        manners = replace(unix_manners(direct), message_bytes=OWNER_MESSAGE_BYTES)
         server = build_server(toolbox)
         try:
             self._bound = bind_at(path)

@@ -29,7 +29,14 @@ from typing import Any
 from flashgrep import limits
 from flashgrep.system.atomic import write_all
 from flashgrep.transports.lines import messages
-from flashgrep.transports.lines.messages import BadMessage, LineSplitter, decode, request_id_of
+from flashgrep.transports.lines.messages import (
+    DRAIN_SECONDS,
+    READ_CHUNK_BYTES,
+    BadMessage,
+    LineSplitter,
+    decode,
+    request_id_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +121,7 @@ class _Pump:
             self._pass_on(bytes(held))
             self._client_ended.set()
             self._socket.shutdown(socket.SHUT_WR)
-            self._daemon_ended.wait(limits.DRAIN_SECONDS)
+            self._daemon_ended.wait(DRAIN_SECONDS)
         except OSError as reason:
             log.debug("the daemon reads no more: %r", reason)
         # Wakes the other thread, whatever it waits for.
@@ -123,7 +130,7 @@ class _Pump:
 
     def _read(self) -> bytes:
         try:
-            return os.read(self._in, limits.READ_CHUNK_BYTES)
+            return os.read(self._in, READ_CHUNK_BYTES)
         except OSError as reason:
             log.debug("stdin: %r", reason)
             return b""
@@ -136,7 +143,7 @@ class _Pump:
 
     def _receive(self) -> None:
         try:
-            while data := self._socket.recv(limits.READ_CHUNK_BYTES):
+            while data := self._socket.recv(READ_CHUNK_BYTES):
                 write_all(self._out, data)
                 self._open.answered(data)
         except ConnectionError as reason:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import h11
@@ -34,11 +34,14 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.hangup import NoticedHangUps
 from flashgrep.transports.http.admission import ADMISSION, Admission, ConnectionSlots, Entrance
 from flashgrep.transports.http.guard import ENDING, HEALTH, MCP, Guard, Names, broken, not_routed
-from flashgrep.transports.http.streams import EndsWithToken, Sessions
+from flashgrep.transports.http.streams import PING_SECONDS, EndsWithToken, Sessions
 from flashgrep.transports.protocol import Context, build_server, client_of
 
 if TYPE_CHECKING:
     from flashgrep.notes.access.tokens import AgentToken, Tokens
+
+_KEEP_ALIVE_SECONDS: Final = 60
+"""An HTTP connection between two requests."""
 
 
 # ── routes ───────────────────────────────────────────────────────────────────────────────────────
@@ -196,8 +199,8 @@ def _config(app: EndableStreams) -> uvicorn.Config:
         app,
         http=_PatientProtocol,
         ws=_sockets(app),
-        ws_ping_interval=limits.PING_SECONDS,
-        ws_ping_timeout=limits.PING_SECONDS,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
         loop="asyncio",
         lifespan="on",
         log_config=None,
@@ -205,7 +208,7 @@ def _config(app: EndableStreams) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         h11_max_incomplete_event_size=limits.HEADER_BYTES,
-        timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
     )
 

@@ -31,6 +31,13 @@ from flashgrep import limits
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.http.guard import Refusal, secret_of
 
+PING_SECONDS: Final = 20.0
+"""A live connection is pinged this often, and must answer in this time; proxies close silent ones
+after a minute."""
+
+CLOSE_SECONDS: Final = 5.0
+"""A peer that was told to close is cut off after this time."""
+
 TOO_LARGE: Final = 4413
 
 
@@ -70,13 +77,13 @@ class LiveSocket(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
+        self.close_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
 
     def keepalive_timeout(self) -> None:
         if self.read_paused:  # the answer may be behind what we do not read yet
-            self.pong_timer = self.loop.call_later(limits.PING_SECONDS, self.keepalive_timeout)
+            self.pong_timer = self.loop.call_later(PING_SECONDS, self.keepalive_timeout)
             return
-        self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
+        self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
         super().keepalive_timeout()
 
     async def send(self, message: Any) -> None:
@@ -84,7 +91,7 @@ class LiveSocket(WebSocketsSansIOProtocol):
             raise ClientDisconnected  # uvicorn takes it for a defect of ours
         if message["type"] == "websocket.close" and self.handshake_complete:
             self.writable.set()
-            self.loop.call_later(limits.CLOSE_SECONDS, self.transport.abort)
+            self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
         await super().send(message)
 
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from flashgrep import limits
 from flashgrep.errors import RemoteFailure
+from flashgrep.transports.lines.messages import READ_CHUNK_BYTES
 
 
 class ConnectionEnded(Exception):
@@ -142,7 +142,7 @@ class LineClient:
             searched = len(self._read)
             self._require_room(searched)
             self._limit(deadline)
-            piece = self.socket.recv(limits.READ_CHUNK_BYTES)
+            piece = self.socket.recv(READ_CHUNK_BYTES)
             if not piece:
                 raise ConnectionEnded("closed the connection")
             self._read += piece

@@ -17,6 +17,12 @@ from typing import Any, Final, NoReturn
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 
+DRAIN_SECONDS: Final = 1.5
+"""After the end of stdin, running calls have this long: the process must be gone in two seconds."""
+
+READ_CHUNK_BYTES: Final = 64 * limits.KIB
+"""What is read from a pipe or socket at a time."""
+
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 

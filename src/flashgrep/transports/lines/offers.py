@@ -31,6 +31,9 @@ from flashgrep.transports.lines.plain_calls import plain_calls
 from flashgrep.transports.lines.session import DirectMethod, Joined, Offer
 from flashgrep.transports.protocol import build_server
 
+_CONNECTION_OFFERS: Final = 32
+"""Different sets of connection settings whose tools are kept ready; more are made again."""
+
 JOINING: Final = frozenset({"version", "settings_hash", "settings"})
 """What `flashgrep/join` takes."""
 
@@ -74,7 +77,7 @@ class Offers:
         if settings not in self._made:
             self._made[settings] = self._make(settings)
         self._made.move_to_end(settings)
-        while len(self._made) > limits.CONNECTION_OFFERS:
+        while len(self._made) > _CONNECTION_OFFERS:
             self._made.popitem(last=False)
         return self._made[settings]
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.abc
@@ -46,6 +46,10 @@ from flashgrep.transports.lines.plain_calls import TELL, PlainCall, is_plain
 from flashgrep.transports.lines.streams import ByteStream
 from flashgrep.transports.protocol import OnePeer, Peers
 
+_LINGER_SECONDS: Final = 2.0
+"""How long a refused connection is read to its end: closed earlier, what it still sends would
+make the kernel reset it, and drop answers that its peer has not read."""
+
 log = logging.getLogger(__name__)
 
 DirectMethod = Callable[[Caller, Mapping[str, Any] | None], Awaitable[Any]]
@@ -74,7 +78,8 @@ class Joined:
 class ListenerRules:
     """What differs between the transports that speak lines."""
 
-    drain_seconds: float = limits.DRAIN_SECONDS
+    drain_seconds: float
+    """How long calls may still run after the peer has sent its last line."""
     line_seconds: float | None = None
     """A line, once begun, must end in this time."""
     strict_first_line: bool = False
@@ -442,7 +447,7 @@ class LineSession:
 
     async def _linger(self) -> None:
         """Say that this was all, and read what still comes, to no effect."""
-        with suppress(OSError), anyio.move_on_after(limits.LINGER_SECONDS):
+        with suppress(OSError), anyio.move_on_after(_LINGER_SECONDS):
             self._wire.finish()
             while await self._wire.receive():
                 pass

@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.lines.access import Authorisation
+from flashgrep.transports.lines.messages import DRAIN_SECONDS
 from flashgrep.transports.lines.plain_calls import plain_calls
 from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.streams import PipeWire
@@ -22,7 +23,9 @@ async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
     server = build_server(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
         wire = PipeWire(incoming, outgoing)
-        manners = ListenerRules(plain=plain_calls(toolbox, structured=structured))
+        manners = ListenerRules(
+            drain_seconds=DRAIN_SECONDS, plain=plain_calls(toolbox, structured=structured)
+        )
         session = LineSession(server, wire, Authorisation(Caller("stdio")), manners)
         await serve_until_signal(session.run)
 

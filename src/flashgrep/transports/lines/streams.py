@@ -13,8 +13,8 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from flashgrep import limits
 from flashgrep.system.atomic import write_all
+from flashgrep.transports.lines.messages import READ_CHUNK_BYTES
 
 
 class ByteStream(Protocol):
@@ -48,7 +48,7 @@ class SocketWire:
         # A flood is always ready to be read, and sock_recv then does not yield.
         await anyio.lowlevel.checkpoint()
         loop = asyncio.get_running_loop()
-        return await loop.sock_recv(self._socket, limits.READ_CHUNK_BYTES)
+        return await loop.sock_recv(self._socket, READ_CHUNK_BYTES)
 
     async def send(self, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
@@ -78,7 +78,7 @@ class PipeWire:
         await anyio.lowlevel.checkpoint()
         if self._waits:
             await anyio.wait_readable(self._in)
-        return os.read(self._in, limits.READ_CHUNK_BYTES)
+        return os.read(self._in, READ_CHUNK_BYTES)
 
     async def send(self, data: bytes) -> None:
         if self._fits_at_once(data):
