@@ -11,7 +11,7 @@ import pytest
 
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update import writer
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 from flashgrep.workspace.scope import Scope
 
 

@@ -13,8 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.search import decode
-from flashgrep.search.decode import hide, needs_care, searchable, searchable_text
-from flashgrep.search.pattern import UNANCHORED, PatternSpec, characters_alone, compiled
+from flashgrep.search.decode import hide, searchable, searchable_text
+from flashgrep.search.pattern import (
+    UNANCHORED,
+    PatternSpec,
+    characters_alone,
+    compiled,
+    needs_care,
+)
 from tests.tools.workshop import Workshop, workshop
 
 OPEN = [".", "[^a]", r"\W", r"\D", r"\S", r"\PL", r"\p{Cs}", r"\x{d800}", r"[\x{d000}-\x{e000}]"]

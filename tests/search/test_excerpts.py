@@ -15,8 +15,7 @@ from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.excerpts import FileExcerpts, context_line, intervals, match_line
 from flashgrep.search.match_count import TextMatcher, line_starts, spanned_lines
 from flashgrep.search.pattern import PatternSpec, matching_lines, split_lines
-from flashgrep.search.result import Line, Page
-from flashgrep.search.scan.request import Reach, ScanRequest
+from flashgrep.search.result import Line, Page, ScanRequest
 from flashgrep.search.scan.scanner import Scanner
 from flashgrep.workspace.scope import Scope
 from tests.search.strategies import patterns, texts
@@ -67,7 +66,7 @@ def test_a_page_holds_its_matches_and_their_neighbours(
         patch.setattr(limits, "WINDOW_BYTES", window)
         (Path(directory) / "file").write_bytes(data)
         scope = Scope(directory)
-        request = ScanRequest(scope.workdir, spec, "lines", Reach(scope.workdir))
+        request = ScanRequest(scope.workdir, spec, "lines", scope.packed())
         page = Page([("file", first, first + count)], before, after, False, 0, 0)
         shown = FileExcerpts(Scanner(request, scope)).page(page)
         scope.close()

@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.search.literals import DENSE_BYTES
-from flashgrep.search.match_count import Counter
+from flashgrep.search.match_count import DENSE_BYTES, Counter
 from flashgrep.search.match_dense import Dense
 from flashgrep.search.pattern import PatternSpec, matching_lines
 from flashgrep.search.scan.batch import matched

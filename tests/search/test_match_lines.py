@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.search.decode import lines_of, searchable_text
-from flashgrep.search.literals import literal_alternatives, needs_newline, required_literals
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_lines import LineMatcher
 from flashgrep.search.pattern import NOTHING, UNANCHORED, PatternSpec, compiled, split_lines
 from flashgrep.search.pattern import matching_lines as defined_lines
+from flashgrep.search.syntax import literal_alternatives, needs_newline, required_literals
 from tests.search.strategies import patterns, texts
 
 CASES = 50_000 if os.environ.get("FLASHGREP_HEAVY") else 250

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.search.result import Report, SearchQuestion, SearchResult
+from flashgrep.search.result import Item, Report, SearchQuestion, SearchResult
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.request import Item, scan_request
 from flashgrep.search.scan.scan import DiskSearcher, Scan
+from flashgrep.search.scan.scanner import scan_request
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from tests.tools.workshop import Workshop, workshop
 

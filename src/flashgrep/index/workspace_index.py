@@ -32,7 +32,7 @@ from flashgrep.ranking.question import RankedFile
 from flashgrep.search.result import Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.request import scan_request
+from flashgrep.search.scan.scanner import scan_request
 from flashgrep.system.idle import IdleRelease
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within

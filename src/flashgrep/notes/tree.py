@@ -15,7 +15,7 @@ from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase

@@ -16,14 +16,13 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import IO, Any, Final
 
 from re2 import _re2
 
 from flashgrep import limits
-from flashgrep.search.pattern import UNANCHORED, PatternSpec
-from flashgrep.search.syntax import Alt, Cat, Node, PatternNotUnderstood, Repeat, Unknown, parse
+from flashgrep.search.pattern import UNANCHORED
 
 Region = tuple[Any, int, int]
 """A buffer and the part of it that holds whole lines."""
@@ -230,23 +229,6 @@ HIDDEN: Final = 0xFF
 _SEQUENCES: Final = ((0xED, 0xA0, 0xBF), (0xE0, 0x80, 0x9F), (0xF0, 0x80, 0x8F), (0xF4, 0x90, 0xBF))
 _FEW: Final = 32  # first bytes looked at one by one
 _STEP: Final = 1 << 20  # bytes looked at in one go, so that memory stays bounded
-
-
-@lru_cache(limits.REMEMBERED_PATTERNS)
-def needs_care(spec: PatternSpec) -> bool:
-    """Whether a pattern can match what is no character: it has a part that may be many things."""
-    try:
-        return _is_open(parse(spec.source, spec.case_insensitive))
-    except PatternNotUnderstood:
-        return True
-
-
-def _is_open(node: Node) -> bool:
-    if isinstance(node, Cat | Alt):
-        return any(map(_is_open, node.parts))
-    if isinstance(node, Repeat):
-        return _is_open(node.part)
-    return isinstance(node, Unknown)
 
 
 def searchable(buffer: Any, start: int, end: int) -> Any:

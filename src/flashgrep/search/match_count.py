@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
-from flashgrep.search.decode import needs_care, searchable, text_of, windows
-from flashgrep.search.literals import bordered_literal
+from flashgrep.search.decode import searchable, text_of, windows
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import (
     UNANCHORED,
@@ -21,6 +21,7 @@ from flashgrep.search.pattern import (
     Watch,
     bounded,
     compiled,
+    needs_care,
     never_empty,
     stays_in_line,
 )
@@ -62,8 +63,7 @@ class TextMatcher:
         self._needs_care = needs_care(spec)
         self._reached: tuple[Any, Any] = (None, None)
         """The text whose lines were asked for last, as it came and as it is searched."""
-        regex = compiled(spec.flagged)
-        self._match = (regex if may_take_long else bounded(regex, spec)).Match
+        self._match = bounded(compiled(spec.flagged), spec, may_take_long).Match
 
     def spans(self, text: Any, length: int) -> Iterator[Span]:
         """The matches, left to right, without overlap.
@@ -126,7 +126,7 @@ class TextMatcher:
             regex = compiled(f"{flags}(?:{self._spec.source})+")
         except InvalidPattern:
             return None
-        return (regex if self._may_take_long else bounded(regex, self._spec)).Match
+        return bounded(regex, self._spec, self._may_take_long).Match
 
     def _in_rows(self, rows: Any, text: Any, length: int) -> Iterator[Span]:
         """Matches, left to right, as rows of them where they are dense.
@@ -204,6 +204,42 @@ def spanned_lines(spans: Iterator[Span], starts: list[int], most: int = 0) -> di
                 return lines
         past = starts[bottom + 1] if bottom + 1 < len(starts) else past
     return lines
+
+
+# ── literals between word boundaries ─────────────────────────────────────────────────────────────
+# Patterns that are a literal with a word's border on either side or none: `if`, `e\b`.
+#
+# Told by their text and without numpy, so that a process that searches need not load it to know.
+
+
+DENSE_BYTES: Final = 6 * limits.KIB
+_DENSE_BYTE_BYTES: Final = 2 * limits.KIB
+"""A matching line in each so many bytes: then lines of a literal are counted in one go. A single
+byte has its own figure, for RE2 looks for that one faster."""
+_PLAIN: Final = re.compile(r"(\\b)?([\w ,;:=<>!@#%&~'\"/-]+)(\\b)?", re.ASCII)
+"""Characters that stand for themselves; more would have to be told from operators."""
+
+
+class BorderedLiteral(NamedTuple):
+    """The literal, and on which sides a word has to end."""
+
+    text: bytes
+    before: bool
+    after: bool
+
+    def is_dense(self, count: int, size: int) -> bool:
+        """Whether so many matching lines in so many bytes are better counted in one go."""
+        worth = DENSE_BYTES if len(self.text) > 1 else _DENSE_BYTE_BYTES
+        return size < worth * count
+
+
+@lru_cache(64)
+def bordered_literal(spec: PatternSpec) -> BorderedLiteral | None:
+    """The literal of a pattern that is one; None for any other."""
+    found = None if spec.multiline or spec.case_insensitive else _PLAIN.fullmatch(spec.source)
+    if found is None:
+        return None
+    return BorderedLiteral(found[2].encode("ascii"), found[1] is not None, found[3] is not None)
 
 
 # ── match count ──────────────────────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.search.literals import BorderedLiteral, bordered_literal
+from flashgrep.search.match_count import BorderedLiteral, bordered_literal
 from flashgrep.search.pattern import PatternSpec
 
 _NEWLINE: Final = 0x0A

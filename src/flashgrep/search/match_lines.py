@@ -23,12 +23,6 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
-from flashgrep.search.literals import (
-    is_literal,
-    literal_alternatives,
-    literal_prefix,
-    required_literals,
-)
 from flashgrep.search.pattern import (
     NOTHING,
     UNANCHORED,
@@ -45,9 +39,10 @@ from flashgrep.search.syntax import (
     Choice,
     Edge,
     Node,
-    PatternNotUnderstood,
     Repeat,
-    parse,
+    literal_alternatives,
+    literal_prefix,
+    required_literals,
 )
 
 # ── by a literal, or by the start of a line ──────────────────────────────────────────────────────
@@ -117,14 +112,18 @@ class LineStart:
 
 def line_start(spec: PatternSpec, whole: Any, may_take_long: bool = False) -> LineStart | None:
     """The finder of a pattern that begins with `^` and is understood; None for any other."""
-    try:
-        tree = parse(spec.source, spec.case_insensitive)
-        if not isinstance(tree, Cat) or tree.parts[:1] != (Edge("start"),):
-            return None
-        behind = compiled("\\n" + "".join(map(_spelled, tree.parts[1:])))
-        return LineStart(whole, behind if may_take_long else bounded(behind, spec))
-    except (PatternNotUnderstood, InvalidPattern):
+    tree = spec.tree
+    if not isinstance(tree, Cat) or tree.parts[:1] != (Edge("start"),):
         return None
+    try:
+        behind = compiled("\\n" + "".join(map(_spelled, tree.parts[1:])))
+    except (_CannotSpell, InvalidPattern):
+        return None
+    return LineStart(whole, bounded(behind, spec, may_take_long))
+
+
+class _CannotSpell(Exception):
+    """A tree says less than its pattern."""
 
 
 def _spelled(node: Node) -> str:
@@ -143,7 +142,7 @@ def _spelled(node: Node) -> str:
             return f"(?:{'|'.join(map(_spelled, parts))})"
         case Repeat(part, low, high):
             return f"(?:{_spelled(part)}){{{low},{'' if high is None else high}}}"
-    raise PatternNotUnderstood
+    raise _CannotSpell
 
 
 def _ranges(codes: Iterable[int]) -> str:
@@ -313,9 +312,7 @@ class LineMatcher:
         """What may not take long raises `TooLong` (see `pattern`)."""
         self.spec = spec
         self._may_take_long = may_take_long
-        self._by_line = compiled(spec.flagged)
-        if not may_take_long:
-            self._by_line = bounded(self._by_line, spec)
+        self._by_line = bounded(compiled(spec.flagged), spec, may_take_long)
         self._whole = None
         self._by_literal: LiteralFirst | None = None
         self._by_start: LineStart | None = None
@@ -323,9 +320,8 @@ class LineMatcher:
         """The pattern's alternatives, where each is nothing but a literal."""
         self._among: dict[int, LineMatcher] = {}
         if not _OWN_ENDS.search(spec.source):
-            self._whole = compiled("(?m)" + spec.flagged, never_newline=True)
-            if not may_take_long:
-                self._whole = bounded(self._whole, spec, within_lines=True)
+            whole = compiled("(?m)" + spec.flagged, never_newline=True)
+            self._whole = bounded(whole, spec, may_take_long, within_lines=True)
             literals = [] if spec.case_insensitive else _literals(spec.source)
             self._by_start = line_start(spec, self._whole, may_take_long)
             if literals:
@@ -468,7 +464,9 @@ def _literals(source: str) -> list[str]:
     texts = sorted(text.decode("utf-8") for text in literals)
     tails = [_rare_tail(text) for text in texts]
     prefix = literal_prefix(source)
-    if texts == [prefix] and (tails == texts or not (is_literal(source) or prefix[0] in "_ \t")):
+    if texts == [prefix] and (
+        tails == texts or not (literal_alternatives(source) == texts or prefix[0] in "_ \t")
+    ):
         return []  # what a pattern begins with, RE2 looks for by itself, at the same speed
     return tails
 

@@ -22,16 +22,17 @@ from re2 import _re2
 from flashgrep import limits
 from flashgrep.errors import InvalidPattern
 from flashgrep.search.syntax import (
+    UNKNOWN,
     Alt,
     Cat,
     Char,
     Choice,
     Edge,
     Node,
-    PatternNotUnderstood,
     Repeat,
     Unknown,
-    parse,
+    atoms,
+    tree_of,
 )
 
 HERE_SECONDS: Final = 0.025
@@ -82,6 +83,11 @@ class PatternSpec:
         """The pattern with the flags the parameters stand for."""
         flags = "(?i)" if self.case_insensitive else ""
         return flags + ("(?s)" if self.multiline else "") + self.source
+
+    @property
+    def tree(self) -> Node | None:
+        """The pattern's tree, or None where it is not understood."""
+        return tree_of(self.source, self.case_insensitive)
 
 
 @lru_cache(maxsize=limits.REMEMBERED_PATTERNS)
@@ -248,10 +254,8 @@ class briefly:  # a generator would cost every search more
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def is_tame(spec: PatternSpec) -> bool:
     """Whether the pattern's automaton stays small, whatever the text."""
-    tree = _tree(spec)
-    if tree is None:
-        return False
-    return _ambiguous(tree, _ambiguous_sets(tree)) <= _AMBIGUOUS_PLACES
+    tree = spec.tree
+    return tree is not None and _ambiguous(tree, _ambiguous_sets(tree)) <= _AMBIGUOUS_PLACES
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)
@@ -265,7 +269,8 @@ def seconds_a_byte(spec: PatternSpec) -> float:
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def seconds_of_matches(spec: PatternSpec) -> float:
     """The same where every match is looked at, not only the first of a line."""
-    return seconds_a_byte(spec) + _MATCH_SECONDS / _shortest_match(spec)
+    shortest = _shortest(spec.tree) if spec.tree else 1
+    return seconds_a_byte(spec) + _MATCH_SECONDS / max(1, shortest)
 
 
 def bytes_in(seconds: float, a_byte: float) -> int:
@@ -278,12 +283,14 @@ def bytes_here(spec: PatternSpec) -> int:
     return bytes_in(HERE_SECONDS, seconds_a_byte(spec))
 
 
-def bounded(regex: Any, spec: PatternSpec, within_lines: bool = False) -> Any:
-    """An RE2 object of a pattern, in a guise that raises `TooLong` in place of a long match.
+def bounded(
+    regex: Any, spec: PatternSpec, may_take_long: bool = False, within_lines: bool = False
+) -> Any:
+    """An RE2 object of a pattern that raises `TooLong` in place of a long match.
 
     What is said to match `within_lines` is matched in stretches of whole lines.
     """
-    if _is_killable or is_tame(spec):
+    if may_take_long or _is_killable or is_tame(spec):
         return regex
     return (_BoundedLines if within_lines else _Bounded)(regex, bytes_here(spec))
 
@@ -350,30 +357,22 @@ class _BoundedLines(_Bounded):
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def stays_in_line(spec: PatternSpec) -> bool:
     """Whether no match of the pattern can hold a newline."""
-    tree = _tree(spec)
-    return tree is not None and not any(map(_may_be_newline, _atoms(tree)))
+    return spec.tree is not None and not any(map(_may_be_newline, atoms(spec.tree)))
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def never_empty(spec: PatternSpec) -> bool:
     """Whether every match of the pattern holds something."""
-    tree = _tree(spec)
-    return tree is not None and _shortest(tree) > 0
+    return spec.tree is not None and _shortest(spec.tree) > 0
+
+
+@lru_cache(limits.REMEMBERED_PATTERNS)
+def needs_care(spec: PatternSpec) -> bool:
+    """Whether a pattern can match bytes that are no character: some part may be many things."""
+    return spec.tree is None or UNKNOWN in atoms(spec.tree)
 
 
 # ── what the tree says ──────────────────────────────────────────────────────────────────────────
-
-
-def _shortest_match(spec: PatternSpec) -> int:
-    tree = _tree(spec)
-    return 1 if tree is None else max(1, _shortest(tree))
-
-
-def _tree(spec: PatternSpec) -> Node | None:
-    try:
-        return parse(spec.source, spec.case_insensitive)
-    except PatternNotUnderstood:
-        return None
 
 
 def _shortest(node: Node) -> int:
@@ -402,27 +401,16 @@ def _may_be_newline(node: Node) -> bool:
     return isinstance(node, Unknown)
 
 
-def _atoms(node: Node) -> Iterator[Node]:
-    match node:
-        case Cat(parts) | Alt(parts):
-            for part in parts:
-                yield from _atoms(part)
-        case Repeat(part, _, _):
-            yield from _atoms(part)
-        case _:
-            yield node
-
-
 def _ambiguous_sets(tree: Node) -> frozenset[frozenset[int]]:
     """The sets of characters that share some, but not all, with another place of the pattern."""
-    atoms = set(_atoms(tree))
-    sets = {atom.members for atom in atoms if isinstance(atom, Choice)}
+    found = set(atoms(tree))
+    sets = {atom.members for atom in found if isinstance(atom, Choice)}
     chars = {
         frozenset(map(ord, {atom.text, atom.text.swapcase()}))
-        for atom in atoms
+        for atom in found
         if isinstance(atom, Char) and atom.text.isascii()
     }
-    has_other = any(isinstance(atom, Unknown) for atom in atoms)
+    has_other = UNKNOWN in found
     return frozenset(
         one
         for one in sets

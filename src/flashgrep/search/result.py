@@ -7,13 +7,15 @@ fetches the lines of one page, and `stale` says which of the shown files have ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from flashgrep.search.pattern import PatternSpec
     from flashgrep.search.scan.fair_queue import CancelFlag
+    from flashgrep.workspace.scope import PackedScope
+
 
 Counting = Literal["files", "lines", "matches"]
 """What is wanted of each file: whether it matches, its matching lines, or its matches."""
@@ -119,3 +121,65 @@ def on_page(
         if first < last:
             page.append((file.path, first - start, last - start))
     return page
+
+
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────
+# What a search asks of a worker, as plain data: it crosses process borders by `marshal`.
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """One search over a directory tree or a file."""
+
+    root: bytes
+    pattern: PatternSpec
+    counting: Counting
+    reach: PackedScope
+    """The scope a worker opens files through."""
+    filters: Filters = ()
+    rules: tuple[tuple[bytes, bytes], ...] = ()
+    """Rule files above the root: the directory of each and its text, top first."""
+
+    def packed(self) -> tuple[Any, ...]:
+        """As marshal takes it."""
+        return astuple(self)
+
+
+ROOT = "."
+"""How the search root itself is named where something is said of it."""
+
+
+class Item(NamedTuple):
+    """A directory still to be searched, or some files of one."""
+
+    shown: str
+    """Its path relative to the search root, as names of the tree; empty for the root."""
+    real: bytes
+    ruled: tuple[tuple[str, bytes], ...] = ()
+    """Directories above it that hold rule files: shown path and real path, top first."""
+    names: tuple[str, ...] | None = None
+    """Only these files and links of it, already filtered; None is all of it."""
+
+    @property
+    def key(self) -> str:
+        """Sorts items, and the files in them, in walk order."""
+        return walk_key("/".join(filter(None, (self.shown, *(self.names or ())[:1]))))
+
+
+def walk_key(path: str) -> str:
+    """A text that sorts paths depth first, entries by bytes."""
+    if not path.isascii():
+        path = path.encode("utf-8", "surrogateescape").decode("latin-1")
+    return path.replace("/", "\0")
+
+
+class SliceResult(NamedTuple):
+    """What a slice of a search brought."""
+
+    found: list[FoundFile]
+    pending: list[Item]
+    links: list[Item]
+    """Links to directories outside the search root, to be entered in walk order."""
+    skipped: list[tuple[str, str]]
+    """Files that could not be searched, with the reason."""
+    scanned: int

@@ -1,4 +1,4 @@
-r"""Reads a pattern into a tree, as far as it is understood for certain.
+r"""Reads a pattern into a tree, as far as it is understood for certain, and finds its literals.
 
     Char("a")          one character, `folded` where case does not count
     Choice({0x61, …})  one ASCII character out of a set
@@ -8,13 +8,18 @@ r"""Reads a pattern into a tree, as far as it is understood for certain.
 
 What speeds a search up reads this tree: literals for the matcher, grams for the index. A tree may
 say less than the pattern, never more, so whatever is rare or odd becomes `Unknown`, and a pattern
-this parser loses its way in is `PatternNotUnderstood` altogether. RE2 alone decides what matches.
+this parser loses its way in is none at all: `tree_of` answers None. RE2 alone decides what matches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final, Literal, TypeGuard
+
+from flashgrep import limits
 
 _DEEPEST: Final = 50
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
@@ -22,7 +27,6 @@ _DIGITS: Final = frozenset(range(0x30, 0x3A))
 _LETTERS: Final = frozenset((*range(0x41, 0x5B), *range(0x61, 0x7B)))
 _SPACES: Final = frozenset(b" \t\n\r\f")
 _SETS: Final = {"d": _DIGITS, "w": _DIGITS | _LETTERS | {0x5F}, "s": _SPACES}
-_EDGES: Final = {"b": "word", "B": "word", "A": "start", "z": "end"}
 _NAMED: Final = {
     "alpha": _LETTERS,
     "digit": _DIGITS,
@@ -35,7 +39,7 @@ _NAMED: Final = {
 }
 
 
-class PatternNotUnderstood(Exception):
+class _NotUnderstood(Exception):
     """The pattern leaves the part of the syntax known here."""
 
 
@@ -92,28 +96,38 @@ class Repeat:
 
 Node = Char | Choice | Unknown | Edge | Cat | Alt | Repeat
 UNKNOWN: Final = Unknown()
+_EDGES: Final = {"b": Edge("word"), "B": Edge("word"), "A": Edge("start"), "z": Edge("end")}
 
 
-@dataclass(frozen=True)
-class _Flags:
-    folded: bool = False
+@lru_cache(2 * limits.REMEMBERED_PATTERNS)
+def tree_of(pattern: str, folded: bool = False) -> Node | None:
+    """The tree of a pattern that RE2 accepts; None for one beyond this parser."""
+    parser = _PatternParser(pattern, folded)
+    try:
+        found = parser.alternation()
+    except _NotUnderstood:
+        return None
+    return found if parser.at == len(pattern) else None
 
 
-def parse(pattern: str, folded: bool = False) -> Node:
-    """The tree of a pattern that RE2 accepts; `PatternNotUnderstood` for one beyond this parser."""
-    parser = _PatternParser(pattern, _Flags(folded))
-    found = parser.alternation()
-    if parser.at != len(pattern):
-        raise PatternNotUnderstood
-    return found
+def atoms(node: Node) -> Iterator[Node]:
+    """Every part of a tree that is made of no others."""
+    match node:
+        case Cat(parts) | Alt(parts):
+            for part in parts:
+                yield from atoms(part)
+        case Repeat(part, _, _):
+            yield from atoms(part)
+        case _:
+            yield node
 
 
 class _PatternParser:
     """Recursive descent over alternation, sequence, atom, quantifier."""
 
-    def __init__(self, pattern: str, flags: _Flags) -> None:
+    def __init__(self, pattern: str, folded: bool) -> None:
         self.pattern = pattern
-        self.flags = flags
+        self.folded = folded
         self.at = 0
         self.depth = 0
 
@@ -134,7 +148,7 @@ class _PatternParser:
             if node is not None:
                 parts.append(self._quantified(node))
             elif self._peek() in tuple("*+?{"):
-                raise PatternNotUnderstood  # it repeats what stands before the flags
+                raise _NotUnderstood  # it repeats what stands before the flags
         return parts[0] if len(parts) == 1 else Cat(tuple(parts))
 
     def _atom(self, character: str) -> Node | None:
@@ -148,13 +162,13 @@ class _PatternParser:
         if character in "^$":
             return Edge("start" if character == "^" else "end")
         if character in "*+?":
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         return UNKNOWN if character == "." else self._char(character)
 
     def _char(self, character: str) -> Node:
-        if self.flags.folded and not character.isascii():
+        if self.folded and not character.isascii():
             return UNKNOWN  # it may be spelled with another number of bytes
-        return Char(character, self.flags.folded and character.isalpha())
+        return Char(character, self.folded and character.isalpha())
 
     # ── escapes ─────────────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +179,7 @@ class _PatternParser:
         self.at = len(self.pattern) if end < 0 else end + 2
         text = self.pattern[start : end if end >= 0 else None]
         if not text and self._peek() in tuple("*+?{"):
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         parts = [self._char(character) for character in text]
         if parts:
             parts[-1] = self._quantified(parts[-1])
@@ -173,11 +187,8 @@ class _PatternParser:
 
     def _escape(self) -> Node:
         character = self._take()
-        if character in _EDGES and character:
-            kind: Literal["start", "end", "word"] = (
-                "start" if character == "A" else "end" if character == "z" else "word"
-            )
-            return Edge(kind)
+        if character in _EDGES:
+            return _EDGES[character]
         if character in _SETS:
             return self._folded_choice(_SETS[character])
         if character in ("D", "W", "S", "p", "P"):
@@ -192,7 +203,7 @@ class _PatternParser:
         if character in _ESCAPES:
             return _ESCAPES[character]
         if not character or character.isalnum():
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         return character
 
     def _hexadecimal(self) -> str:
@@ -204,16 +215,16 @@ class _PatternParser:
         try:
             character = chr(int(digits, 16))
         except (ValueError, OverflowError):
-            raise PatternNotUnderstood from None
+            raise _NotUnderstood from None
         if "\ud800" <= character <= "\udfff":
-            raise PatternNotUnderstood  # no text holds it, and it has no bytes in UTF-8
+            raise _NotUnderstood  # no text holds it, and it has no bytes in UTF-8
         return character
 
     def _skip_property(self, character: str) -> None:
         if character in "pP" and self._take() == "{":
             end = self.pattern.find("}", self.at)
             if end < 0:
-                raise PatternNotUnderstood
+                raise _NotUnderstood
             self.at = end + 1
 
     # ── sets ────────────────────────────────────────────────────────────────────────────────────
@@ -251,23 +262,23 @@ class _PatternParser:
     def _member(self) -> int:
         character = self._take()
         if character == "":
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         if character == "\\":
             escape = self._take()
             if escape == "Q":
-                raise PatternNotUnderstood
+                raise _NotUnderstood
             character = self._escaped(escape)
         return ord(character)
 
     def _named_set(self) -> frozenset[int] | None:
         end = self.pattern.find(":]", self.at)
         if end < 0:
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         name, self.at = self.pattern[self.at + 2 : end], end + 2
         return _NAMED.get(name)
 
     def _folded_choice(self, members: frozenset[int]) -> Choice:
-        if self.flags.folded:
+        if self.folded:
             both = {ord(spelled) for m in members for spelled in (chr(m).lower(), chr(m).upper())}
             return Choice(frozenset(both), True)
         return Choice(members)
@@ -275,17 +286,17 @@ class _PatternParser:
     # ── groups ──────────────────────────────────────────────────────────────────────────────────
 
     def _group(self) -> Node | None:
-        before = self.flags
+        before = self.folded
         if self._peek() == "?" and self._group_header():
             return None  # (?i): flags for what follows in the group around it
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         found = self.alternation()
         if self._take() != ")":
-            raise PatternNotUnderstood
+            raise _NotUnderstood
         self.depth -= 1
-        self.flags = before
+        self.folded = before
         return found
 
     def _group_header(self) -> bool:
@@ -294,7 +305,7 @@ class _PatternParser:
         if self.pattern.startswith(("P<", "<"), self.at):
             end = self.pattern.find(">", self.at)
             if end < 0:
-                raise PatternNotUnderstood
+                raise _NotUnderstood
             self.at = end + 1
             return False
         on = True
@@ -302,9 +313,9 @@ class _PatternParser:
             if character == "-" and on:
                 on = False
             elif character == "i":
-                self.flags = replace(self.flags, folded=on)
+                self.folded = on
             elif character not in ("s", "m", "U"):
-                raise PatternNotUnderstood
+                raise _NotUnderstood
         return character == ")"
 
     # ── quantifiers ─────────────────────────────────────────────────────────────────────────────
@@ -324,7 +335,7 @@ class _PatternParser:
         end = self.pattern.find("}", self.at)
         low, comma, high = (self.pattern[self.at + 1 : end] if end > 0 else "").partition(",")
         if not low.isascii() or not low.isdigit() or (high and not high.isdigit()):
-            raise PatternNotUnderstood  # RE2 takes such a brace for a plain character
+            raise _NotUnderstood  # RE2 takes such a brace for a plain character
         self.at = end + 1
         return int(low), int(high) if high else None if comma else int(low)
 
@@ -335,3 +346,119 @@ class _PatternParser:
         character = self._peek()
         self.at += 1
         return character
+
+
+# ── literals ─────────────────────────────────────────────────────────────────────────────────────
+# Literals that every match of a pattern must hold, and patterns that are one.
+#
+# A literal is found at 5 GB/s, a pattern without a literal prefix at 0.5 GB/s. The answer is a set:
+# each match holds at least one of it. `None` means "no such set is known", which is always right. A
+# character whose case does not count is no part of a literal.
+
+
+_MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
+
+
+@dataclass
+class _Run:
+    """A run through one alternative: the literal being built, and the best one so far."""
+
+    current: str = ""
+    best: frozenset[str] = frozenset()
+
+    def close(self) -> None:
+        if self.current:
+            self.offer(frozenset({self.current}))
+        self.current = ""
+
+    def offer(self, candidate: frozenset[str]) -> None:
+        if _value(candidate) > _value(self.best):
+            self.best = candidate
+
+
+def _value(literals: frozenset[str]) -> float:
+    if not literals:
+        return -1.0
+    return min(len(text) for text in literals) - 0.5 * len(literals)
+
+
+def required_literals(pattern: str) -> frozenset[bytes] | None:
+    """Literals one of which is in every match of `pattern`, or None where none is known."""
+    tree = tree_of(pattern)
+    found = _required(tree) if tree else None
+    if not found or len(found) > _MOST:
+        return None
+    return frozenset(text.encode("utf-8") for text in found)
+
+
+def literal_prefix(pattern: str) -> str:
+    """The literal that every match of `pattern` begins with; empty where there is none."""
+    return "".join(map(_text, takewhile(_is_plain, _sequence(tree_of(pattern)))))
+
+
+def literal_alternatives(pattern: str) -> list[str]:
+    """The alternatives of a pattern that is nothing but literals; none of any other pattern."""
+    tree = tree_of(pattern)
+    texts = [_literal(part) for part in (tree.parts if isinstance(tree, Alt) else (tree,))]
+    return texts if all(texts) else []
+
+
+def _literal(node: Node | None) -> str:
+    parts = _sequence(node)
+    return "".join(map(_text, parts)) if all(map(_is_plain, parts)) else ""
+
+
+def _text(node: Node) -> str:
+    return node.text if isinstance(node, Char) else ""
+
+
+def needs_newline(pattern: str) -> bool:
+    """Whether every match of `pattern` holds a newline, so that no single line can match."""
+    tree = tree_of(pattern)
+    return tree is not None and _holds_newline(tree)
+
+
+def _holds_newline(node: Node) -> bool:
+    if isinstance(node, Cat):
+        return any(map(_holds_newline, node.parts))
+    if isinstance(node, Alt):
+        return all(map(_holds_newline, node.parts))
+    if isinstance(node, Repeat):
+        return node.low >= 1 and _holds_newline(node.part)
+    return node in (Char("\n"), Choice(frozenset(b"\n")))
+
+
+def _required(node: Node) -> frozenset[str]:
+    if isinstance(node, Alt):
+        branches = [_required(part) for part in node.parts]
+        return frozenset().union(*branches) if all(branches) else frozenset()
+    run = _Run()
+    for part in _sequence(node):
+        _add(run, part)
+    run.close()
+    return run.best
+
+
+def _add(run: _Run, part: Node) -> None:
+    if _is_plain(part):
+        run.current += part.text
+        return
+    if isinstance(part, Repeat) and part.low >= 1:
+        if _is_plain(part.part):
+            run.current += part.part.text
+        else:
+            run.offer(_required(part.part))
+    elif isinstance(part, (Cat, Alt)):
+        run.offer(_required(part))
+    if part != Edge("word"):
+        run.close()
+
+
+def _sequence(node: Node | None) -> tuple[Node, ...]:
+    if node is None:
+        return ()
+    return node.parts if isinstance(node, Cat) else (node,)
+
+
+def _is_plain(node: Node) -> TypeGuard[Char]:
+    return isinstance(node, Char) and not node.folded

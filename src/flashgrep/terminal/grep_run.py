@@ -20,7 +20,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import TooLargeForMultiline
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import FAILED, FOUND, NOTHING, Output, say, wants_color
 from flashgrep.terminal.printing import (

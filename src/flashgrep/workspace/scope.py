@@ -124,6 +124,8 @@ OWN_DIRECTORY = b".flashgrep"
 """Denied wherever it stands: it holds sockets and tokens."""
 _ATTEMPTS = 32
 
+PackedScope = tuple[bytes, tuple[bytes, ...], tuple[str, ...], tuple[bytes, ...]]
+
 
 @dataclass(frozen=True)
 class ResolvedPath:
@@ -155,6 +157,16 @@ class Scope:
             raise SettingsError(f"--deny-dir: {error.message}") from None
         self._spelled = _spelled(zip((workdir, *allow), (self.workdir, *self.allowed), strict=True))
         self._roots = [(path, os.open(path, STEP)) for path in self.allowed or (b"/",)]
+
+    def packed(self) -> PackedScope:
+        """The scope as plain data, for another process."""
+        return self.workdir, self.allowed, self.denied, self.always_denied
+
+    @classmethod
+    def unpacked(cls, packed: PackedScope) -> Scope:
+        """The same scope again, with descriptors of its own."""
+        workdir, allowed, denied, always_denied = packed
+        return cls(os.fsdecode(workdir), [*map(os.fsdecode, allowed)], denied, always_denied)
 
     def close(self) -> None:
         """Give the directory descriptors back."""

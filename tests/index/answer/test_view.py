@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.answer.view import IndexSnapshot, snapshot
 from flashgrep.index.watch.changes import is_below
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 from tests.index.segments import made
 
 _PARTS = st.lists(st.sampled_from(["a", "a.b", "b", "c", "b\x01", "é", "\udcff", "z"]), max_size=3)

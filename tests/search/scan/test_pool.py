@@ -10,8 +10,8 @@ import pytest
 
 from flashgrep.errors import IOFailure
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import Item, ScanRequest
 from flashgrep.search.scan.pool import NoWorker, Pool, Worker
-from flashgrep.search.scan.request import Item, Reach, ScanRequest
 from flashgrep.search.scan.scan import Scan
 from flashgrep.workspace.scope import Scope
 from tests.scarcity import no_more_files
@@ -77,8 +77,7 @@ def test_a_search_goes_on_with_the_workers_it_has(tmp_path: Path) -> None:
         (tmp_path / name / "f").write_text("needle\n", encoding="utf-8")
     scope, pool = Scope(str(tmp_path)), OnlyOne(2)
     try:
-        reach = Reach(scope.workdir, scope.allowed, scope.denied, scope.always_denied)
-        request = ScanRequest(os.fsencode(tmp_path), PatternSpec("needle"), "lines", reach)
+        request = ScanRequest(os.fsencode(tmp_path), PatternSpec("needle"), "lines", scope.packed())
         scan = Scan(request, scope, pool, False, lambda *_: None)
         scan._queue([Item(name, os.fsencode(tmp_path / name)) for name in names])
         while scan._has_more():

@@ -36,12 +36,11 @@ from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.changes import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.excerpts import Text
-from flashgrep.search.literals import bordered_literal
+from flashgrep.search.match_count import bordered_literal
 from flashgrep.search.pattern import TooLong, briefly, is_tame, portion
-from flashgrep.search.result import FoundFile, Line, Order, Page, Report
+from flashgrep.search.result import FoundFile, Line, Order, Page, Report, ScanRequest
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.request import ScanRequest
 from flashgrep.search.scan.scan import Scan, read_lines
 from flashgrep.search.scan.scanner import Scanner
 

@@ -20,7 +20,7 @@ from flashgrep.index.format.segment_set import FileLocation, Pieces, Runs, Stret
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_dense import Dense, dense_literal
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, Span, may_take_long
-from flashgrep.search.scan.request import ScanRequest
+from flashgrep.search.result import ScanRequest
 from flashgrep.system.child import serve
 
 INDEX_PORTION_BYTES: Final = 4 * limits.MIB

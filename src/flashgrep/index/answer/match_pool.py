@@ -31,9 +31,9 @@ from flashgrep.search.pattern import (
     seconds_a_byte,
     seconds_of_matches,
 )
+from flashgrep.search.result import ScanRequest
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, run_all
-from flashgrep.search.scan.request import ScanRequest
 from flashgrep.system.child import Child, ChildDied, readable
 
 MATCHERS_REST_SECONDS: Final = 1.0

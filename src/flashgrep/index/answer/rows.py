@@ -14,8 +14,7 @@ from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.watch.changes import Identity
 from flashgrep.search.decode import Region
 from flashgrep.search.pattern import Span
-from flashgrep.search.result import FoundFile, Order
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import FoundFile, Order, walk_key
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64

@@ -17,7 +17,7 @@ from flashgrep.index.format.segment import Mask, Numbers, Segment
 from flashgrep.index.format.segment_set import FileLocation, SegmentSet, segment_set
 from flashgrep.index.watch.changes import Identity, Rules, is_below, joined, parents
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.scan.request import Item, walk_key
+from flashgrep.search.result import Item, walk_key
 from flashgrep.search.scan.scanner import Scanner
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import is_within

@@ -35,9 +35,7 @@ from flashgrep.search.syntax import (
     Choice,
     Edge,
     Node,
-    PatternNotUnderstood,
     Repeat,
-    parse,
 )
 
 _MOST_RANGES: Final = 4_096
@@ -109,9 +107,8 @@ _Way = tuple[frozenset[int], ...]
 @lru_cache(maxsize=64)
 def plan(spec: PatternSpec) -> GramPlan:
     """The plan of a pattern; remembered, because agents page."""
-    try:
-        tree = parse(spec.source, spec.case_insensitive)
-    except PatternNotUnderstood:
+    tree = spec.tree
+    if tree is None:
         return GramPlan(None)
     planner, is_folded = _Planner(spec.multiline), _is_folded(tree)
     if isinstance(tree, Alt) and not is_folded:

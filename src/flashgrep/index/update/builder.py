@@ -21,10 +21,8 @@ _STEPS: Final = 50
 def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     from flashgrep.index.update.writer import write_segment  # after `main` has set up signals
 
-    (workdir, allow, deny, always_denied), files, path = message
-    scope = Scope(
-        os.fsdecode(workdir), [os.fsdecode(place) for place in allow], deny, always_denied
-    )
+    packed, files, path = message
+    scope = Scope.unpacked(packed)
     step = max(1, len(files) // _STEPS)
 
     def told(count: int) -> None:

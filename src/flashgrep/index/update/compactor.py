@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import astuple
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +27,7 @@ from flashgrep.index.format.store import Loaded, Store
 from flashgrep.index.update.rescan import Doubt, Rescan, doubt, hope, rescan_all, rescan_changes
 from flashgrep.index.watch.changes import Changes, Identity, identity
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.scan.request import Reach, walk_key
+from flashgrep.search.result import walk_key
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
 
 SMALL_SEGMENT_BYTES: Final = 8 * limits.MIB
@@ -335,13 +334,7 @@ class Builders:
     """Builds segments in as many processes as there are cores."""
 
     def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
-        scope = tracker.scope
-        self._reach = Reach(
-            workdir=scope.workdir,
-            allow=scope.allowed,
-            deny=scope.denied,
-            always_denied=scope.always_denied,
-        )
+        self._scope = tracker.scope.packed()
         self._tracker = tracker
         self.stopped = stopped
         self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
@@ -354,7 +347,7 @@ class Builders:
         `done` gets work in files, also in halves: a file that is read is half done.
         """
         messages = (
-            (astuple(self._reach), [(name, self._tracker.real(name)) for name in names], path)
+            (self._scope, [(name, self._tracker.real(name)) for name in names], path)
             for names, path in jobs
         )
         left_out: list[str] = []

@@ -12,7 +12,7 @@ import gc
 import os
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
@@ -26,7 +26,6 @@ from flashgrep.index.watch.changes import (
     identity,
     joined,
 )
-from flashgrep.search.scan.request import Reach
 from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, readable, serve
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.safe_open import DIRECTORY
@@ -203,15 +202,8 @@ class _Shared:
         workers: list[Child],
         is_free: Callable[[], bool],
     ) -> None:
-        scope = lister.scope
-        reach = Reach(
-            workdir=scope.workdir,
-            allow=scope.allowed,
-            deny=scope.denied,
-            always_denied=scope.always_denied,
-        )
         fd = -1 if lister.inotify is None else lister.inotify.fd
-        self._place = (astuple(reach), lister.root, fd, lister.above)
+        self._place = (lister.scope.packed(), lister.root, fd, lister.above)
         self._lister = lister
         self._stopped = stopped
         self._workers = workers
@@ -265,9 +257,7 @@ def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
     """What a listing process does with a message: a slice of the listing, and what is left."""
     (reach, root, fd, above), share = message
     if reach not in scopes:
-        workdir, allow, deny, always_denied = reach
-        allowed = [os.fsdecode(path) for path in allow]
-        scopes[reach] = Scope(os.fsdecode(workdir), allowed, deny, always_denied)
+        scopes[reach] = Scope.unpacked(reach)
     lister = Lister(
         scope=scopes[reach], root=root, inotify=None if fd < 0 else Inotify(fd), above=above
     )

@@ -20,27 +20,30 @@ from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
 from flashgrep.search.excerpts import FileExcerpts, NeedsWorker, Source
 from flashgrep.search.pattern import TooLong, briefly, check, is_tame, portion
 from flashgrep.search.result import (
+    ROOT,
     FoundFile,
+    Item,
     Line,
     Order,
     Page,
     Report,
+    ScanRequest,
     Searcher,
     SearchQuestion,
     SearchResult,
+    SliceResult,
+    walk_key,
 )
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import DIED, Pool, Worker, WorkerTasks, run_one
-from flashgrep.search.scan.request import (
-    ROOT,
-    Item,
-    ScanRequest,
-    SliceResult,
+from flashgrep.search.scan.scanner import (
+    INLINE,
+    INLINE_FILE_BYTES,
+    SLICE_FILES,
+    Scanner,
     file_request,
     scan_request,
-    walk_key,
 )
-from flashgrep.search.scan.scanner import INLINE, INLINE_FILE_BYTES, SLICE_FILES, Scanner
 from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
 
 log = logging.getLogger(__name__)

@@ -14,16 +14,15 @@ import stat
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import Counter, TooLargeForMultiline
-from flashgrep.search.pattern import is_tame
-from flashgrep.search.result import FoundFile
+from flashgrep.search.pattern import PatternSpec, is_tame
+from flashgrep.search.result import ROOT, FoundFile, Item, ScanRequest, SearchQuestion, SliceResult
 from flashgrep.search.scan.batch import FileBatch, modified
-from flashgrep.search.scan.request import ROOT, Item, ScanRequest, SliceResult
 from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.safe_open import DIRECTORY, REGULAR, open_in
@@ -38,6 +37,7 @@ from flashgrep.workspace.walk import (
     is_made_up,
     is_made_up_place,
     list_directory,
+    parent_rules,
 )
 
 SLICE_FILES: Final = 1_500
@@ -76,6 +76,49 @@ INLINE = SliceLimits(
     leaves_large=True,
 )
 WORKER = SliceLimits()
+
+
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def scan_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
+    """A question about a directory, as those who search files take it."""
+    return _request(scope, where.path, question, tuple(parent_rules(scope, where.path)))
+
+
+def file_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
+    """A question about one file; ignore rules do not count, because it was named."""
+    return _request(scope, os.path.dirname(where.path), question)
+
+
+def _request(
+    scope: Scope, root: bytes, question: SearchQuestion, rules: tuple[tuple[bytes, bytes], ...] = ()
+) -> ScanRequest:
+    return ScanRequest(
+        root=root,
+        pattern=question.pattern,
+        counting=question.counting,
+        reach=scope.packed(),
+        filters=question.filters,
+        rules=rules,
+    )
+
+
+def unpacked_scanner(data: tuple[Any, ...]) -> Scanner:
+    """The scanner of a request that `ScanRequest.packed` gave, with a scope of its own."""
+    root, pattern, counting, reach, filters, rules = data
+    request = ScanRequest(
+        root=root,
+        pattern=PatternSpec(*pattern),
+        counting=counting,
+        reach=reach,
+        filters=filters,
+        rules=rules,
+    )
+    return Scanner(request, Scope.unpacked(reach))
+
+
+# ── scanning ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class Scanner:

@@ -5,19 +5,16 @@ It may be lost in a long match: then the server kills it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Final
 
 from flashgrep.search.excerpts import Excerpts, FileExcerpts
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec, may_take_long
-from flashgrep.search.result import Counting, Page
-from flashgrep.search.scan.request import Item, unpacked
-from flashgrep.search.scan.scanner import WORKER, Scanner
+from flashgrep.search.result import Counting, Item, Page
+from flashgrep.search.scan.scanner import WORKER, Scanner, unpacked_scanner
 from flashgrep.search.scan.texts import MemoryText, counts, marks
 from flashgrep.system.child import serve
-from flashgrep.workspace.scope import Scope
 
 
 class ScanJobs:
@@ -31,7 +28,7 @@ class ScanJobs:
         if kind in _ALONE:
             return _ALONE[kind](PatternSpec(*number), *rest)
         if kind == "begin":
-            self._scanners[number] = _scanner(rest[0])
+            self._scanners[number] = unpacked_scanner(rest[0])
             return None
         if kind == "end":
             scanner = self._scanners.pop(number, None)
@@ -76,18 +73,6 @@ def _plain(outcome: Any) -> tuple[Any, ...]:
         skipped,
         scanned,
     )
-
-
-def _scanner(packed: tuple[Any, ...]) -> Scanner:
-    request = unpacked(packed)
-    reach = request.reach
-    scope = Scope(
-        os.fsdecode(reach.workdir),
-        [os.fsdecode(path) for path in reach.allow],
-        reach.deny,
-        reach.always_denied,
-    )
-    return Scanner(request, scope)
 
 
 def main() -> None:

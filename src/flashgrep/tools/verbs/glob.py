@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Budget
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 from flashgrep.workspace.find import FindRequest, FoundEntry

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flashgrep.search.literals import needs_newline
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
 from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
+from flashgrep.search.syntax import needs_newline
 from flashgrep.tools.dispatch.call import Answer, Budget, json_answer
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.globs import globs_of, name_filter

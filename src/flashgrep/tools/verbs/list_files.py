@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flashgrep import limits
-from flashgrep.search.scan.request import walk_key
+from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, json_room
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.find import Finder, FindRequest
