@@ -434,7 +434,7 @@ def test_concurrent_edit_safety(notes: Agent) -> None:
 def test_search_index_accessor() -> None:
     """grep on notes needs no search index: none is imported with them."""
     program = (
-        "import sys, flashgrep.notes.knowledge_base, flashgrep.notes.texts;"
+        "import sys, flashgrep.notes.knowledge_base, flashgrep.notes.reading;"
         "print([name for name in sys.modules if name.startswith('flashgrep.index')])"
     )
     done = subprocess.run(

@@ -23,8 +23,7 @@ from tests.web.live import Live
 from tests.web.served import TOKEN, Served
 from websockets.exceptions import WebSocketException
 
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import SharedText
+from flashgrep.notes.document.text import SharedText, TextSplice
 from flashgrep.web import protocol
 
 NOTES: Final = ("Shared.md", "Folder/Other.md")

@@ -33,7 +33,7 @@ from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document import note as note_module
 from flashgrep.notes.document.note import CONTENTS, Amendment
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.folders.exporting import Attachments
 from flashgrep.notes.folders.importing import IncomingNote, take
 from flashgrep.notes.home import ATTACHMENTS, Home

@@ -12,10 +12,9 @@ import pytest
 from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.home import Home
-from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.knowledge_base import KnowledgeBase, NoteTree
 from flashgrep.notes.library import Library
-from flashgrep.notes.texts import NoteSearcher
-from flashgrep.notes.tree import NoteTree
+from flashgrep.notes.reading import NoteSearcher
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion, SearchResult, on_page
 from flashgrep.search.scan.pool import Pool

@@ -7,14 +7,14 @@ from typing import Any
 
 from pycrdt import Doc, Text
 
+from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.document.note import CONTENTS
 from flashgrep.notes.document.text import SharedText
 from flashgrep.notes.home import Home
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import Catalogue
-from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.database import Database
-from flashgrep.notes.store.sqlite_journal import SqliteJournal
+from flashgrep.notes.store.journal import SqliteJournal
 
 MINUTE = 60_000
 START = 1_700_000_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.notes.access.roles import Role, everywhere
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import TYPED_CHARS, Library

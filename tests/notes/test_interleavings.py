@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions

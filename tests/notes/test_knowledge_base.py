@@ -18,18 +18,16 @@ from pycrdt import Doc, Text
 from flashgrep.errors import Cancelled, Conflict, IOFailure, NotFound, Unavailable
 from flashgrep.notes import knowledge_base
 from flashgrep.notes.access.roles import Role, everywhere
-from flashgrep.notes.document.loading import Quarantined
+from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import Panicked
+from flashgrep.notes.document.text import Panicked, TextSplice
 from flashgrep.notes.home import Home, Owned
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
+from flashgrep.notes.reading import Shown
 from flashgrep.notes.review.review import Query
-from flashgrep.notes.store.changes import Published
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.notes.texts import Shown
 
 
 @pytest.fixture

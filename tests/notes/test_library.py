@@ -10,10 +10,9 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import Panicked
+from flashgrep.notes.document.text import Panicked, TextSplice
 from flashgrep.notes.library import PENDING_BYTES, Library
-from flashgrep.notes.store.journal import StorageFull
+from flashgrep.notes.store.database import StorageFull
 from tests.notes.desk import START, Desk, Peer
 
 

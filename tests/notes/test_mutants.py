@@ -9,7 +9,7 @@ import pytest
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import Note, is_same
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.document.updates import Update, encode
 from flashgrep.notes.store.journal import Record
 from tests.notes.document.test_causality import Typist, random_history

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from tests.notes.desk import Desk
 from tests.notes.yjs import Node, YjsPeer, running_node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide as deciding
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions

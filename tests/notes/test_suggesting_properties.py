@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.notes.document.splices import spliced
+from flashgrep.notes.document.text import spliced
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.pending import digest
 from flashgrep.notes.suggestions.plan import Edit, SuggestionPlan, suggest

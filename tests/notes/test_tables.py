@@ -18,8 +18,7 @@ from flashgrep.notes import tables
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import Panicked
+from flashgrep.notes.document.text import Panicked, TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library

@@ -12,14 +12,13 @@ from flashgrep.errors import Cancelled, FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.home import Home
-from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.knowledge_base import KnowledgeBase, NoteTree
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
+from flashgrep.notes.reading import NOTES_A_SLICE, NoteResult, NoteSearcher, Shown
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.notes.texts import NOTES_A_SLICE, NoteResult, NoteSearcher, Shown
-from flashgrep.notes.tree import NoteTree
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 
 PIECES = (
     *"ab \n{}+-",

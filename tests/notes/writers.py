@@ -31,8 +31,7 @@ from pycrdt import Doc, Text
 
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import CONTENTS, Amendment
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import SharedText
+from flashgrep.notes.document.text import SharedText, TextSplice
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 

@@ -10,7 +10,7 @@ from typing import Any
 from flashgrep.app import Application
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.library import Library
 from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import Caller

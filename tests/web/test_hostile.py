@@ -12,10 +12,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from flashgrep.errors import FlashgrepError
+from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.home import Home
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import Catalogue
-from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.store.database import Database
 from flashgrep.web import protocol
 from flashgrep.web.protocol import FrameKind, Malformed, Presence, Present

@@ -335,7 +335,7 @@ def _lower(server: Served, name: str, role: Role) -> None:
     """Give a token another role, as an edit of the file would."""
     from dataclasses import replace
 
-    from flashgrep.notes.access import token_file
+    from flashgrep.notes.access import tokens as token_file
     from flashgrep.system.atomic import replace_file
 
     path = server.home / token_file.FILE

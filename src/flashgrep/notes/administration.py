@@ -30,6 +30,7 @@ from typing import Any, Final, Protocol
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.access.roles import Principal, Role, everywhere
+from flashgrep.notes.document.loading import Published
 from flashgrep.notes.folders import carried_suggestions, importing, note_file
 from flashgrep.notes.folders.carried_suggestions import MARK_CLOSERS
 from flashgrep.notes.folders.importing import IncomingNote
@@ -39,7 +40,6 @@ from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query, Review
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.changes import Published
 from flashgrep.notes.store.journal import DamagedNote
 from flashgrep.system.clock import milliseconds, moment
 

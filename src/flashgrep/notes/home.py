@@ -4,7 +4,7 @@ date.
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
         wanted        held (flock) by a server that waits to be the owner: no other one tries
-        notes.db      catalogue, journal, decisions and tables (see `catalogue`, `sqlite_journal`,
+        notes.db      catalogue, journal, decisions and tables (see `catalogue`, `journal`,
                       `decision_log`, `tables`), and beside it, while it is open, notes.db-wal and
                       notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
@@ -31,7 +31,7 @@ from typing import Final
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
 from flashgrep.notes import tables
 from flashgrep.notes.review import decision_log
-from flashgrep.notes.store import catalogue, sqlite_journal
+from flashgrep.notes.store import catalogue, journal
 from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
@@ -151,7 +151,7 @@ class Home:
                 raise Conflict(f"{path} is not empty; name a new directory")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
-            schemas = (catalogue.SCHEMA, sqlite_journal.SCHEMA, decision_log.SCHEMA, tables.SCHEMA)
+            schemas = (catalogue.SCHEMA, journal.SCHEMA, decision_log.SCHEMA, tables.SCHEMA)
             Database.create(path / DATABASE, *schemas)
         except OSError as error:
             raise from_os_error(error, str(path)) from None

@@ -24,14 +24,26 @@ from flashgrep.errors import Conflict, FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.anchors import Anchor, Anchors
-from flashgrep.notes.document.loading import DocumentCache, Quarantined
+from flashgrep.notes.document.loading import (
+    DocumentCache,
+    NoteChange,
+    Published,
+    Quarantined,
+    Received,
+    Version,
+)
 from flashgrep.notes.document.note import NOTHING, Amendment, Note, NoteRecords
-from flashgrep.notes.document.splices import TextSplice, between, check_characters, check_size
-from flashgrep.notes.document.text import Panicked
+from flashgrep.notes.document.text import (
+    Panicked,
+    TextSplice,
+    between,
+    check_characters,
+    check_size,
+)
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import Catalogue, CatalogueEntry
-from flashgrep.notes.store.changes import NoteChange, Published, Received, Version
-from flashgrep.notes.store.journal import DamagedNote, Head, Journal, Record, StorageFull
+from flashgrep.notes.store.database import StorageFull
+from flashgrep.notes.store.journal import DamagedNote, Head, Journal, Record
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.tables import Tables
 from flashgrep.system.clock import milliseconds

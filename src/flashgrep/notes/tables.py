@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import NoteRecords
-from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of
-from flashgrep.notes.links.resolve import name_of
+from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, name_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions import pending, typed_marks

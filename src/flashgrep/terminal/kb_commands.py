@@ -14,8 +14,7 @@ import click
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.access.roles import Role, role_named
-from flashgrep.notes.access.token_file import Token
-from flashgrep.notes.access.tokens import Tokens, workspaces
+from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.notes.administration import Desk
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.vault import Imported, count_files, import_folder

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.notes.store.journal import StorageFull
+from flashgrep.notes.store.database import StorageFull
 from flashgrep.transports.http.admission import ADMISSION, Admission
 from flashgrep.transports.http.guard import failed
 

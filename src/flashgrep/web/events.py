@@ -36,11 +36,11 @@ from starlette.types import Receive, Scope, Send
 from flashgrep import limits
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.changes import NoteChange
 from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
 from flashgrep.transports.http.guard import EVENTS, secret_of
 from flashgrep.web.rooms import to_this_loop

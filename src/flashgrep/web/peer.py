@@ -25,12 +25,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.access.roles import Role
+from flashgrep.notes.document.loading import Received
 from flashgrep.notes.document.note import NOTHING
 from flashgrep.notes.document.updates import parse as parse_update
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.changes import Received
 from flashgrep.transports.http.admission import Entrance
 from flashgrep.web import protocol
 from flashgrep.web.protocol import FrameKind, Malformed, Message

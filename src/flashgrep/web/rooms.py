@@ -16,10 +16,10 @@ from typing import Final, Protocol
 
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.access.tokens import Tokens
+from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.changes import NoteChange
-from flashgrep.notes.store.journal import StorageFull
+from flashgrep.notes.store.database import StorageFull
 from flashgrep.web import protocol
 from flashgrep.web.protocol import Presence, Speaker
 

@@ -14,10 +14,9 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, IOFailure, NotFound
-from flashgrep.notes.access import token_file
+from flashgrep.notes.access import tokens
 from flashgrep.notes.access.roles import Grant, Role
-from flashgrep.notes.access.token_file import FILE
-from flashgrep.notes.access.tokens import Standing, Tokens
+from flashgrep.notes.access.tokens import FILE, Standing, Tokens
 from flashgrep.system.atomic import replace_file
 
 NOW = 1_700_000_000_000
@@ -182,7 +181,7 @@ def test_a_watcher_is_told_of_a_token_that_was_given_another_folder(
     here.make("x", Role.READ, "One")
     with _looking_when_asked(here, monkeypatch) as look:
         moved = [replace(one, folders=("Two",)) for one in here.listed()]
-        replace_file(tmp_path / FILE, [token_file.encoded(moved)])
+        replace_file(tmp_path / FILE, [tokens.encoded(moved)])
         assert look() == "told"
 
 

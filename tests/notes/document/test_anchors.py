@@ -9,8 +9,7 @@ from pycrdt import Doc, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.document.anchors import Anchor, Anchors
-from flashgrep.notes.document.splices import ordered
-from flashgrep.notes.document.text import Offsets, SharedText
+from flashgrep.notes.document.text import Offsets, SharedText, ordered
 from flashgrep.notes.document.updates import clocks
 from tests.notes import slow_anchors
 from tests.notes.texts import splices_of, texts

@@ -8,7 +8,7 @@ from pycrdt import Map
 
 from flashgrep.notes.document.anchors import AUTHORS
 from flashgrep.notes.document.note import Amendment, Note, is_same
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.document.updates import Update, encode, parse
 from flashgrep.notes.store.journal import Record
 from tests.notes.desk import MINUTE, Desk, Peer

@@ -10,8 +10,7 @@ from pycrdt import Doc, Text
 
 from flashgrep.notes.document.causality import is_empty, split
 from flashgrep.notes.document.note import CONTENTS, Note
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import SharedText
+from flashgrep.notes.document.text import SharedText, TextSplice
 from flashgrep.notes.document.updates import clocks, encode, parse
 
 

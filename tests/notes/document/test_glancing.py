@@ -9,7 +9,7 @@ import pytest
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Note
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.store.journal import Journal, NoteSnapshot, Record
 from tests.notes.desk import MINUTE, Desk, Peer
 from tests.notes.memory_journal import MemoryJournal

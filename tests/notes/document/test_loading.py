@@ -8,11 +8,10 @@ from itertools import pairwise
 import pytest
 
 from flashgrep.errors import NotFound
-from flashgrep.notes.document.loading import Quarantined, thinned
+from flashgrep.notes.document.loading import Quarantined, Version, thinned
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.document.updates import Update, encode, parse
-from flashgrep.notes.store.changes import Version
 from flashgrep.notes.store.journal import Dated
 from tests.notes.desk import MINUTE, START, Desk, Peer
 from tests.notes.test_library import append, damage

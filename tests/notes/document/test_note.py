@@ -11,8 +11,7 @@ from pycrdt import Doc, Map, Text
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords, is_same
-from flashgrep.notes.document.splices import TextSplice
-from flashgrep.notes.document.text import Panicked
+from flashgrep.notes.document.text import Panicked, TextSplice
 from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
-from flashgrep.notes.document.splices import (
+from flashgrep.notes.document.text import (
     TextSplice,
     between,
     check_characters,

@@ -10,8 +10,16 @@ from pycrdt import Doc, Text
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.notes.document import text
 from flashgrep.notes.document.anchors import Anchors
-from flashgrep.notes.document.splices import TextSplice, ordered, spliced
-from flashgrep.notes.document.text import NotText, Panicked, SharedText, check_offsets, panics_told
+from flashgrep.notes.document.text import (
+    NotText,
+    Panicked,
+    SharedText,
+    TextSplice,
+    check_offsets,
+    ordered,
+    panics_told,
+    spliced,
+)
 from flashgrep.notes.document.updates import clocks
 from tests.notes.texts import any_texts, splices_of
 

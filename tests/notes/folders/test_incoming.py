@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.administration import Administration
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.loading import NoteChange
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.store.changes import NoteChange
 from flashgrep.notes.suggestions.pending import recorded
 from tests.notes.vault import HIDDEN, contents, plant, plant_vault
 

@@ -13,12 +13,11 @@ import pytest
 
 from flashgrep.errors import Cancelled, NotFound, Unavailable
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.links.parse import links_of
-from flashgrep.notes.links.resolve import Paths
+from flashgrep.notes.links.parse import Paths, links_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flashgrep.notes.links.resolve import Paths
+from flashgrep.notes.links.parse import Paths
 
 VAULT = [
     "Home.md",

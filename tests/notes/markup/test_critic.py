@@ -8,7 +8,7 @@
     marks     all marks from the left: [kind, start, the mark as it stands in the text]
     base      the text with every suggestion rejected, without comments
     accepted  the text with every suggestion accepted, without comments
-    offsets   by view, for each offset 0…length: [start_of, end_of, point] in the text (`views.py`)
+    offsets   by view, for each offset 0…length: [start_of, end_of, point] in the text (`critic.py`)
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.notes.markup import critic, literal
-from flashgrep.notes.markup.critic import MarkKind
-from flashgrep.notes.markup.views import MarkupView
+from flashgrep.notes.markup.critic import MarkKind, MarkupView
 from tests.notes.marked import Note, anything, notes, texts
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200

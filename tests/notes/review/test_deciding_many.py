@@ -19,7 +19,7 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.anchors import Anchors
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import Push, TextSplice, spliced
+from flashgrep.notes.document.text import Push, TextSplice, spliced
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.notes.store.database import Database
+from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.store.journal import (
+    SCHEMA,
     DamagedNote,
     Dated,
     Head,
@@ -17,9 +18,8 @@ from flashgrep.notes.store.journal import (
     NoteSnapshot,
     Record,
     SequenceTaken,
-    StorageFull,
+    SqliteJournal,
 )
-from flashgrep.notes.store.sqlite_journal import SCHEMA, SqliteJournal
 from tests.notes.memory_journal import MemoryJournal
 
 

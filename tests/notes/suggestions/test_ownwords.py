@@ -7,7 +7,7 @@ import pytest
 from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.suggestions import pending

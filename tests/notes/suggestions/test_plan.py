@@ -18,7 +18,7 @@ from flashgrep.errors import (
     NotUnique,
     StringNotFound,
 )
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.pending import digest
 from flashgrep.notes.suggestions.plan import Edit, Regions, SuggestionPlan, suggest

@@ -18,7 +18,7 @@ from flashgrep.errors import (
     StringNotFound,
     TooLarge,
 )
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import pending

@@ -10,7 +10,7 @@ import pytest
 
 from flashgrep.errors import Conflict
 from flashgrep.notes.document.note import Amendment
-from flashgrep.notes.document.splices import TextSplice
+from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic, literal
 from flashgrep.notes.review import decide
 from flashgrep.notes.suggestions import pending as pending_suggestions

@@ -401,7 +401,7 @@ def test_the_owner_tells_how_far_a_call_is(
     assert owner.notes is not None
     owner.notes.ask(lambda library: library.create("Other.md", "alpha\n"))
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", -1.0)  # each slice is long enough
-    monkeypatch.setattr("flashgrep.notes.texts.NOTES_A_SLICE", 1)
+    monkeypatch.setattr("flashgrep.notes.reading.NOTES_A_SLICE", 1)
     told: dict[str, list[tuple[float, float | None, str]]] = {"owner": [], "other": []}
 
     def asked(made: Application, name: str) -> Answer:

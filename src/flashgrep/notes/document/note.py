@@ -33,8 +33,17 @@ from flashgrep.notes.document.causality import (
     says_again,
     split,
 )
-from flashgrep.notes.document.splices import Push, TextSplice, check_size, ordered, repairs
-from flashgrep.notes.document.text import NotText, Panicked, SharedText, panics_told
+from flashgrep.notes.document.text import (
+    NotText,
+    Panicked,
+    Push,
+    SharedText,
+    TextSplice,
+    check_size,
+    ordered,
+    panics_told,
+    repairs,
+)
 from flashgrep.notes.document.updates import Name, Update, clocks, encode, parse
 from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 

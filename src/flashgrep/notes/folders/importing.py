@@ -32,14 +32,14 @@ from typing import Any, Final
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.splices import between
+from flashgrep.notes.document.text import between
 from flashgrep.notes.folders import carried_suggestions, note_file
 from flashgrep.notes.folders.carried_suggestions import ExportedSuggestion
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.journal import StorageFull
+from flashgrep.notes.store.database import StorageFull
 from flashgrep.notes.suggestions.pending import (
     CHANGED,
     Recorded,

@@ -49,7 +49,7 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, TooLarge
-from flashgrep.notes.document.splices import check_characters, check_size
+from flashgrep.notes.document.text import check_characters, check_size
 from flashgrep.system.atomic import append, replacing
 from flashgrep.workspace.safe_open import REGULAR, open_in
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from flashgrep.errors import Cancelled, Unavailable
 from flashgrep.notes.library import NOTES_A_TURN, Library
-from flashgrep.notes.links.parse import Link
-from flashgrep.notes.links.resolve import Paths, name_of, names_for
+from flashgrep.notes.links.parse import Link, Paths, name_of, names_for
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.tables import LinkTable
 

@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from flashgrep.errors import Conflict
-from flashgrep.notes.document.splices import TextSplice, spliced
+from flashgrep.notes.document.text import TextSplice, spliced
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, Span
 from flashgrep.notes.suggestions.pending import Pending, Recorded, pending

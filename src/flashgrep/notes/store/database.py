@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable
-from flashgrep.notes.store.journal import StorageFull
 from flashgrep.system.atomic import open_private, put_in_place
 
 _DATABASE_SECONDS: Final = 5.0
@@ -38,6 +37,10 @@ _INNER: Final = ("SAVEPOINT one", "RELEASE one", "ROLLBACK TO one")
 _BROKEN: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _PRIMARY: Final = 0xFF
 """The low byte of SQLite's error numbers; the others say where it happened."""
+
+
+class StorageFull(IOFailure):
+    """There is no room for another record; reading goes on."""
 
 
 class Database:

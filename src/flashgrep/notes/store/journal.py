@@ -1,4 +1,4 @@
-"""The journal: every change of every note, in the order they were committed. It is the truth.
+"""The journal: every change of every note, in the order they were committed.
 
 A note's records are numbered from 1 without gaps. `append` names the number before the new one, so
 of two writers that saw the same text only one gets through. What `append` has returned from is
@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from flashgrep.errors import Conflict, IOFailure
+from flashgrep.notes.store.database import Database
 
 
 class DamagedNote(IOFailure):
@@ -28,10 +29,6 @@ class DamagedNote(IOFailure):
         super().__init__(f"note {note} is damaged: {reason}", {"note": note, "reason": reason})
         self.note = note
         self.reason = reason
-
-
-class StorageFull(IOFailure):
-    """There is no room for another record; reading goes on."""
 
 
 class SequenceTaken(Conflict):
@@ -174,3 +171,246 @@ def check_row(note: str, found: Sequence[Record], after: int, last: int) -> None
         have = {record.sequence for record in found}
         missing = next((number for number in expected if number not in have), last + 1)
         raise DamagedNote(note, f"record {missing} of {last} is not where it should be")
+
+
+# ── sqlite journal ───────────────────────────────────────────────────────────────────────────────
+# The journal in SQLite.
+#
+#     records     one row a record: note (id), sequence, time, author, content (the Yjs update),
+#                 state (the state vector after it), checksum (crc32 of all the others)
+#     snapshots   the same columns; content is compressed (zlib), the checksum is of it uncompressed
+#     heads       one row a note: its newest record and newest snapshot. `append` moves it on from
+#                 the expected sequence, which makes of two writers one; a row of `records` that
+#                 vanished from the end is noticed by it
+#
+# A note's first record has the sequence 1. Rows are found by (note, sequence); they are stored in
+# the order of writing, since a large row in the key's own tree would make the tree shallow in vain.
+
+
+Entry = TypeVar("Entry", Record, NoteSnapshot)
+
+_ENTRY: Final = """
+    note TEXT NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL, author TEXT NOT NULL,
+    content BLOB NOT NULL, state BLOB NOT NULL, checksum INTEGER NOT NULL,
+    UNIQUE (note, sequence)
+"""
+SCHEMA: Final = f"""
+CREATE TABLE records ({_ENTRY});
+CREATE TABLE snapshots ({_ENTRY});
+CREATE TABLE heads (
+    note TEXT NOT NULL PRIMARY KEY, sequence INTEGER NOT NULL, author TEXT NOT NULL,
+    time INTEGER NOT NULL, snapshot INTEGER NOT NULL, snapshot_time INTEGER NOT NULL,
+    loose_bytes INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+_HEAD: Final = "sequence, author, time, snapshot, snapshot_time, loose_bytes"
+_ROW: Final = "note, sequence, content, state, author, time, checksum"
+
+
+class SqliteJournal:
+    """The records, snapshots and heads of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._told: list[Callable[[Record], None]] = []
+
+    # ── records ─────────────────────────────────────────────────────────────────────────────────
+
+    def append(
+        self, note: str, expected: int, update: bytes, state: bytes, author: str, time: int
+    ) -> Record:
+        record = Record(
+            note=note, sequence=expected + 1, update=update, state=state, author=author, time=time
+        )
+        with self._database.transaction():
+            self._move_head(record)
+            self._insert("records", record, update)
+            self._database.when_done(lambda: self._tell(record))
+        return record
+
+    def _move_head(self, record: Record) -> None:
+        if record.sequence == 1 and self.head(record.note) is None:
+            self._database.execute("INSERT INTO heads VALUES (?, 0, '', 0, 0, 0, 0)", record.note)
+        moved = self._database.execute(
+            "UPDATE heads SET sequence = ?, author = ?, time = ?, loose_bytes = loose_bytes + ?"
+            " WHERE note = ? AND sequence = ?",
+            record.sequence,
+            record.author,
+            record.time,
+            len(record.update),
+            record.note,
+            record.sequence - 1,
+        )
+        if moved.rowcount != 1:
+            head = self.head(record.note)
+            raise SequenceTaken(record.note, record.sequence - 1, head.sequence if head else 0)
+
+    def read(self, note: str, after: int = 0) -> list[Record]:
+        head = self.head(note)
+        found = [self._checked(record, stored) for record, stored in self._stored(note, after)]
+        check_row(note, found, after, max(after, head.sequence if head else 0))
+        return found
+
+    def read_good(self, note: str, after: int = 0) -> list[Record]:
+        found: list[Record] = []
+        for record, stored in self._stored(note, after):
+            try:
+                self._checked(record, stored)
+            except DamagedNote:
+                break
+            if record.sequence != after + len(found) + 1:
+                break
+            found.append(record)
+        return found
+
+    def _stored(self, note: str, after: int) -> list[tuple[Record, Any]]:
+        rows = self._database.rows(
+            f"SELECT {_ROW} FROM records WHERE note = ? AND sequence > ? ORDER BY sequence",  # noqa: S608
+            note,
+            after,
+        )
+        return [(Record(*row[:-1]), row[-1]) for row in rows]
+
+    def head(self, note: str) -> Head | None:
+        rows = self._database.rows(f"SELECT {_HEAD} FROM heads WHERE note = ?", note)  # noqa: S608
+        return Head(*rows[0]) if rows else None
+
+    def heads(self) -> dict[str, Head]:
+        rows = self._database.rows(f"SELECT note, {_HEAD} FROM heads")  # noqa: S608
+        return {row[0]: Head(*row[1:]) for row in rows}
+
+    # ── many notes ──────────────────────────────────────────────────────────────────────────────
+
+    def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
+        heads = self._database.rows(
+            f"SELECT note, sequence, snapshot FROM heads WHERE note IN ({_places(notes)})",  # noqa: S608
+            *notes,
+        )
+        snapshots = {row[0]: row for row in self._rows_of(notes, "snapshots", "=")}
+        records: dict[str, list[Any]] = {}
+        for row in self._rows_of(notes, "records", ">"):
+            records.setdefault(row[0], []).append(row)
+        found: dict[str, list[Record | NoteSnapshot]] = {}
+        for note, last, snapshot in heads:
+            with suppress(DamagedNote):
+                rest = [self._checked(Record(*row[:-1]), row[-1]) for row in records.get(note, ())]
+                check_row(note, rest, snapshot, last)
+                kept = [self._unpacked(snapshots.get(note), note, snapshot)] if snapshot else []
+                found[note] = [*kept, *rest]
+        return found
+
+    def _rows_of(self, notes: Sequence[str], table: str, beside_snapshot: str) -> list[Any]:
+        columns = ", ".join(f"stored.{column}" for column in _ROW.split(", "))
+        return self._database.rows(
+            f"SELECT {columns} FROM heads JOIN {table} AS stored ON stored.note = heads.note"  # noqa: S608
+            f" AND stored.sequence {beside_snapshot} heads.snapshot"
+            f" WHERE heads.note IN ({_places(notes)}) ORDER BY stored.note, stored.sequence",
+            *notes,
+        )
+
+    # ── snapshots ───────────────────────────────────────────────────────────────────────────────
+
+    def snapshots(self, note: str) -> list[Dated]:
+        rows = self._database.rows(
+            "SELECT sequence, author, time FROM snapshots WHERE note = ? ORDER BY sequence DESC",
+            note,
+        )
+        return [Dated(*row) for row in rows]
+
+    def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
+        rows = self._database.rows(
+            f"SELECT {_ROW} FROM snapshots WHERE note = ? AND sequence = ?",  # noqa: S608
+            note,
+            sequence,
+        )
+        return self._unpacked(rows[0] if rows else None, note, sequence)
+
+    def _unpacked(self, row: Any, note: str, sequence: int) -> NoteSnapshot:
+        if row is None:
+            raise DamagedNote(note, f"there is no snapshot {sequence}")
+        name, number, packed, state, author, time, stored = row
+        try:
+            content = zlib.decompress(packed)
+        except (zlib.error, TypeError):
+            raise DamagedNote(note, f"snapshot {sequence} cannot be unpacked") from None
+        return self._checked(NoteSnapshot(name, number, content, state, author, time), stored)
+
+    def add_snapshot(self, snapshot: NoteSnapshot, taken: int) -> None:
+        with self._database.transaction():
+            self._insert("snapshots", snapshot, zlib.compress(snapshot.update, 1))
+            self._database.execute(
+                "UPDATE heads SET snapshot = max(snapshot, ?), snapshot_time = ? WHERE note = ?",
+                snapshot.sequence,
+                taken,
+                snapshot.note,
+            )
+            self._database.execute(
+                "UPDATE heads SET loose_bytes = (SELECT coalesce(sum(length(content)), 0)"
+                " FROM records WHERE note = heads.note AND sequence > heads.snapshot)"
+                " WHERE note = ?",
+                snapshot.note,
+            )
+
+    def trim(self, note: str, through: int) -> None:
+        if all(kept.sequence != through for kept in self.snapshots(note)):
+            raise DamagedNote(note, f"there is no snapshot {through} to trim to")
+        self._database.execute(
+            "DELETE FROM records WHERE note = ? AND sequence <= ?", note, through
+        )
+
+    def drop_snapshots(self, note: str, sequences: Sequence[int]) -> None:
+        newest = [kept.sequence for kept in self.snapshots(note)[:2]]
+        with self._database.transaction():
+            for sequence in set(sequences) - set(newest):
+                self._database.execute(
+                    "DELETE FROM snapshots WHERE note = ? AND sequence = ?", note, sequence
+                )
+
+    # ── the rest ────────────────────────────────────────────────────────────────────────────────
+
+    def set_aside(self, note: str, name: str) -> None:
+        with self._database.transaction():
+            for table in ("records", "snapshots", "heads"):
+                self._database.execute(
+                    f"UPDATE {table} SET note = ? WHERE note = ?",  # noqa: S608
+                    name,
+                    note,
+                )
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._database.transaction()
+
+    def subscribe(self, told: Callable[[Record], None]) -> Callable[[], None]:
+        self._told.append(told)
+        return lambda: self._told.remove(told)
+
+    def _tell(self, record: Record) -> None:
+        for told in list(self._told):
+            told(record)
+
+    def _insert(self, table: str, entry: Record | NoteSnapshot, content: bytes) -> None:
+        self._database.execute(
+            f"INSERT INTO {table} ({_ROW}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            entry.note,
+            entry.sequence,
+            content,
+            entry.state,
+            entry.author,
+            entry.time,
+            checksum(entry),
+        )
+
+    @staticmethod
+    def _checked(entry: Entry, stored: Any) -> Entry:
+        kind = "snapshot" if isinstance(entry, NoteSnapshot) else "record"
+        try:
+            is_whole = checksum(entry) == stored
+        except TypeError:  # a column that is not even of its type
+            is_whole = False
+        if not is_whole:
+            raise DamagedNote(entry.note, f"{kind} {entry.sequence} has a wrong checksum")
+        return entry
+
+
+def _places(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

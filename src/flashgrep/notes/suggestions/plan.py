@@ -24,7 +24,7 @@ from itertools import pairwise
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind
-from flashgrep.notes.document.splices import Push, TextSplice, growth, spliced
+from flashgrep.notes.document.text import Push, TextSplice, growth, spliced
 from flashgrep.notes.markup.critic import DELIMITERS, MarkKind, Span
 from flashgrep.notes.suggestions import refusals
 from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending

@@ -19,12 +19,12 @@ from typing import Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
+from flashgrep.notes.document.loading import Published
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.changes import Published
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import digest, pending
 from flashgrep.notes.suggestions.plan import Edit, SuggestionPlan, suggest

@@ -11,7 +11,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotUnique, StringNotFound
 from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.splices import TextSplice, check_characters
+from flashgrep.notes.document.text import TextSplice, check_characters
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import ARROW, WIDTH, Mark, MarkKind, Span
 from flashgrep.notes.suggestions.pending import Pending

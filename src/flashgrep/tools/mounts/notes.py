@@ -17,17 +17,16 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
 from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
 from flashgrep.notes.access.roles import Role
-from flashgrep.notes.document.splices import with_lf
+from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.home import owner_of
+from flashgrep.notes.knowledge_base import NoteLeaf, NoteTree
 from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
+from flashgrep.notes.reading import QUARANTINED, NoteReading, NoteSearcher, Shown, pending_block
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
-from flashgrep.notes.suggestions.pending_block import pending_block
 from flashgrep.notes.suggestions.plan import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
 from flashgrep.notes.suggestions.refusals import Words
-from flashgrep.notes.texts import QUARANTINED, NoteReading, NoteSearcher, Shown
-from flashgrep.notes.tree import NoteLeaf, NoteTree
 from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
 from flashgrep.tools.format.source import Seen, not_read
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint

@@ -1,4 +1,4 @@
-"""The texts of notes as readers see them, and the search over them.
+"""The texts of notes as readers see them: views, the search over them, pending suggestions.
 
 Most notes hold no mark, and are the same in every view: then the published bytes themselves are
 the view. Of the others each view is worked out once, and kept until the note changes. A note is
@@ -8,6 +8,7 @@ a note does.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,24 +19,24 @@ from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, NotFound
-from flashgrep.notes.document.loading import Quarantined
+from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.library import NOTES_A_TURN, Library
-from flashgrep.notes.markup.views import MarkupView
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Mark, MarkupView
 from flashgrep.notes.store import paths
-from flashgrep.notes.store.changes import Published
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import Pending
-from flashgrep.notes.tree import NoteLeaf, NoteTree
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.texts import Named, TextSearch
+from flashgrep.system.clock import milliseconds
 from flashgrep.workspace.globs import NameFilter
 
 if TYPE_CHECKING:
-    from flashgrep.notes.knowledge_base import KnowledgeBase
+    from flashgrep.notes.knowledge_base import KnowledgeBase, NoteLeaf, NoteTree
 
 NOTES_A_SLICE: Final = 250
 """Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
@@ -274,3 +275,97 @@ def reason(error: FlashgrepError) -> str:
     if isinstance(error, Quarantined):
         return QUARANTINED
     return error.message
+
+
+# ── pending block ────────────────────────────────────────────────────────────────────────────────
+# The list of pending suggestions that ends a reading of a note.
+
+
+HEADING: Final = "[Pending suggestions]"
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingRow:
+    """A suggestion: where it stands in the text, what is known of it, and what it changes."""
+
+    start: int
+    named: str
+    old: str
+    new: str
+
+
+def pending_block(reading: NoteReading, view: MarkupView, offset: int, room: int) -> str:
+    """The suggestions from a line of a view on, as many as there is room for; "" without any.
+
+    Those before that line are counted: whoever reads page by page has seen them.
+    """
+    rows = sorted(_rows(reading), key=lambda row: row.start)
+    if not rows:
+        return ""
+    numbers = _line_numbers(view, rows)
+    first = next((at for at, line in enumerate(numbers) if line >= offset), len(rows))
+    shown: list[str] = []
+    for row, line in zip(rows[first:], numbers[first:], strict=True):
+        text = f"- {row.named}, line {line}: {_short(row.old)} -> {_short(row.new)}"
+        room -= len(text) + 1
+        if len(shown) == limits.SHOWN_SUGGESTIONS or (room < 0 and shown):
+            break
+        shown.append(text)
+    following = first + len(shown)
+    left_out = _left_out(first, numbers[following:])
+    return "\n".join([HEADING, *shown, *([left_out] if left_out else [])])
+
+
+def _left_out(before: int, after: Sequence[int]) -> str:
+    """What is not shown, and how to see it."""
+    parts = [f"{before} before these lines"] if before else []
+    if after:
+        parts.append(f"{len(after)} from line {after[0]} on, shown with offset={after[0]}")
+    return f"(not shown: {'; '.join(parts)})" if parts else ""
+
+
+def _rows(reading: NoteReading) -> Iterator[_PendingRow]:
+    pending = reading.pending
+    now = milliseconds()
+    for record in pending.records:
+        if extent := pending.extent(record):
+            age = _age(now - pending_suggestions.made_at(reading.besides[record.id].value))
+            yield _PendingRow(
+                extent[0], f"{record.id} by {record.author}{age}", *pending.change(record)
+            )
+    typed = [mark for mark in pending.reading.marks if pending.owner(mark) is None]
+    for marks in critic.suggestions(typed):
+        yield _PendingRow(
+            marks[0].start, "marks in the text, by nobody known", *_change(reading, marks)
+        )
+
+
+def _change(reading: NoteReading, marks: Sequence[Mark]) -> tuple[str, str]:
+    text = reading.pending.reading.text
+    old = "".join(text[start:end] for start, end in (mark.old for mark in marks))
+    return old, "".join(text[start:end] for start, end in (mark.new for mark in marks))
+
+
+def _line_numbers(view: MarkupView, rows: Sequence[_PendingRow]) -> list[int]:
+    """The line of each row, counted once through the text."""
+    numbers, line, at = [], 1, 0
+    for row in rows:
+        place = view.to_view(row.start)
+        line += view.text.count("\n", at, place)
+        at = place
+        numbers.append(line)
+    return numbers
+
+
+def _age(milliseconds: int) -> str:
+    seconds = milliseconds // 1_000
+    for unit, length in _UNITS:
+        if seconds >= length:
+            return f", {seconds // length}{unit} ago"
+    return ", just now"
+
+
+def _short(text: str) -> str:
+    cut = text[: limits.SHORT_DIFF_CHARS]
+    return json.dumps(cut, ensure_ascii=False) + ("..." if len(text) > len(cut) else "")
