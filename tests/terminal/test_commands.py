@@ -185,6 +185,17 @@ def test_a_finished_build_is_told_as_one_when_no_server_runs(tree: Path, tmp_pat
     assert flashgrep("index", "--status", "--json", *state).json["state"] == "off"
 
 
+def test_the_index_of_an_empty_directory_is_ready_when_no_server_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    state = ("--state-dir", str(tmp_path / "state"))
+    assert flashgrep("index", "--json", *state).json["state"] == "ready"
+    shown = flashgrep("index", "--status", "--json", *state)
+    assert (shown.status, shown.json["state"], shown.json["total_files"]) == (0, "ready", 0)
+
+
 def test_the_files_that_would_be_searched_are_those_a_search_follows_links_to(
     tree: Path, tmp_path: Path
 ) -> None:

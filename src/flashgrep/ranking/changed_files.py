@@ -67,6 +67,7 @@ class Changed(NamedTuple):
     """Its text, as `decode.lines_of` gives it."""
     changed_ns: int = 0
     """When it was last changed, as far as its status says."""
+    size: int = 0
 
 
 class _CachedCounts(NamedTuple):

@@ -249,3 +249,45 @@ def test_what_is_held_does_not_grow_over_fifty_changes(
         return is_few and all(now[what] <= first[what] + more for what, more in ALLOWED.items())
 
     wait_for(is_bounded, lambda: f"{first} grew to {held()}")
+
+
+def test_what_links_lead_to_is_found_as_a_scan_finds_it(tmp_path: Path) -> None:
+    """A link to a file, in the tree, ignored or elsewhere; a link to a directory elsewhere."""
+    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "deep" / "far.py").write_text("def zebra_far():\n    pass\n")
+    (elsewhere / "single.py").write_text("def zebra_single():\n    pass\n")
+    write(tmp_path, "horse", range(3))
+    write(tmp_path, "zebra", [3])
+    (work / ".gitignore").write_text("hidden.py\n")
+    (work / "hidden.py").write_text("def zebra_hidden():\n    pass\n")
+    (work / "alias.py").symlink_to("f03.py")
+    (work / "seen.txt").symlink_to("hidden.py")
+    (work / "single.py").symlink_to(elsewhere / "single.py")
+    (work / "dangling.py").symlink_to("nowhere.py")
+    (work / "own").symlink_to(".")
+    with haste(ranked=True), twins(tmp_path) as made:
+        ranked(made)
+
+        def alike(**arguments: Any) -> set[str]:
+            index, scan = made.both("query", True, {"text": "zebra", "limit": 50, **arguments})
+            found = [
+                {result["file_path"] for result in each[2]["results"]} for each in (index, scan)
+            ]
+            assert found[0] == found[1]
+            return found[1]
+
+        everything = {"f03.py", "alias.py", "seen.txt", "single.py"}
+        assert alike() == everything
+        assert alike(include=["alias.py"]) == {"alias.py"}
+        assert alike(exclude=["alias.py"]) == everything - {"alias.py"}
+        (elsewhere / "single.py").write_text("def horse_single():\n    pass\n")
+        assert alike() == everything - {"single.py"}
+        (work / "later.py").symlink_to("f03.py")
+        assert alike() == everything - {"single.py"} | {"later.py"}
+        write(tmp_path, "horse", [3])
+        assert alike() == {"seen.txt"}
+        (work / "linked").symlink_to(elsewhere / "deep")
+        assert alike() == {"seen.txt", "linked/far.py"}
+        made.folded()
+        assert alike() == {"seen.txt", "linked/far.py"}

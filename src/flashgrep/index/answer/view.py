@@ -231,6 +231,10 @@ class IndexView:
             return False
         return not any(is_below(directory, subtree) for subtree in self.subtrees)
 
+    def has_directory(self, path: str | None) -> bool:
+        """Whether a path is a directory of the tree that nothing has happened to."""
+        return path is not None and path in self.directories and self.is_certain(path)
+
     def changed_below(self, directory: str) -> bool:
         """Whether anything at all below a directory is not as the segments have it."""
         return any(is_below(path, directory) for path in (*self.entries, *self.subtrees))
@@ -393,17 +397,9 @@ class SearchOverlay:
 
     def _links(self) -> Iterator[str]:
         for link, target in self._view.sure_links:  # the others are looked at anyway
-            if is_below(link, self._root) and not self._is_passed_over(target):
+            is_searched = self._view.has_directory(target) and is_below(target or "", self._root)
+            if is_below(link, self._root) and not is_searched:
                 yield link
-
-    def _is_passed_over(self, target: str | None) -> bool:
-        """Whether a link leads to a directory that the search comes by anyway."""
-        return (
-            target is not None
-            and target in self._view.directories
-            and is_below(target, self._root)
-            and self._view.is_certain(target)
-        )
 
     def _in(self, directory: str, names: list[str]) -> Iterator[Item]:
         ruled = self._view.directories.get(directory)

@@ -228,7 +228,7 @@ def _complete(home: Path) -> OnDisk | None:
         segments = [Segment(path, is_checked=True) for path in paths]
     except (OSError, DamagedSegment):
         return None
-    if generation.updated is None or not segments:
+    if generation.updated is None:
         return None
     is_base = generation.base == len(segments)
     return OnDisk(

@@ -122,6 +122,8 @@ class Compactor:
             alive, left_out = self._built(alive, missing)
         elif len(missing) > sum(int(mask.sum()) for mask in alive):
             return None
+        if writes and self.updated is None:
+            self._commit(self.segments, self.base)  # no file to index: the index is complete
         return self._view(rescan, alive, left_out | passed_over | rescan.unreadable)
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
@@ -217,8 +219,6 @@ class Compactor:
         fresh, left_out = self._build(wanted)
         segments = [self.segments[number] for number in kept] + fresh
         self._commit(segments, base or len(fresh))
-        self._seen = self._store.identity()
-        self.size = self._store.size()
         masks = [alive[number] for number in kept] + [_every_file(one) for one in fresh]
         return masks, too_large | left_out
 
@@ -230,6 +230,8 @@ class Compactor:
             self._store.sweep()
             raise
         self.segments, self.base = segments, base
+        self._seen = self._store.identity()
+        self.size = self._store.size()
 
     def _kept(self, alive: list[Mask], wanted: dict[str, Identity]) -> tuple[list[int], int]:
         """Which segments stay, and how many of them are the base; none where all is built anew."""

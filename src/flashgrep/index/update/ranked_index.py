@@ -10,11 +10,13 @@ from __future__ import annotations
 import logging
 import math
 import os
+import stat
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from flashgrep import limits
@@ -22,7 +24,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
-from flashgrep.index.watch.changes import Changes, Identity
+from flashgrep.index.watch.changes import Changes, Identity, identity
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.changed_files import (
     RANKED_OVERLAY_BYTES,
@@ -35,8 +37,9 @@ from flashgrep.ranking.ranking import RANKING_IDLE_SECONDS, Keeps, RankedTree
 from flashgrep.search.decode import lines_of
 from flashgrep.system.idle import IdleRelease, trim
 from flashgrep.workspace.safe_open import REGULAR
-from flashgrep.workspace.scope import Scope
+from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.text import is_text
+from flashgrep.workspace.walk import NOISE, is_made_up_place
 
 UNRANKED_FILES: Final = 2_000
 """Changed files that are counted for a question, once each; where there are more, it scans."""
@@ -60,19 +63,6 @@ _MANY_WORDS: Final = 100_000
 def key_of(segment: Segment) -> str:
     """What the ranked index calls a segment."""
     return os.path.basename(segment.path)
-
-
-class _Unranked(NamedTuple):
-    """A file that the ranked index does not have as it is."""
-
-    path: str
-    identity: Identity
-    read: Callable[[], bytes]
-
-    def changed(self) -> Changed:
-        return Changed(
-            path=self.path, identity=self.identity, read=self.read, changed_ns=self.identity[2]
-        )
 
 
 class _CountedFiles(NamedTuple):
@@ -189,11 +179,24 @@ class RankedIndex:
                 return None
             return places[key][0].name(file)
 
-        found = self._tree.search(text, name_of, overlay, ranked, keeps)
+        links = _links_by_file(view)
+
+        def keeps_a_name(path: str) -> bool:
+            return keeps(path) or any(map(keeps, links.get(path, ())))
+
+        found = self._tree.search(text, name_of, overlay, ranked, keeps_a_name)
         if found is None and self._writes and not self.is_ready:  # damaged
             self._rank(self._followed)
             self._done()
-        return found
+        if found is None or not links:
+            return found
+        named = (
+            file._replace(path=name)
+            for file in found
+            for name in (file.path, *links.get(file.path, ()))
+            if keeps(name)
+        )
+        return list(islice(named, limits.QUERY_FILES))
 
     def _hurry(self) -> None:
         """A question came before there is anything to answer it from."""
@@ -231,15 +234,19 @@ class RankedIndex:
     def _count(
         self, view: IndexView, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
     ) -> ChangedFiles | None:
-        unranked = list(self._unranked(view, tracker, ranked))
+        unranked, links = self._unranked(view, tracker, ranked)
+        linked = _linked_files(tracker, links)
+        if linked is None:
+            return None
+        unranked += linked
         is_whole = _are_few(unranked)
         wanted = unranked if is_whole else [file for file in unranked if keeps(file.path)]
         is_possible = _are_few(wanted)
         held = self._overlay.words
-        overlay = self._overlay.count(map(_Unranked.changed, wanted if is_possible else ()))
+        overlay = self._overlay.count(wanted if is_possible else ())
         if held > _MANY_WORDS and not overlay.files:
             trim()
-        if is_whole:
+        if is_whole and not links:  # what they lead to changes without an event
             self._counted = _CountedFiles(weakref.ref(view), ranked, overlay)
         return overlay if is_possible else None
 
@@ -249,25 +256,63 @@ class RankedIndex:
 
     def _unranked(
         self, view: IndexView, tracker: Tracker, ranked: frozenset[str]
-    ) -> Iterator[_Unranked]:
-        """Files that changed, and files of segments that are not ranked yet."""
+    ) -> tuple[list[Changed], list[str]]:
+        """Files that changed, and files of segments that are not ranked yet; and the links that
+        may lead to others."""
+        files: list[Changed] = []
+        links = dict(view.sure_links)
         changes = Changes(set(view.entries), set(view.subtrees))
         if changes:
             unwatched = Tracker(tracker.scope, tracker.root)
             found = rescan_changes(unwatched, view, changes, lambda: self._stopping)
-            for name, identity in found.files.items():
-                yield _Unranked(name, identity, partial(_text, tracker.scope, tracker.real(name)))
+            links |= {link: to for link, to in found.links.items() if not view.is_certain(link)}
+            for name, status in found.files.items():
+                read = partial(_text, tracker.scope, tracker.real(name))
+                files.append(_changed(name, status, read))
         for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
             if key_of(segment) not in ranked:
                 for file in alive.nonzero()[0].tolist():
                     # The identity on disk: what was counted there is not counted again here.
                     read = partial(segment.text, file)
-                    yield _Unranked(segment.name(file), segment.identity(file), read)
+                    files.append(_changed(segment.name(file), segment.identity(file), read))
+        return files, [link for link, to in links.items() if not view.has_directory(to)]
 
 
-def _are_few(files: list[_Unranked]) -> bool:
+def _changed(name: str, status: Identity, read: Callable[[], bytes]) -> Changed:
+    return Changed(path=name, identity=status, read=read, changed_ns=status[2], size=status[0])
+
+
+def _links_by_file(view: IndexView) -> dict[str, list[str]]:
+    """The links to each file of the segments."""
+    found: dict[str, list[str]] = {}
+    for link, place in view.sure_aliases.items():
+        found.setdefault(view.snapshot.segments[place.segment].name(place.file), []).append(link)
+    return found
+
+
+def _linked_files(tracker: Tracker, links: list[str]) -> list[Changed] | None:
+    """The files that some links lead to, as a search finds them; None where one of the links leads
+    to a directory that is not in the tree: a search has to walk it."""
+    scope, files = tracker.scope, []
+    for link in links:
+        try:
+            place = scope.follow(tracker.real(link))
+            status = scope.status(place)
+        except FlashgrepError:
+            continue  # denied, or leading nowhere
+        if status is None or is_made_up_place(scope, place.path):
+            continue
+        is_entered = os.path.basename(link) not in NOISE and not is_within(place.path, tracker.root)
+        if stat.S_ISREG(status.st_mode):
+            files.append(_changed(link, identity(status), partial(_text, scope, place.path)))
+        elif stat.S_ISDIR(status.st_mode) and is_entered:
+            return None
+    return files
+
+
+def _are_few(files: list[Changed]) -> bool:
     """Whether a question may wait until they are counted."""
-    size = sum(min(file.identity[0], RANKED_OVERLAY_BYTES) for file in files)
+    size = sum(min(file.size, RANKED_OVERLAY_BYTES) for file in files)
     return len(files) <= UNRANKED_FILES and size <= UNRANKED_BYTES
 
 
