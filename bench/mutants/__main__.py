@@ -173,7 +173,7 @@ class Desk:
         clean = original(mutation)
         portions = self._tests.portions(mutation, clean)
         asked = portions[:NEIGHBOURHOOD] if self._near else portions
-        for portion in asked:
+        for portion in filter(None, asked):
             while True:
                 scratch.put(mutation.path, mutation.applied(clean))
                 left = deadline - time.monotonic()

@@ -45,7 +45,7 @@ class Tests:
         }
 
     def portions(self, mutation: Mutation, original: str) -> list[list[str]]:
-        """All test files, nearest first: a few, those of the neighbourhood, and the rest."""
+        """All test files, nearest first: a few, the neighbourhood (perhaps none), and the rest."""
         before = mutation.before(original)
         scores = {
             name: self._score(mutation, before, name, text) for name, text in self._files.items()
@@ -54,7 +54,7 @@ class Tests:
         near = ordered[:_NEAR]
         around = [name for name in ordered[_NEAR:] if scores[name] >= _ROOM][:_AROUND]
         rest = ordered[_NEAR + len(around) :]
-        return [portion for portion in (near, around, rest) if portion]
+        return [near, around, rest]
 
     def _score(self, mutation: Mutation, before: str, name: str, text: str) -> int:
         module = mutation.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
