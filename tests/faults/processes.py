@@ -46,14 +46,9 @@ def wait_until(condition: Callable[[], Value], what: str) -> Value:
     raise AssertionError(f"no {what} within {_PATIENCE_SECONDS} seconds")
 
 
-def wait_until_gone(pids: Iterable[int], seconds: float) -> None:
-    """Fail unless all processes end in time: here the time is the promise."""
-    deadline = time.monotonic() + seconds
-    left = [pid for pid in pids if is_alive(pid)]
-    while left and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
-        left = [pid for pid in left if is_alive(pid)]
-    assert not left, f"still there after {seconds} s: {left}"
+def wait_until_gone(pids: Iterable[int]) -> None:
+    """Wait until every process has ended."""
+    wait_until(lambda: not any(map(is_alive, pids)), f"end of the processes {pids}")
 
 
 @dataclass

@@ -24,7 +24,6 @@ SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 KILLS = 200 if HEAVY else 3
 FILES = 120
 LATEST_KILL_SECONDS = 1.0
-GONE_SECONDS = 2.0
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 
@@ -83,7 +82,7 @@ def test_a_server_killed_while_it_indexes_is_no_trouble_for_the_next(top: Path) 
             processes = children(server.process.pid)
             server.process.kill()
             server.process.wait()
-            wait_until_gone(processes, GONE_SECONDS)
+            wait_until_gone(processes)
         left_over += bool(unnamed(top))
         most = max(most, len(unnamed(top)))
     with victim(top) as server:

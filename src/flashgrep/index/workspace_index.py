@@ -29,7 +29,7 @@ from flashgrep.index.update.updater import PASSING, Updater
 from flashgrep.index.watch.changes import Changes, Rules
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.question import RankedFile
-from flashgrep.search.result import Report, SearchQuestion
+from flashgrep.search.result import Report, ScanRequest, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scanner import scan_request
@@ -47,6 +47,8 @@ RELEASE_SECONDS: Final = 10.0
 log = logging.getLogger(__name__)
 
 Asked = Callable[[], bool]
+_TRIES: Final = 3
+"""Views a search takes before it scans: an update may remove segments that workers have to open."""
 
 
 class WorkspaceIndex:
@@ -99,6 +101,22 @@ class WorkspaceIndex:
             return None
         state.wait_while_loading(cancelled)
         request = scan_request(self._scope, where, question)
+        for _ in range(_TRIES):
+            try:
+                return self._search(root, request, question, cancelled, report)
+            except SnapshotGone:
+                continue
+        return None
+
+    def _search(
+        self,
+        root: str,
+        request: ScanRequest,
+        question: SearchQuestion,
+        cancelled: CancelFlag,
+        report: Report,
+    ) -> IndexedScan | None:
+        state = self._state
         view = self._current(root, request.rules)
         if view is None:
             return None
@@ -116,8 +134,6 @@ class WorkspaceIndex:
             scan.run(question.wanted, self._matchers, report)
         except DamagedSegment as error:
             state.set_aside(error)
-            return None
-        except SnapshotGone:
             return None
         if state.watches and state.pace.is_time_to_sweep():
             state.bell.ring()  # a write through a memory map raises no event

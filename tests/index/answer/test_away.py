@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from flashgrep.errors import Cancelled
+from flashgrep.index.answer.match import Hits
+from flashgrep.index.answer.match_pool import KillableMatching
+from flashgrep.index.format.segment_set import Work
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
+from flashgrep.search.scan.fair_queue import CancelFlag
 from tests.index.twins import Twins, haste, twins
 
 WILD = ["a.{0,40}c", "[ab]{3}b[abc]{12}", "^.{12}a", "x.{20}y"]
@@ -69,6 +74,36 @@ def test_the_answers_are_those_of_matching_here(both: Twins) -> None:
         patch.setattr("flashgrep.search.pattern.HERE_SECONDS", 1e6)
         line_matcher.cache_clear()
         assert both.agree(pattern="b.{0,31}c", output_mode="content") == away
+
+
+def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(3):
+        (work / f"f{number}.txt").write_text("abc\n")
+    match = KillableMatching.match
+    searches = 0
+
+    def late(self: KillableMatching, given: Sequence[Work], cancelled: CancelFlag) -> list[Hits]:
+        nonlocal searches
+        searches += 1
+        if searches == 1:
+            while os.path.exists(given[0].segment.path):  # until it is compacted into another
+                (work / "f0.txt").write_text("abc\nabc\n")
+                (work / "f1.txt").write_text("abd\n")
+                pair.folded()
+        return match(self, given, cancelled)
+
+    with haste(ranked=False), twins(tmp_path) as pair:
+        pair.ready()
+        pair.folded()
+        monkeypatch.setattr(KillableMatching, "match", late)
+        before = pair.by_index
+        pair.agree(pattern="a.{0,40}c", output_mode="count")
+        assert searches == 2
+        assert pair.by_index == before + 1
 
 
 def test_a_cancelled_search_is_ended_while_others_match(tmp_path: Path) -> None:
