@@ -12,6 +12,7 @@ from flashgrep.app import Application, build
 from flashgrep.errors import SettingsError
 from flashgrep.settings import read_settings
 from flashgrep.tools.dispatch.caller import Caller
+from tests.tools.registry import names_of
 
 
 @pytest.fixture
@@ -28,11 +29,7 @@ def made(place: Path, **given: Any) -> Application:
 
 NORMAL = "grep glob view str_replace create_file"
 COMPAT = "grep glob read edit write"
-ALIASES = "flashgrep-init flashgrep_init fgrep-boot fgrep_boot"
-INDEX = (
-    "query get_symbol get_slice list_files stats read_code write_code batch_write_code "
-    f"bootstrap_skill {ALIASES}"
-)
+INDEX = " ".join(names_of("index"))
 LISTS: list[tuple[dict[str, Any], str]] = [
     ({}, f"{NORMAL} {INDEX}"),
     ({"anthropic_compat": True}, f"{COMPAT} {INDEX}"),
@@ -44,7 +41,7 @@ LISTS: list[tuple[dict[str, Any], str]] = [
         "grep glob read write",
     ),
     ({"toolsets": "files", "disable_tools": "edit"}, NORMAL),
-    ({"toolsets": "index", "disable_tools": "fgrep_boot"}, INDEX.removesuffix(" fgrep_boot")),
+    ({"toolsets": "index", "disable_tools": "fgrep_boot"}, INDEX.replace(" fgrep_boot", "")),
     (
         {"toolsets": "index", "disable_tools": "bootstrap_skill"},
         INDEX.replace(" bootstrap_skill", ""),

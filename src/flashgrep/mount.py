@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from flashgrep.errors import InvalidParams
+
 if TYPE_CHECKING:
     from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
     from flashgrep.search.scan.fair_queue import CancelFlag
@@ -80,63 +82,73 @@ class DocumentLinks:
 
 
 class Document(Protocol):
-    """A document opened for reading."""
+    """A document opened for reading; what is not overridden is that of a small text."""
 
-    @property
-    def shown(self) -> str:
-        """Its path as answers print it."""
-
-    @property
-    def name(self) -> str:
-        """Its own name: the ending tells some kinds."""
-
-    @property
-    def head(self) -> bytes:
-        """Its first bytes, which tell its kind; empty for one that is text whatever it holds."""
+    shown: str
+    """Its path as answers print it."""
+    name: str
+    """Its own name: the ending tells some kinds."""
+    head: bytes = b""
+    """Its first bytes, which tell its kind; empty for one that is text whatever it holds."""
 
     @property
     def size(self) -> int:
         """Its size in bytes."""
+        return len(self.whole())
 
     def require_size(self, what: str) -> None:
         """Refuse a document over the size limit, naming it as `what`."""
+        return
 
     def whole(self) -> bytes:
         """All its bytes."""
+        ...
 
     def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
         """Its text in pieces; with `keep_odd`, bytes that are not UTF-8 come as surrogates."""
+        yield self.whole().decode("utf-8", "surrogateescape" if keep_odd else "replace")
 
     def trailer(self, first: int, room: int) -> str:
         """What an answer that begins at line `first` says after the lines; "" for nothing."""
+        return ""
 
     def was_shown(self) -> None:
         """The caller has read it now."""
+        return
 
 
 class Mount(Protocol[P]):
-    """A tree of documents, as the caller of one call sees it."""
+    """A tree of documents, as the caller of one call sees it.
 
-    sorted_by: str
+    What is not overridden is that of a tree that is only read and searched.
+    """
+
+    sorted_by: str = "path"
     """How a listing is sorted unless the caller says otherwise: "modified" or "path"."""
 
     def resolve(self, given: str | None, use: Use) -> P:
         """The path an argument names; None names the whole tree. No document need be there."""
+        ...
 
     def shown(self, path: P) -> str:
         """A path as answers print it."""
+        ...
 
     def is_folder(self, path: P) -> bool:
         """Whether a folder is there."""
+        ...
 
     def outline(self, path: P, chars: int) -> str:
         """A folder's entries as `view` shows them, in so many characters; 0 for any number."""
+        raise InvalidParams(f"{self.shown(path)} is a folder; list it with glob")
 
     def anchors(self, path: P) -> Sequence[str]:
         """The names of a folder that may begin a glob without changing its meaning."""
+        return (self.shown(path),)
 
     def list(self, path: P, wanted: FindRequest, by: str) -> Entries:
         """What is wanted below a folder, each entry with what it is sorted `by`."""
+        ...
 
     def search(self, path: P, given: str | None, view: str | None) -> SearchedTree:
         """What is to be searched below a folder, or in one document.
@@ -144,21 +156,26 @@ class Mount(Protocol[P]):
         `given` is how the caller named it; `view` is one of the documents' views, where they have
         several.
         """
+        ...
 
     def read(self, path: P, view: str | None = None) -> AbstractContextManager[Document]:
         """Open a document; `view` is one of its views, where it has several."""
+        ...
 
     def edit(self, path: P, edit: StringEdit) -> str:
         """Replace a string in a document; what was done, for the answer."""
+        raise InvalidParams(f"{self.shown(path)} cannot be changed")
 
     def write(self, path: P, data: bytes, must_be_read: bool) -> bool:
         """Give a document these bytes; whether there was one.
 
         With `must_be_read`, one that is there must have been read and be unchanged since.
         """
+        raise InvalidParams(f"{self.shown(path)} cannot be changed")
 
     def links(self, path: P) -> DocumentLinks:
         """Where a document's links lead, and what links to it."""
+        raise InvalidParams(f"{self.shown(path)} has no links; name a note")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase, NoteTree
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.reading import NOTES_A_SLICE, NoteResult, NoteSearcher, Shown
+from flashgrep.notes.reading import NOTES_A_SLICE, NoteSearcher, Shown
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
@@ -23,6 +23,7 @@ from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Page, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.texts import TextResult
 
 POOL = Pool()
 """Starts no process unless a pattern may take long."""
@@ -49,7 +50,7 @@ def paths(tree: NoteTree, folder: str = "") -> list[str]:
 
 def searched(
     notes: KnowledgeBase, question: SearchQuestion, cancelled: CancelFlag = False
-) -> NoteResult:
+) -> TextResult:
     searcher = NoteSearcher(notes, NoteTree(notes, READER), POOL)
     return searcher.search("", question, cancelled, lambda *_: None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,19 +10,15 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.errors import InvalidParams, NotFound, NotRead, NotUnique, StringNotFound
-from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
+from flashgrep.errors import NotFound, NotRead, NotUnique, StringNotFound
+from flashgrep.mount import Document, Entries, Mount, SearchedTree, StringEdit, Use
 from flashgrep.search.result import (
-    FoundFile,
-    Line,
-    Order,
-    Page,
     Report,
     SearchQuestion,
     SearchResult,
 )
 from flashgrep.search.scan.fair_queue import CancelFlag
-from flashgrep.search.scan.texts import TextSearch
+from flashgrep.search.scan.texts import TextResult, TextSearch
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.dispatch.call import Answer, Call
 from flashgrep.tools.dispatch.caller import Caller, content_hash
@@ -35,25 +31,18 @@ from tests.tools.workshop import Workshop, workshop
 PREFIX = "mem://"
 
 
-class MemoryDocument:
+class MemoryDocument(Document):
     """One document, opened."""
 
     def __init__(self, path: str, data: bytes, caller: Caller) -> None:
         self.name = path
         self.shown = PREFIX + path
         self.head = data[:8000]
-        self.size = len(data)
         self._data = data
         self._caller = caller
 
-    def require_size(self, what: str) -> None:
-        pass
-
     def whole(self) -> bytes:
         return self._data
-
-    def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
-        yield self._data.decode()
 
     def trailer(self, first: int, room: int) -> str:
         return f"[{self.shown} is kept in memory]"
@@ -62,31 +51,8 @@ class MemoryDocument:
         self._caller.remember(self.shown.encode(), content_hash(self._data))
 
 
-class MemoryResult:
-    """What was found in some documents."""
-
-    def __init__(
-        self, search: TextSearch, question: SearchQuestion, texts: dict[str, bytes]
-    ) -> None:
-        self.skipped: list[tuple[str, str]] = []
-        self.remarks: list[str] = []
-        self._search, self._texts = search, texts
-        self._found = list(search.search(iter(sorted(texts.items())), question.counting, 0))
-
-    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
-        return self._found
-
-    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
-        return self._search.lines(page, self._texts)
-
-    def stale(self, paths: Sequence[str]) -> list[str]:
-        return []
-
-
-class Memory:
+class Memory(Mount[str]):
     """Documents in a dictionary, for one call."""
-
-    sorted_by = "path"
 
     def __init__(self, documents: dict[str, bytes], call: Call) -> None:
         self._documents = documents
@@ -112,9 +78,6 @@ class Memory:
             if name.startswith(start)
         }
 
-    def anchors(self, path: str) -> Sequence[str]:
-        return (PREFIX + path,)
-
     def list(self, path: str, wanted: FindRequest, by: str) -> Entries:
         entries = [FoundEntry(name, len(data), 0) for name, data in self._below(path).items()]
         above = PREFIX + (f"{path}/" if path else "")
@@ -126,7 +89,8 @@ class Memory:
 
         def search(question: SearchQuestion, cancelled: CancelFlag, report: Report) -> SearchResult:
             pool = self._call.services.search.pool
-            return MemoryResult(TextSearch(question.pattern, pool, cancelled), question, texts)
+            search = TextSearch(question.pattern, pool, cancelled)
+            return TextResult(search, sorted(texts.items()), question)
 
         return SearchedTree(
             search,
@@ -162,9 +126,6 @@ class Memory:
             raise NotRead("read it first")
         self._documents[path] = data
         return existed
-
-    def links(self, path: str) -> DocumentLinks:
-        raise InvalidParams("no links here")
 
 
 class MemoryPoint(MountPoint):

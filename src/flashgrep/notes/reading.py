@@ -28,10 +28,10 @@ from flashgrep.notes.store import paths
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import Pending
 from flashgrep.search.pattern import check
-from flashgrep.search.result import Filters, FoundFile, Line, Order, Page, Report, SearchQuestion
+from flashgrep.search.result import Filters, Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
-from flashgrep.search.scan.texts import Named, TextSearch
+from flashgrep.search.scan.texts import Named, TextResult, TextSearch
 from flashgrep.system.clock import milliseconds
 from flashgrep.workspace.globs import NameFilter
 
@@ -193,11 +193,39 @@ class NoteSearcher:
 
     def search(
         self, where: str, question: SearchQuestion, cancelled: CancelFlag, report: Report
-    ) -> NoteResult:
+    ) -> TextResult:
         """Search the notes in a folder, or one note; "" is all of them."""
         check(question.pattern)
         leaves = _kept(self._tree.below(where), where, question.filters)
-        return NoteResult(self._notes, leaves, self._shown, question, self._pool, cancelled, report)
+        skipped: list[tuple[str, str]] = []
+        texts = self._readable(leaves, skipped, cancelled, report)
+        result = TextResult(TextSearch(question.pattern, self._pool, cancelled), texts, question)
+        result.skipped = skipped
+        return result
+
+    def _readable(
+        self,
+        leaves: Sequence[NoteLeaf],
+        skipped: list[tuple[str, str]],
+        cancelled: CancelFlag,
+        report: Report,
+    ) -> Iterator[Named]:
+        """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
+        reported = time.monotonic()
+        for at in range(0, len(leaves), NOTES_A_SLICE):
+            if cancelled:
+                raise Cancelled("The search was cancelled")
+            if time.monotonic() - reported > limits.PROGRESS_SECONDS:
+                reported = time.monotonic()
+                report(at, len(leaves), f"searched {at:,} notes")
+            some = leaves[at : at + NOTES_A_SLICE]
+            found = self._notes.texts.all([leaf.note for leaf in some], self._shown)
+            for leaf in some:
+                text = found[leaf.note]
+                if isinstance(text, bytes):
+                    yield leaf.path, text
+                else:
+                    skipped.append((leaf.path, reason(text)))
 
 
 def _kept(leaves: Sequence[NoteLeaf], folder: str, filters: Filters) -> Sequence[NoteLeaf]:
@@ -210,64 +238,6 @@ def _kept(leaves: Sequence[NoteLeaf], folder: str, filters: Filters) -> Sequence
         for leaf in leaves
         if all(names.keeps(paths.from_folder(leaf.path, folder)) for names in kept)
     ]
-
-
-class NoteResult:
-    """What a search of notes found. It keeps the texts that were searched: a note that changes
-    while its lines are shown is shown as it was."""
-
-    def __init__(
-        self,
-        notes: KnowledgeBase,
-        leaves: Sequence[NoteLeaf],
-        shown: Shown,
-        question: SearchQuestion,
-        pool: Pool,
-        cancelled: CancelFlag,
-        report: Report,
-    ) -> None:
-        """Search notes, which are in walk order."""
-        self._notes = notes
-        self._shown = shown
-        self._cancelled = cancelled
-        self._report = report
-        self._texts: dict[str, bytes] = {}
-        self.skipped: list[tuple[str, str]] = []
-        """Notes that could not be searched, with the reason and what to do."""
-        self.remarks: list[str] = []
-        self._search = TextSearch(question.pattern, pool, cancelled)
-        texts = self._readable(leaves)
-        self._found = list(self._search.search(texts, question.counting, question.wanted))
-
-    def _readable(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
-        """The texts, some at a time: after a start they have to be loaded, which takes seconds."""
-        reported = time.monotonic()
-        for at in range(0, len(leaves), NOTES_A_SLICE):
-            if self._cancelled:
-                raise Cancelled("The search was cancelled")
-            if time.monotonic() - reported > limits.PROGRESS_SECONDS:
-                reported = time.monotonic()
-                self._report(at, len(leaves), f"searched {at:,} notes")
-            yield from self._slice(leaves[at : at + NOTES_A_SLICE])
-
-    def _slice(self, leaves: Sequence[NoteLeaf]) -> Iterator[Named]:
-        found = self._notes.texts.all([leaf.note for leaf in leaves], self._shown)
-        for leaf in leaves:
-            text = found[leaf.note]
-            if isinstance(text, bytes):
-                self._texts[leaf.path] = text
-                yield leaf.path, text
-            else:
-                self.skipped.append((leaf.path, reason(text)))
-
-    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
-        return self._found  # notes have one order
-
-    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
-        return self._search.lines(page, self._texts)
-
-    def stale(self, paths: Sequence[str]) -> list[str]:
-        return []
 
 
 def reason(error: FlashgrepError) -> str:

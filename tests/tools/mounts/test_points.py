@@ -11,6 +11,7 @@ import pytest
 from flashgrep.errors import SettingsError
 from flashgrep.notes.home import Home
 from flashgrep.tools.dispatch.spec import ToolSpec
+from tests.tools.registry import names_of
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
 FILES_ONLY: list[tuple[str, dict[str, Any], str]] = [
@@ -124,10 +125,7 @@ def test_the_knowledge_base_is_no_part_of_the_workspace(tmp_path: Path) -> None:
 
 # ── what is listed ──────────────────────────────────────────────────────────────────────────────
 
-INDEX = (
-    "query get_symbol get_slice list_files stats read_code write_code batch_write_code "
-    "bootstrap_skill flashgrep-init flashgrep_init fgrep-boot fgrep_boot"
-)
+INDEX = " ".join(names_of("index"))
 LISTS: list[tuple[dict[str, Any], str]] = [
     ({}, f"grep glob view str_replace create_file read edit {INDEX} get_links"),
     ({"anthropic_compat": True}, f"grep glob read edit write {INDEX} get_links"),

@@ -22,7 +22,7 @@ from flashgrep.search.pattern import (
     portion,
     seconds_of_matches,
 )
-from flashgrep.search.result import Counting, FoundFile, Line, Page
+from flashgrep.search.result import Counting, FoundFile, Line, Order, Page, SearchQuestion
 from flashgrep.search.scan.batch import BATCH_BYTES, matched
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, run_all, run_one
@@ -160,6 +160,37 @@ class TextSearch:
             found: list[int]
             _, found = run_one(self._pool, ("marks", astuple(self._spec), text), self._cancelled)
             return found
+
+
+class TextResult:
+    """What a search of texts found.
+
+    It keeps the texts: one that changes while its lines are shown is shown as it was searched.
+    """
+
+    def __init__(
+        self, search: TextSearch, texts: Iterable[Named], question: SearchQuestion
+    ) -> None:
+        """Search texts, which are in walk order."""
+        self.skipped: list[tuple[str, str]] = []
+        self.remarks: list[str] = []
+        self._search = search
+        self._texts: dict[str, bytes] = {}
+        self._found = list(search.search(self._kept(texts), question.counting, question.wanted))
+
+    def _kept(self, texts: Iterable[Named]) -> Iterator[Named]:
+        for name, text in texts:
+            self._texts[name] = text
+            yield name, text
+
+    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
+        return self._found  # texts have one order
+
+    def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
+        return self._search.lines(page, self._texts)
+
+    def stale(self, paths: Sequence[str]) -> list[str]:
+        return []
 
 
 def _batches(texts: Iterable[Named], most: int) -> Iterator[list[Named]]:

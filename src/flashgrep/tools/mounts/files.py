@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from flashgrep.errors import AccessDenied, Conflict, FlashgrepError, InvalidParams, NotFound
-from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
+from flashgrep.mount import Entries, Mount, SearchedTree, StringEdit, Use
 from flashgrep.tools.change_text import Current, apply_edit, change, overwrite, require_file_name
 from flashgrep.tools.dispatch.call import Budget
 from flashgrep.tools.format import source
@@ -43,7 +43,7 @@ CHANGED = (
 MISSING = "File does not exist. {} was not found"
 
 
-class Files:
+class Files(Mount[ResolvedPath]):
     """The workspace, for one call."""
 
     sorted_by = "modified"
@@ -163,9 +163,6 @@ class Files:
             raise source.not_read(path.shown)
         if seen is Seen.CHANGED:
             raise Conflict(CHANGED)
-
-    def links(self, path: ResolvedPath) -> DocumentLinks:
-        raise InvalidParams(f"{path.shown} is a file, and files have no links; name a note")
 
 
 class FilesPoint(MountPoint):

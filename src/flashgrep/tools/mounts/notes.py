@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
-from flashgrep.mount import DocumentLinks, Entries, SearchedTree, StringEdit, Use
+from flashgrep.mount import (
+    Document,
+    DocumentLinks,
+    Entries,
+    Mount,
+    SearchedTree,
+    StringEdit,
+    Use,
+)
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.home import owner_of
@@ -47,10 +55,8 @@ _TRIES: Final = 5
 _REVIEW: Final = "The change is wrapped in CriticMarkup for human review."
 
 
-class Notes:
+class Notes(Mount[str]):
     """The notes of an open knowledge base, for one call."""
-
-    sorted_by = "path"
 
     def __init__(self, notes: KnowledgeBase, call: Call, prefix: str) -> None:
         """`prefix` begins every path in answers."""
@@ -99,9 +105,6 @@ class Notes:
     def is_folder(self, path: str) -> bool:
         """Never where a note is wanted: a folder is refused before."""
         return not path.endswith(paths.ENDING)
-
-    def outline(self, path: str, chars: int) -> str:
-        raise self._no_note(self.shown(path), path)
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 
@@ -185,12 +188,6 @@ class Notes:
                 f"{caller.author} may read {shown}, not suggest changes to it; ask for a token "
                 "made by: flashgrep kb token make NAME --role suggest"
             )
-
-    def write(self, path: str, data: bytes, must_be_read: bool) -> bool:
-        raise InvalidParams(
-            f"{self.shown(path)} is a note; agents suggest changes of notes and do not overwrite "
-            "them; use edit"
-        )
 
     def links(self, path: str) -> DocumentLinks:
         """Nothing that the caller may not read is named."""
@@ -315,10 +312,8 @@ def _folders(entries: Iterable[FoundEntry]) -> list[FoundEntry]:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class NoteDocument:
+class NoteDocument(Document):
     """A note that is being read: text in every case."""
-
-    head = b""
 
     def __init__(
         self, leaf: NoteLeaf, shown: str, reading: NoteReading, view: Shown, caller: Caller
@@ -329,13 +324,6 @@ class NoteDocument:
         self._reading = reading
         self._view = reading.view(view)
         self._caller = caller
-
-    @property
-    def size(self) -> int:
-        return len(self.whole())
-
-    def require_size(self, what: str) -> None:
-        """Notes are never too large to read."""
 
     def whole(self) -> bytes:
         return self._view.text.encode()
