@@ -24,7 +24,7 @@ from flashgrep.tools.dispatch.call import Services
 from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
-from flashgrep.tools.mounts.points import Mounts, NoNotes
+from flashgrep.tools.mounts.points import MountPoint, Mounts, NoNotes
 from flashgrep.workspace.scope import Scope, is_within, shown_name
 from flashgrep.workspace.write.recovery import recover
 
@@ -154,11 +154,11 @@ def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...
 
 def _mounts(settings: Settings, ownership: Ownership | None) -> Mounts:
     """What the tools work on: files, notes or both; bare paths lead to the first."""
-    if ownership is None:
-        return Mounts([FilesPoint(), NoNotes()])
-    from flashgrep.tools.mounts.notes import NotesPoint
+    notes: MountPoint = NoNotes()
+    if ownership is not None:
+        from flashgrep.tools.mounts.notes import NotesPoint
 
-    notes = NotesPoint(ownership, settings.no_workspace)
+        notes = NotesPoint(ownership, settings.no_workspace)
     return Mounts([notes] if settings.no_workspace else [FilesPoint(), notes])
 
 
