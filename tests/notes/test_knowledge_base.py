@@ -137,7 +137,7 @@ def test_a_note_is_loaded_once_however_many_ask(path: Path, notes: KnowledgeBase
     barrier = threading.Barrier(8)
 
     def read(_: int) -> object:
-        barrier.wait(5)
+        barrier.wait(120)
         return again.ask(lambda library: library._loaded(note))
 
     with ThreadPoolExecutor(8) as pool:
@@ -151,13 +151,13 @@ def test_what_was_read_is_read_without_a_turn(notes: KnowledgeBase) -> None:
 
     def hold(_: Library) -> None:
         busy.set()
-        go_on.wait(5)
+        go_on.wait(120)
 
     held = notes.submit(hold)
-    assert busy.wait(5)
+    assert busy.wait(120)
     assert notes.read(note).text == "text"
     go_on.set()
-    held.result(5)
+    held.result(120)
 
 
 def test_a_job_that_panics_or_fails_ends_alone(notes: KnowledgeBase) -> None:
@@ -213,7 +213,7 @@ def test_a_backup_is_a_knowledge_base_of_its_own(
     writing = [notes.submit(lambda library: add(library, note, "x")) for _ in range(100)]
     notes.backup(tmp_path / "copy")
     for future in writing:
-        future.result(10)
+        future.result(120)
     copy = KnowledgeBase(tmp_path / "copy")
     text = copy.read(note).text
     assert text.endswith("kept")

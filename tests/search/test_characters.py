@@ -124,7 +124,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workshop]:
         made.file("good.txt", "<한>\n😀\n".encode())
         if request.param == "indexed":
             made.application.start_index()
-            wall = time.monotonic() + 30
+            wall = time.monotonic() + 120
             while not made.json("stats")["grep_ready"]:
                 assert time.monotonic() < wall
                 time.sleep(0.01)

@@ -73,7 +73,7 @@ def _wait(call: Call, arguments: Arguments) -> Answer:
     """Write STARTED to the file named by `text`, then its end: CANCELLED or SURRENDERED."""
     path = Path(arguments.get("text"))
     _witness(path, "STARTED")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not call.cancelled and time.monotonic() < deadline:
         time.sleep(0.005)
     _witness(path, "CANCELLED" if call.cancelled else "SURRENDERED")

@@ -388,8 +388,8 @@ def test_a_client_that_does_not_read_stops_the_daemon_not_memory(workdir: Path) 
 
     def flood(connection: socket.socket) -> None:
         nonlocal total
-        connection.settimeout(1)
         _line(connection)
+        connection.settimeout(1)
         try:
             while total < 64 * 2**20:
                 total += connection.send(b"x" * 65536)

@@ -128,7 +128,7 @@ def test_a_head_over_64_kib_is_refused(server: Server) -> None:
 
 def test_callers_are_sessions_in_one_era_and_client_names_in_the_other(server: Server) -> None:
     async def main() -> None:
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             for era, name, expected in (
                 ("legacy", "a", "session:"),
                 ("modern", "a", "http:server:a"),
@@ -153,7 +153,7 @@ def test_a_signal_ends_serve_while_a_session_is_open(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
 
     async def main() -> None:
-        with anyio.fail_after(30), serving(tmp_path / "w", tools=TINY) as running:
+        with anyio.fail_after(120), serving(tmp_path / "w", tools=TINY) as running:
             async with join(running, "http") as session:
                 await session.call_tool("echo", {"text": "x"})
                 status = await anyio.to_thread.run_sync(running.stop)

@@ -69,7 +69,7 @@ class Peer:
 async def session(gate: Authorisation | None = None) -> AsyncIterator[Peer]:
     ours, theirs = socket.socketpair()
     server = build_server(toolbox(Settings()))
-    with ours, theirs, anyio.fail_after(30):
+    with ours, theirs, anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             line_session = LineSession(
                 server, SocketWire(ours), gate or Authorisation(Caller("me")), MANNERS

@@ -71,7 +71,7 @@ async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
     """A session that answers plain calls by itself, or leaves all to the SDK: the definition."""
     ours, theirs = socket.socketpair()
     server = build_server(TOOLBOX)
-    with ours, theirs, anyio.fail_after(30):
+    with ours, theirs, anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
             manners = ListenerRules(drain_seconds=1.5, plain=peer.call if is_short else None)
