@@ -29,6 +29,7 @@ from typing import Any
 
 from pycrdt import Doc, Text
 
+from flashgrep.notes import history
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document import note as note_module
@@ -174,7 +175,7 @@ def write_notes(hand: Hand) -> None:
     hand.suggest("Gone.md", "hello", "goodbye", "tok/claude")
     gone, moved, again = hand.id("Gone.md"), hand.id("Moved.md"), hand.id("Empty.md")
     kb.ask(lambda library: library.delete(gone))
-    kb.ask(lambda library: library.move(moved, "Garden/Deep/Moved here.md"))
+    kb.ask(lambda library: library.catalogue.move(moved, "Garden/Deep/Moved here.md"))
     kb.ask(lambda library: library.rebuild(again, "Begun anew.\n", "ann"))
 
 
@@ -216,16 +217,21 @@ def described(kb: KnowledgeBase) -> dict[str, Any]:
                     for name, one in library.records(entry.id).items()
                 },
                 "versions": [
-                    [one.sequence, one.author, one.time, library.text_at(entry.id, one.sequence)]
-                    for one in library.history(entry.id)
+                    [
+                        one.sequence,
+                        one.author,
+                        one.time,
+                        history.text_at(library, entry.id, one.sequence),
+                    ]
+                    for one in history.versions(library, entry.id)
                 ],
             }
-            for entry in (*library.entries(), *library.trash())
+            for entry in (*library.catalogue.entries(), *library.catalogue.trash())
         ]
 
     page = kb.review.suggestions(Query(limit=1_000), ADMIN)
     fields = ("id", "note", "path", "line", "author", "time", "old", "new", "before", "after")
-    paths = [entry.path or "" for entry in kb.ask(lambda library: library.entries())]
+    paths = [entry.path or "" for entry in kb.ask(lambda library: library.catalogue.entries())]
     attachments = kb.home.attachments
     return {
         "notes": kb.ask(notes),

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from flashgrep.notes.store.journal import (
     DamagedNote,
-    Dated,
     Head,
     NoteSnapshot,
     Record,
     SequenceTaken,
+    Version,
     check_row,
 )
 
@@ -83,10 +83,10 @@ class MemoryJournal:
                 found[note] = [*kept, *self.read(note, head.snapshot)]
         return found
 
-    def snapshots(self, note: str) -> list[Dated]:
+    def snapshots(self, note: str) -> list[Version]:
         found = self._notes[note].snapshots if note in self._notes else {}
         kept = (found[sequence] for sequence in sorted(found, reverse=True))
-        return [Dated(one.sequence, one.author, one.time) for one in kept]
+        return [Version(one.sequence, one.author, one.time) for one in kept]
 
     def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
         try:

@@ -97,7 +97,7 @@ def check(home: Path, told: Told) -> None:
     """Nothing that was acknowledged is missing, back or double; nothing is unreadable."""
     notes = KnowledgeBase(home)
     try:
-        ids = {entry.id for entry in notes.ask(lambda library: library.entries())}
+        ids = {entry.id for entry in notes.ask(lambda library: library.catalogue.entries())}
         assert told.notes <= ids
         lines = {note: Counter(notes.read(note).text.splitlines()) for note in ids}
         rows, expected = stored(notes), rebuilt(notes)

@@ -16,7 +16,7 @@ import pytest
 from pycrdt import Doc, Text
 
 from flashgrep.errors import Cancelled, Conflict, IOFailure, NotFound, Unavailable
-from flashgrep.notes import knowledge_base
+from flashgrep.notes import history, knowledge_base
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import Amendment
@@ -112,11 +112,11 @@ def test_a_deleted_note_is_held_in_memory_no_longer(notes: KnowledgeBase) -> Non
     """Its text may be large, and is read from the journal again when somebody wants it back."""
     note, other = create(notes, "a.md", "one {++two++}"), create(notes, "b.md", "other")
     notes.texts.all([note, other], Shown.ACCEPTED)
-    held = (notes._library.published, notes._library._shelf._notes, notes.texts._views)
+    held = (notes._library.published, notes._library._cache._notes, notes.texts._views)
     assert all(note in kept for kept in held)
     notes.ask(lambda library: library.delete(note))
     assert [list(kept) for kept in held] == [[other]] * 3
-    notes.ask(lambda library: library.move(note, "a.md"))
+    notes.ask(lambda library: library.catalogue.move(note, "a.md"))
     assert notes.texts.all([note], Shown.ACCEPTED) == {note: b"one two"}
 
 
@@ -138,7 +138,7 @@ def test_a_note_is_loaded_once_however_many_ask(path: Path, notes: KnowledgeBase
 
     def read(_: int) -> object:
         barrier.wait(120)
-        return again.ask(lambda library: library._loaded(note))
+        return again.ask(lambda library: library.loaded(note))
 
     with ThreadPoolExecutor(8) as pool:
         assert len({id(document) for document in pool.map(read, range(8))}) == 1
@@ -242,7 +242,7 @@ def test_many_changes_are_compacted_behind_the_answers(
     note = create(notes, "a.md", "")
     for number in range(35):
         notes.ask(partial(add, note=note, text=f"{number} "))
-    versions = notes.ask(lambda library: library.history(note))
+    versions = notes.ask(lambda library: history.versions(library, note))
     assert len(versions) >= 3
     assert notes.read(note).text == "".join(f"{number} " for number in reversed(range(35)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from flashgrep.notes import history
 from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide as deciding
@@ -43,7 +44,7 @@ def test_a_decided_suggestion_is_pending_again_and_can_be_decided(desk: Desk) ->
     note, version, name = suggested(desk)
     decide(desk, note, name, Action.ACCEPT)
     assert held(desk, note) == {}
-    desk.library.restore(note, version, "person")
+    history.restore(desk.library, note, version, "person")
     assert desk.library.read(note).text == "hé hello {--world--}{++earth++}\n"
     desk.reopen()
     assert held(desk, note) == {name: ("ann", "world", "earth")}
@@ -54,7 +55,7 @@ def test_a_decided_suggestion_is_pending_again_and_can_be_decided(desk: Desk) ->
 def test_a_suggestion_made_since_goes_with_its_marks(desk: Desk) -> None:
     note, version, name = suggested(desk)
     propose_in(desk.library, "N.md", Edit("hello", "bye"), "bob")
-    desk.library.restore(note, version)
+    history.restore(desk.library, note, version)
     assert held(desk, note) == {name: ("ann", "world", "earth")}
     assert set(desk.library.records(note)) == {name}
 
@@ -63,14 +64,14 @@ def test_one_that_was_changed_since_says_what_it_said(desk: Desk) -> None:
     note, version, name = suggested(desk)
     propose_in(desk.library, "N.md", Edit("earth", "mars"), "ann")
     desk.library.receive(note, [Peer(desk.library, note).type("more\n")], "person")
-    desk.library.restore(note, version)
+    history.restore(desk.library, note, version)
     assert held(desk, note) == {name: ("ann", "world", "earth")}
 
 
 def test_the_version_that_is_there_already_is_no_change(desk: Desk) -> None:
     note, version, _ = suggested(desk)
     before = desk.library.read(note)
-    assert desk.library.restore(note, version).sequence == before.sequence
+    assert history.restore(desk.library, note, version).sequence == before.sequence
 
 
 def test_a_quarantined_note_begins_anew_with_its_suggestions(desk: Desk) -> None:
@@ -81,5 +82,5 @@ def test_a_quarantined_note_begins_anew_with_its_suggestions(desk: Desk) -> None
         database.execute("UPDATE records SET content = x'00' WHERE note = ?", (note,))
     database.close()
     desk._open()
-    desk.library.restore(note, version)
+    history.restore(desk.library, note, version)
     assert held(desk, note) == {name: ("ann", "world", "earth")}

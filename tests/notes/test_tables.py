@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import FlashgrepError
-from flashgrep.notes import tables
+from flashgrep.notes import history, tables
 from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
@@ -22,16 +22,17 @@ from flashgrep.notes.document.text import Panicked, TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.links.index import LinkIndex
 from flashgrep.notes.links.parse import links_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions import pending
-from flashgrep.notes.suggestions.pending import standing
+from flashgrep.notes.suggestions.pending import suggestions_in
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
+from flashgrep.notes.tables import retry_unreadable
 from tests.notes.desk import Peer
+from tests.notes.links.link_index import LinkIndex
 
 ADMIN = everywhere("ann", Role.ADMIN)
 
@@ -49,12 +50,12 @@ def rebuilt(kb: KnowledgeBase) -> dict[str, tuple[Any, ...]]:
 
     def job(library: Library) -> dict[str, tuple[Any, ...]]:
         found = {}
-        for entry in (*library.entries(), *library.trash()):
-            note = loading.load(library._journal, entry.id)
+        for entry in (*library.catalogue.entries(), *library.catalogue.trash()):
+            note = loading.load(library.journal, entry.id)
             text, besides = note.text.read(), note.records()
             spans = [span for one in pending.recorded(besides) for span in one.spans]
             links = links_of(critic.read(text, spans))
-            rows = {one.id: one for one in standing(text, besides)}
+            rows = {one.id: one for one in suggestions_in(text, besides)}
             found[entry.id] = (note.sequence, rows, tuple(replace(one, start=0) for one in links))
         return found
 
@@ -95,7 +96,7 @@ class History:
             self.kb.ask(getattr(self, self.chance.choice((*names, *more))))
 
     def note(self, library: Library) -> str:
-        return self.chance.choice(library.entries()).id
+        return self.chance.choice(library.catalogue.entries()).id
 
     def create(self, library: Library) -> None:
         self.number += 1
@@ -115,7 +116,7 @@ class History:
         library.receive(peer.note, peer.take(), "bob")
 
     def suggest(self, library: Library) -> None:
-        entry = library.entry(self.note(library))
+        entry = library.catalogue.entry(self.note(library))
         old, new = self.chance.choice(["alpha", "beta", "[[N1]]", "größe"]), self.text(2)
         edit = Edit(old, new, replace_all=self.chance.random() < 0.5)
         propose_in(library, entry.path or "", edit, self.chance.choice(["agent", "other"]))
@@ -134,13 +135,15 @@ class History:
 
     def move(self, library: Library) -> None:
         self.number += 1
-        gone = library.trash()
+        gone = library.catalogue.trash()
         note = gone[0].id if gone else self.note(library)
-        library.move(note, f"M{self.number}.md")
+        library.catalogue.move(note, f"M{self.number}.md")
 
     def restore(self, library: Library) -> None:
         note = self.note(library)
-        library.restore(note, self.chance.choice(library.history(note)).sequence, "ann")
+        history.restore(
+            library, note, self.chance.choice(history.versions(library, note)).sequence, "ann"
+        )
 
     def rebuild(self, library: Library) -> None:
         library.rebuild(self.note(library), self.text(), "ann")
@@ -185,7 +188,11 @@ def test_after_any_history_the_tables_are_what_a_slow_look_gives(
     assert not again.tables.is_behind
     assert stored(again) == expected
     index = LinkIndex()
-    paths = {one.id: one.path for one in again.ask(lambda library: library.entries()) if one.path}
+    paths = {
+        one.id: one.path
+        for one in again.ask(lambda library: library.catalogue.entries())
+        if one.path
+    }
     for note, path in paths.items():
         index.put(path, expected[note][2])
     for path in paths.values():
@@ -198,8 +205,8 @@ def test_records_that_are_carried_along_are_those_that_are_read_anew(kb: Knowled
     kb.ask(history.create)
 
     def check(library: Library) -> None:
-        for entry in library.entries():
-            fresh = loading.load(library._journal, entry.id)
+        for entry in library.catalogue.entries():
+            fresh = loading.load(library.journal, entry.id)
             assert list(library.records(entry.id).items()) == list(fresh.records().items())
 
     for _ in range(80):
@@ -281,7 +288,7 @@ def test_a_defect_in_reading_links_never_keeps_words_from_being_stored(
         type_in(kb, note, "typed ")
         assert kb.read(note).text == "typed [[B]]"
         assert kb.review.suggestions(Query(), ADMIN).suggestions == ()
-    kb.ask(lambda library: library.look_again())
+    kb.ask(retry_unreadable)
     type_in(kb, note, "[[C]] ")
     assert stored(kb) == rebuilt(kb)
 

@@ -102,7 +102,7 @@ def test_the_list_follows_what_becomes_of_notes(notes: KnowledgeBase) -> None:
     assert paths(tree) == []
     note = create(notes, "a.md")
     assert paths(tree) == ["a.md"]
-    notes.ask(lambda library: library.move(note, "b/c.md"))
+    notes.ask(lambda library: library.catalogue.move(note, "b/c.md"))
     assert paths(tree) == ["b/c.md"]
     notes.ask(lambda library: library.delete(note))
     assert paths(tree) == []

@@ -59,7 +59,7 @@ class Writer:
         return self.chance.choice(starts)
 
     def pick(self) -> str:
-        return self.chance.choice(self.notes.ask(Library.entries)).id
+        return self.chance.choice(self.notes.ask(lambda library: library.catalogue.entries())).id
 
 
 def agent(notes: KnowledgeBase, name: str, seed: str) -> None:
@@ -136,7 +136,7 @@ def write(home: str, seed: str) -> None:
     """Write until killed."""
     loading.COMPACT_RECORDS = 15  # type: ignore[misc]
     notes = KnowledgeBase(Path(home))
-    if not notes.ask(Library.entries):
+    if not notes.ask(lambda library: library.catalogue.entries()):
         for number in range(3):
             notes.ask(partial(Library.create, path=f"{number}.md"))
     threads = [threading.Thread(target=role, args=(notes, name, seed)) for name, role in ROLES]

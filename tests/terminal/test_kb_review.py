@@ -163,7 +163,9 @@ def test_a_decision_made_without_a_server_is_there_afterwards(tmp_path: Path) ->
     assert desk.run("decide", "reject", *desk.ids()).status == 0
     kb = KnowledgeBase(tmp_path / "kb")
     try:
-        texts = kb.read_all([entry.id for entry in kb.ask(lambda library: library.entries())])
+        texts = kb.read_all(
+            [entry.id for entry in kb.ask(lambda library: library.catalogue.entries())]
+        )
         assert {text.text for text in texts.values()} == set(NOTES.values())  # type: ignore[union-attr]
     finally:
         kb.close()

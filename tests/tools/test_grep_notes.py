@@ -64,7 +64,7 @@ def fill(shop: Workshop, notes: dict[str, str], view: str) -> None:
     """Make these notes and no others, and files that hold what the view shows."""
 
     def make(library: Any) -> None:
-        for entry in library.entries():
+        for entry in library.catalogue.entries():
             library.delete(entry.id)
         for path, text in notes.items():
             library.create(path, text)
@@ -218,7 +218,7 @@ def test_a_search_is_as_fresh_as_the_last_answer(shop: Workshop) -> None:
     assert shop.text("grep", pattern="one", path="kb://") == "kb://a.md"
     note = shop.note("b.md", "one\n")
     assert shop.text("grep", pattern="one", path="kb://") == "kb://a.md\nkb://b.md"
-    shop.notes.ask(lambda library: library.move(note, "c.md"))
+    shop.notes.ask(lambda library: library.catalogue.move(note, "c.md"))
     assert shop.text("grep", pattern="one", path="kb://") == "kb://a.md\nkb://c.md"
     shop.text("read", path="kb://a.md")
     shop.text("edit", path="kb://a.md", old_string="one", new_string="two")

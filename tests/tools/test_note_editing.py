@@ -159,7 +159,7 @@ def test_ones_own_edit_counts_as_read(desk: NotesDesk) -> None:
 
 def test_a_note_that_moved_is_still_read(desk: NotesDesk) -> None:
     desk.text("read", path=A)
-    desk.notes.ask(lambda library: library.move(library.find("Folder/A.md").id, "B.md"))
+    desk.notes.ask(lambda library: library.catalogue.move(library.find("Folder/A.md").id, "B.md"))
     desk.text("edit", path="kb://B.md", old_string="world", new_string="x")
 
 

@@ -79,9 +79,9 @@ def test_frames_straight_into_the_notes(database: Database) -> None:
         attack = hostile(chance, number)
         for _ in range(A_NOTE):
             counts[_met(library, presence, note, next(attack))] += 1
-        assert library.read(note).data == library._loaded(note).text.read().encode()
+        assert library.read(note).data == library.loaded(note).text.read().encode()
         before = library.read(note).text
-        library._shelf.drop(note)
+        library._cache.drop(note)
         library.published.pop(note)
         assert library.read(note).text == before
         assert library.read(other).text == "not to change"

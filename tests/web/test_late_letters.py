@@ -113,7 +113,7 @@ def delete(library: Library) -> str:
 
 
 def move(library: Library) -> str:
-    return library.move(library.find(PATH).id, "Elsewhere/M.md").id
+    return library.catalogue.move(library.find(PATH).id, "Elsewhere/M.md").id
 
 
 def move_and_delete(library: Library) -> str:

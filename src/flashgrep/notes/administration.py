@@ -29,6 +29,7 @@ from typing import Any, Final, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
+from flashgrep.notes import history
 from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.notes.document.loading import Published
 from flashgrep.notes.folders import carried_suggestions, importing, note_file
@@ -162,7 +163,9 @@ class Administration:
     # ── looking ─────────────────────────────────────────────────────────────────────────────────
 
     def _list(self, trash: bool = False) -> dict[str, Any]:
-        entries = self._notes.ask(lambda library: library.trash() if trash else library.entries())
+        entries = self._notes.ask(
+            lambda library: library.catalogue.trash() if trash else library.catalogue.entries()
+        )
         texts = self._notes.read_all([entry.id for entry in entries])
         return {"notes": [_listed(entry, texts[entry.id]) for entry in entries]}
 
@@ -171,7 +174,7 @@ class Administration:
             entry = _named(library, note)
             versions = [
                 {"version": one.sequence, "author": one.author, "time": one.time}
-                for one in library.history(entry.id)
+                for one in history.versions(library, entry.id)
             ]
             return {"path": entry.path or entry.last_path, "id": entry.id, "versions": versions}
 
@@ -180,18 +183,20 @@ class Administration:
     def _text(self, note: str, version: int) -> dict[str, Any]:
         return {
             "text": self._notes.ask(
-                lambda library: library.text_at(_named(library, note).id, version)
+                lambda library: history.text_at(library, _named(library, note).id, version)
             )
         }
 
     def _check(self) -> dict[str, Any]:
         """Every note is loaded from what is stored, whatever is in memory; others get turns."""
         problems = self._notes.check()
-        entries = self._notes.ask(lambda library: [*library.entries(), *library.trash()])
+        entries = self._notes.ask(
+            lambda library: [*library.catalogue.entries(), *library.catalogue.trash()]
+        )
         damaged = []
         for entry in entries:
             try:
-                self._notes.ask(partial(_verify, note=entry.id))
+                self._notes.ask(partial(history.verify, note=entry.id))
             except FlashgrepError as error:
                 reason = error.reason if isinstance(error, DamagedNote) else error.message
                 damaged.append({"path": entry.shown, "reason": reason})
@@ -206,11 +211,11 @@ class Administration:
             entry = _named(library, note)
             with library.together():
                 if entry.path is None:
-                    entry = library.move(entry.id, entry.last_path or "")
+                    entry = library.catalogue.move(entry.id, entry.last_path or "")
                 elif version is None and not salvage:
                     raise InvalidParams(f"{entry.path} is not in the trash; name a version")
                 if version is not None:
-                    library.restore(entry.id, version, by)
+                    history.restore(library, entry.id, version, by)
                 elif salvage:
                     _salvage(library, entry, by)
             return {"path": entry.path, "id": entry.id}
@@ -244,7 +249,7 @@ class Administration:
         return {"outcomes": [asdict(one) for one in outcomes]}
 
     def _give(self, notes: list[str], folder: str = "") -> dict[str, Any]:
-        entries = self._notes.ask(lambda library: [library.entry(note) for note in notes])
+        entries = self._notes.ask(lambda library: [library.catalogue.entry(note) for note in notes])
         texts = self._notes.read_all(notes)
         there = [entry for entry in entries if entry.path is not None]  # not deleted since
         return {"files": [self._file(entry, texts[entry.id], folder) for entry in there]}
@@ -275,7 +280,7 @@ def _named(library: Library, note: str) -> CatalogueEntry:
     except NotFound:
         pass
     key = paths.form_key(path)
-    for entry in (*library.trash(), *library.entries()):
+    for entry in (*library.catalogue.trash(), *library.catalogue.entries()):
         if entry.id == note or paths.form_key(entry.last_path or "") == key:
             return entry
     raise NotFound(f"there is no note {note}, not in the trash either; see flashgrep kb list")
@@ -296,16 +301,12 @@ def _listed(entry: CatalogueEntry, text: Published | FlashgrepError) -> dict[str
     }
 
 
-def _verify(library: Library, note: str) -> None:
-    library.verify(note)
-
-
 def _salvage(library: Library, entry: CatalogueEntry, by: str) -> None:
     """Begin a damaged note anew with what can be trusted of it."""
     try:
-        library.verify(entry.id)
+        history.verify(library, entry.id)
     except FlashgrepError:
-        trusted = library.salvage(entry.id)
+        trusted = history.salvage(library, entry.id)
         if trusted is None:
             raise NotFound(
                 f"nothing of {entry.path} can be trusted; go back to a version, or to a backup"

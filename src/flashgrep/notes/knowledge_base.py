@@ -84,18 +84,24 @@ class NoteList:
 
     def _listed(self, library: Library) -> tuple[int, Sequence[NoteLeaf]]:
         known = self._known
-        return known if known[0] == library.generation else (library.generation, _leaves(library))
+        return (
+            known
+            if known[0] == library.catalogue.generation
+            else (library.catalogue.generation, _leaves(library))
+        )
 
 
 def _leaves(library: Library) -> Sequence[NoteLeaf]:
     leaves = [
-        NoteLeaf(entry.path, entry.id) for entry in library.entries() if entry.path is not None
+        NoteLeaf(entry.path, entry.id)
+        for entry in library.catalogue.entries()
+        if entry.path is not None
     ]
     return sorted(leaves, key=lambda leaf: walk_key(leaf.path))
 
 
 def _changed(library: Library) -> dict[str, int]:
-    heads = {entry.id: library.head(entry.id) for entry in library.entries()}
+    heads = {entry.id: library.head(entry.id) for entry in library.catalogue.entries()}
     return {note: head.time if head else 0 for note, head in heads.items()}
 
 
@@ -205,13 +211,13 @@ class KnowledgeBase:
             undoing.callback(self._database.close)
             journal, catalogue = SqliteJournal(self._database), Catalogue(self._database)
             self.tables = Tables(self._database)
-            """For jobs on the thread of the notes, after `Library.catch_up`."""
+            """For jobs on the thread of the notes, after `tables.catch_up`."""
             self._library = Library(journal, catalogue, later=self._later, tables=self.tables)
             self.decisions = Decisions(self._database)
             """For jobs on the thread of the notes."""
             self.review = Review(self)
             self.texts = NoteTexts(self)
-            self._library.watch(self._forget_deleted)
+            self._library.catalogue.watch(self._forget_deleted)
             self.listing = NoteList(self)
             self._thread.start()
             undoing.callback(self._end_thread)

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, FlashgrepError, NotFound
+from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.anchors import Anchor, Anchors
@@ -30,13 +30,11 @@ from flashgrep.notes.document.loading import (
     Published,
     Quarantined,
     Received,
-    Version,
 )
 from flashgrep.notes.document.note import NOTHING, Amendment, Note, NoteRecords
 from flashgrep.notes.document.text import (
     Panicked,
     TextSplice,
-    between,
     check_characters,
     check_size,
 )
@@ -45,7 +43,7 @@ from flashgrep.notes.store.catalogue import Catalogue, CatalogueEntry
 from flashgrep.notes.store.database import StorageFull
 from flashgrep.notes.store.journal import DamagedNote, Head, Journal, Record
 from flashgrep.notes.suggestions import typed_marks
-from flashgrep.notes.tables import Tables
+from flashgrep.notes.tables import Tables, settle
 from flashgrep.system.clock import milliseconds
 
 NOTES_A_TURN: Final = 50
@@ -87,47 +85,28 @@ class Library:
         `tables` are kept up with every change, in its transaction.
         """
         self.published: dict[str, Published] = {}
-        self._journal = journal
-        self._catalogue = catalogue
-        self._now = now
+        self.journal = journal
+        self.catalogue = catalogue
+        self.now = now
         self._later = later
-        self._shelf = DocumentCache(journal)
+        self._cache = DocumentCache(journal)
         self._heads = journal.heads()
         self._unpublished: dict[tuple[str, int], NoteChange] = {}
-        self._tables = tables
+        self.tables = tables
         self._depth = 0
         """Of blocks of `together` inside each other."""
         self._unfollowed: dict[str, int] = {}
         """Notes changed in the outermost of them, whose tables are written at its end, and how long
         a text may be for that."""
-        self._passed_over: dict[str, str] = {}
-        """Notes that cannot be read, so that the tables are behind them, and why."""
         self._listeners: list[Callable[[NoteChange], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)
 
     # ── the catalogue ───────────────────────────────────────────────────────────────────────────
 
-    def entries(self) -> list[CatalogueEntry]:
-        """All notes that are not in the trash, by path."""
-        return self._catalogue.entries()
-
-    @property
-    def generation(self) -> int:
-        """Another number whenever a note came, went or moved."""
-        return self._catalogue.generation
-
-    def trash(self) -> list[CatalogueEntry]:
-        """The notes in the trash, the latest first."""
-        return self._catalogue.trash()
-
-    def entry(self, note: str) -> CatalogueEntry:
-        """A note by its id."""
-        return self._catalogue.entry(note)
-
     def find(self, path: str) -> CatalogueEntry:
         """The note at a path."""
-        entry = self._catalogue.find(path)
+        entry = self.catalogue.find(path)
         if entry is None:
             raise NotFound(f"Document not found: {path}. File does not exist.")
         return entry
@@ -147,25 +126,13 @@ class Library:
         check_characters(text)
         check_size(text)
         with self.together():
-            entry = self._catalogue.add(path, self._now(), properties or {})
+            entry = self.catalogue.add(path, self.now(), properties or {})
             self._seed(entry.id, text, author)
         return entry
 
-    def watch(self, told: Callable[[CatalogueEntry], None]) -> Callable[[], None]:
-        """Be told of every note that came, went, moved or began anew, once that is durable."""
-        return self._catalogue.watch(told)
-
-    def move(self, note: str, path: str) -> CatalogueEntry:
-        """Another path for a note; brings one back from the trash too."""
-        return self._catalogue.move(note, path)
-
     def delete(self, note: str) -> CatalogueEntry:
         """To the trash: the path is free, and all else is kept."""
-        return self._catalogue.to_trash(note, self._now())
-
-    def set_properties(self, note: str, properties: Mapping[str, Any]) -> CatalogueEntry:
-        """What is kept of a file beside its text."""
-        return self._catalogue.set_properties(note, properties)
+        return self.catalogue.to_trash(note, self.now())
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
@@ -174,70 +141,52 @@ class Library:
         found = self.published.get(note)
         if found and not self._unpublished:
             return found
-        with self._shelf.trusted(note):
-            return self._publish(self._loaded(note))
+        with self._cache.trusted(note):
+            return self._publish(self.loaded(note))
 
     def glance(self, notes: Sequence[str]) -> None:
         """Publish the texts of notes that are not loaded yet, as far as they are whole."""
-        known = self.published.keys() | self._shelf.quarantined().keys()
+        known = self.published.keys() | self._cache.quarantined().keys()
         if not self._unpublished:
             unread = [note for note in notes if note not in known]
-            self.published |= loading.read_texts(self._journal, unread)
+            self.published |= loading.read_texts(self.journal, unread)
 
     def records(self, note: str) -> dict[str, NoteRecords]:
         """What is known beside the text, in the order it was made."""
-        with self._shelf.trusted(note):
-            return self._loaded(note).records()
+        with self._cache.trusted(note):
+            return self.loaded(note).records()
 
     def state(self, note: str) -> bytes:
         """The state vector, for a peer to say what is missing here."""
-        with self._shelf.trusted(note):
-            return self._loaded(note).state()
+        with self._cache.trusted(note):
+            return self.loaded(note).state()
 
     def missing(self, note: str, state: bytes) -> bytes:
         """The update for a peer with this state vector."""
-        with self._shelf.trusted(note):
-            return self._loaded(note).missing(state)
+        with self._cache.trusted(note):
+            return self.loaded(note).missing(state)
 
     def anchors(self, note: str) -> Anchors:
         """The names of the characters as they are; made anew after each change."""
-        with self._shelf.trusted(note):
-            return self._loaded(note).anchors()
+        with self._cache.trusted(note):
+            return self.loaded(note).anchors()
 
     def writers(self, note: str, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
-        with self._shelf.trusted(note):
-            return self._loaded(note).writers(start, end)
+        with self._cache.trusted(note):
+            return self.loaded(note).writers(start, end)
 
     @contextmanager
     def looking(self, note: str) -> Iterator[Anchors]:
         """The same for a block that asks for many: one look at the document, and not one each."""
-        with self._shelf.trusted(note), self._loaded(note).looking() as anchors:
+        with self._cache.trusted(note), self.loaded(note).looking() as anchors:
             yield anchors
 
     def quarantined(self) -> dict[str, str]:
         """The notes that were found to be damaged since the start, by id, and why."""
-        return self._shelf.quarantined()
+        return self._cache.quarantined()
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
-
-    def edit(
-        self,
-        note: str,
-        splices: Sequence[TextSplice],
-        at: int,
-        author: str = "",
-        origin: object = None,
-    ) -> Published:
-        """Change a text that was read; refused where it is no longer that of the sequence `at`."""
-
-        def plan(_: str, __: Mapping[str, NoteRecords]) -> Amendment:
-            if self._loaded(note).sequence != at:
-                shown = self._catalogue.entry(note).shown
-                raise Conflict(f"{shown} has changed since; read it again")
-            return Amendment(splices)
-
-        return self.amend(note, plan, author, origin)
 
     def amend(
         self,
@@ -253,16 +202,16 @@ class Library:
         what kind of author writes.
         """
         with self._changing(note) as live:
-            with self._shelf.trusted(note):
+            with self._cache.trusted(note):
                 text, besides = live.text.checked(), live.records()
                 change = plan(text, besides)
             if change is not None and (change.splices or change.records):
                 with self._kept_before(note, change):
-                    live = self._loaded(note)
-                    with self._shelf.undone(note):
+                    live = self.loaded(note)
+                    with self._cache.undone(note):
                         live.amend(change, author, source)
                         if typed_marks.may_expose(text, besides, change):
-                            found = typed_marks.exposed(live, author, self._now())
+                            found = typed_marks.exposed(live, author, self.now())
                             live.amend(found or Amendment())
                         self._append(live, author, origin)
         return self.read(note)
@@ -289,17 +238,17 @@ class Library:
 
         `in_trash`: also into a note that was deleted since they came.
         """
-        with self._changing(note, in_trash) as live, self._shelf.undone(note):
+        with self._changing(note, in_trash) as live, self._cache.undone(note):
             taken = live.receive(updates, author)
-            made = typed_marks.recorded(live, taken, author, self._now())
+            made = typed_marks.recorded(live, taken, author, self.now())
             if made:
                 live.amend(made, author)
             told = None if taken.is_answered or made else origin
             self._append(live, author, told, TYPED_CHARS)
         if live.waiting_bytes > PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
-            self._shelf.drop(note)
-        self._forget_deleted(self._catalogue.entry(note))
+            self._cache.drop(note)
+        self._forget_deleted(self.catalogue.entry(note))
         return Received(live.sequence, live.is_waiting)
 
     @contextmanager
@@ -308,13 +257,13 @@ class Library:
         before = set(self._unpublished)
         self._depth += 1
         try:
-            with self._journal.transaction():
+            with self.journal.transaction():
                 yield
                 if self._depth == 1:
                     self._follow_changes()
         except BaseException:
             for key in set(self._unpublished) - before:
-                self._shelf.drop(key[0])
+                self._cache.drop(key[0])
                 del self._unpublished[key]
             raise
         finally:
@@ -326,18 +275,18 @@ class Library:
 
     def _follow_changes(self) -> None:
         """Write the tables' rows of the notes that the block has changed."""
-        if self._tables is None:
+        if self.tables is None:
             return
         changed = {note for note, _ in self._unpublished}
         for note, most_chars in self._unfollowed.items():
             if note in changed:  # and not undone since by a block inside
-                self._follow(note, self._tables, most_chars)
+                self._follow(note, self.tables, most_chars)
 
     def _follow(self, note: str, tables: Tables, most_chars: int) -> None:
-        self._passed_over.pop(note, None)
+        tables.unreadable.pop(note, None)
         try:
-            with self._shelf.trusted(note):
-                live = self._loaded(note)
+            with self._cache.trusted(note):
+                live = self.loaded(note)
                 text = live.text.read()
                 is_long = len(text) > most_chars
                 besides = live.records() if not is_long and critic.token(text) else {}
@@ -349,127 +298,12 @@ class Library:
         else:
             tables.follow(note, live.sequence, text, besides)
 
-    def catch_up(self, most: int) -> bool:
-        """Look at some notes that the tables are behind; whether there are no more of them."""
-        tables = self._tables
-        if tables is None or not tables.is_behind:
-            return True
-        notes = tables.behind(most)
-        self.glance(notes)
-        with self._journal.transaction():
-            for note in notes:
-                self._passed_over.pop(note, None)
-                try:
-                    self._look_at(note, tables)
-                except StorageFull:
-                    raise
-                except FlashgrepError as error:
-                    self._passed_over[note] = error.message
-                tables.pass_over(note)
-        for note in notes:
-            self._settle(note, "")
-        return not tables.is_behind
-
-    def _look_at(self, note: str, tables: Tables) -> None:
-        published = self.read(note)
-        text = published.text
-        besides = self.records(note) if critic.token(text) else {}
-        if not tables.follow(note, published.sequence, text, besides):
-            self._passed_over[note] = "its marks and links cannot be read; the log has the reason"
-
-    def _settle(self, note: str, author: str) -> None:
-        """Make records for marks that came to light, by `author` where nobody knows better."""
-        if self._tables is None or not self._tables.is_unsettled(note):
-            return
-
-        def plan(_: str, __: Mapping[str, NoteRecords]) -> Amendment | None:
-            return typed_marks.exposed(self._loaded(note), author, self._now())
-
-        head = self._heads.get(note)
-        try:
-            self.amend(note, plan, head.author if head else author)
-        except StorageFull:
-            raise
-        except FlashgrepError as error:  # in the trash, or damaged: it is looked at again then
-            log.info("marks in note %s have no records: %s", note, error.message)
-
-    def look_again(self) -> None:
-        """Have `catch_up` try those again that could not be read for now."""
-        for note in self._passed_over.keys() - self._shelf.quarantined().keys():
-            if self._tables is not None:
-                self._tables.wait_for(note)
-
-    def passed_over(self) -> dict[str, str]:
-        """The notes that the tables are behind because they cannot be read, and why."""
-        return dict(self._passed_over)
-
     def listen(self, told: Callable[[NoteChange], None]) -> Callable[[], None]:
         """Be told of every change once it is durable; gives the way to end that."""
         self._listeners.append(told)
         return lambda: self._listeners.remove(told)
 
     # ── going back ──────────────────────────────────────────────────────────────────────────────
-
-    def history(self, note: str) -> list[Version]:
-        """What can be gone back to, the newest first; the note as it is now stands at the top."""
-        self._catalogue.entry(note)
-        dated = self._journal.snapshots(note)
-        found = [Version(one.sequence, one.author, one.time) for one in dated]
-        head = self._heads.get(note)
-        if head and head.sequence not in {version.sequence for version in found}:
-            found.insert(0, Version(head.sequence, head.author, head.time))
-        return found
-
-    def text_at(self, note: str, sequence: int) -> str:
-        """The text of a version."""
-        known = [version.sequence for version in self.history(note)]
-        if sequence not in known:
-            there = ", ".join(map(str, known))
-            shown = self._catalogue.entry(note).shown
-            raise NotFound(f"{shown} has no version {sequence}; its versions: {there}")
-        dated = self._dated(note, sequence)
-        return dated.text.read() if dated else self.read(note).text
-
-    def _dated(self, note: str, sequence: int) -> Note | None:
-        """The note as one of its snapshots has it; None where there is no such snapshot."""
-        if any(dated.sequence == sequence for dated in self._journal.snapshots(note)):
-            return Note.load(note, self._journal.snapshot(note, sequence), [])
-        return None
-
-    def restore(self, note: str, sequence: int, author: str = "") -> Published:
-        """Make the note what it was, as one more change: nothing of the history goes away.
-
-        What was known beside the text comes back with it: marks that stood in that version are the
-        suggestions they were. A quarantined note begins anew with that text; what is stored of it
-        is set aside.
-        """
-        text = self.text_at(note, sequence)
-        dated = self._dated(note, sequence)
-        records = dated.records() if dated else {}
-        try:
-            self.compact(note)
-        except Quarantined:
-            return self.rebuild(note, text, author, records)
-
-        def plan(now: str, known: Mapping[str, NoteRecords]) -> Amendment | None:
-            if dated is None:  # it is that version
-                return None
-            changed: dict[str, NoteRecords | None] = dict.fromkeys(known.keys() - records.keys())
-            changed |= {name: one for name, one in records.items() if known.get(name) != one}
-            return Amendment(between(now, text), changed)
-
-        return self.amend(note, plan, author)
-
-    def verify(self, note: str) -> None:
-        """Load a note from what is stored, whatever is in memory; refused where that is damaged."""
-        self._catalogue.entry(note)
-        loading.load(self._journal, note)
-
-    def salvage(self, note: str) -> tuple[str, dict[str, NoteRecords]] | None:
-        """As much of a damaged note as can be trusted, text and records; None for nothing."""
-        self._catalogue.entry(note)
-        good = loading.load_good(self._journal, note)
-        return (good.text.read(), good.records()) if good else None
 
     def rebuild(
         self,
@@ -482,10 +316,10 @@ class Library:
         check_characters(text)
         check_size(text)
         with self.together():
-            old = self._catalogue.entry(note).epoch
-            self._journal.set_aside(note, f"{note}.{old}")
-            self._catalogue.begin_epoch(note)
-            self._shelf.drop(note)
+            old = self.catalogue.entry(note).epoch
+            self.journal.set_aside(note, f"{note}.{old}")
+            self.catalogue.begin_epoch(note)
+            self._cache.drop(note)
             self._seed(note, text, author, records)
         return self.read(note)
 
@@ -495,19 +329,20 @@ class Library:
         self._take_head(note)
 
     def _snapshot(self, note: str) -> None:
-        live = self._loaded(note)
+        live = self.loaded(note)
         try:
-            loading.compact(self._journal, live, self._now())
+            loading.compact(self.journal, live, self.now())
         except DamagedNote as error:
             log.error("no snapshot: %s", error)
-            self._shelf.drop(note)
+            self._cache.drop(note)
 
     # ── loading and committing ──────────────────────────────────────────────────────────────────
 
-    def _loaded(self, note: str) -> Note:
-        shown = self._catalogue.entry(note).shown
+    def loaded(self, note: str) -> Note:
+        """The document of a note; see `DocumentCache.trusted`."""
+        shown = self.catalogue.entry(note).shown
         try:
-            return self._shelf.get(note, shown)
+            return self._cache.get(note, shown)
         except Quarantined:
             self.published.pop(note, None)
             raise
@@ -519,29 +354,29 @@ class Library:
         Both become durable together, which takes one wait for the disk and not two. The new head
         is taken when the change is told; a snapshot without a change is found by the next one.
         """
-        entry = self._catalogue.entry(note)
+        entry = self.catalogue.entry(note)
         if entry.path is None and not in_trash:
             raise NotFound(f"{entry.shown} is in the trash; move it back first")
         if not self._is_dated(note):
-            yield self._loaded(note)
+            yield self.loaded(note)
             return
         with self.together():
             self._snapshot(note)
-            yield self._loaded(note)
+            yield self.loaded(note)
 
     def _is_dated(self, note: str) -> bool:
         """Asked of the heads in memory first; inside `together` the journal knows more."""
-        known, now = self._heads.get(note), self._now()
+        known, now = self._heads.get(note), self.now()
         if known is None or not loading.is_dated(known, now):
             return False
-        head = self._journal.head(note)
+        head = self.journal.head(note)
         return head is not None and loading.is_dated(head, now)
 
     def _seed(
         self, note: str, text: str, author: str, records: Mapping[str, NoteRecords] | None = None
     ) -> None:
-        live = self._shelf.put(Note(note))
-        with self._shelf.undone(note):
+        live = self._cache.put(Note(note))
+        with self._cache.undone(note):
             live.amend(Amendment([TextSplice(0, 0, text)], records or {}), author)
             self._append(live, author, None, is_first=True)
 
@@ -556,7 +391,7 @@ class Library:
         update = live.take_new() or (NOTHING if is_first else None)
         if update is None:
             return
-        now, before = self._now(), live.sequence
+        now, before = self.now(), live.sequence
         live.sequence += 1
         key = (live.id, live.sequence)
         published = Published(*key, live.text.read().encode(), author, now)
@@ -565,7 +400,7 @@ class Library:
         self._unfollowed[live.id] = max(most, self._unfollowed.get(live.id, 0))
         try:
             with self.together():
-                self._journal.append(live.id, before, update, live.state(), author, now)
+                self.journal.append(live.id, before, update, live.state(), author, now)
         except BaseException:
             self._unpublished.pop(key, None)
             raise
@@ -574,22 +409,22 @@ class Library:
         change = self._unpublished.pop((record.note, record.sequence), None)
         head = self._take_head(record.note)
         if change is None:  # another writer's
-            self._shelf.drop(record.note)
-            change = NoteChange(self._publish(self._loaded(record.note)), record.update, None)
+            self._cache.drop(record.note)
+            change = NoteChange(self._publish(self.loaded(record.note)), record.update, None)
         self.published[record.note] = change.published
         for told in list(self._listeners):
             try:
                 told(change)
             except Exception:
                 log.exception("a listener failed on note %s", record.note)
-        if self._tables is not None and self._tables.is_unsettled(record.note):
+        if self.tables is not None and self.tables.is_unsettled(record.note):
             self._later(lambda: self._settle_later(record.note, change.published.author))
         if head and loading.is_due(head):
             self._later(lambda: self._compact_later(record.note))
 
     def _settle_later(self, note: str, author: str) -> None:
         try:
-            self._settle(note, author)
+            settle(self, note, author)
         except StorageFull as error:
             log.warning("marks in note %s have no records: %s", note, error)
 
@@ -602,7 +437,7 @@ class Library:
     def _publish(self, live: Note) -> Published:
         head = self._heads.get(live.id)
         if head is None or head.sequence != live.sequence:  # not durable yet
-            head = self._journal.head(live.id) or Head(live.sequence, "", 0)
+            head = self.journal.head(live.id) or Head(live.sequence, "", 0)
         data = live.text.read().encode()
         found = Published(
             note=live.id, sequence=live.sequence, data=data, author=head.author, time=head.time
@@ -615,10 +450,10 @@ class Library:
         """What is in the trash is seldom read again, and then as the journal has it."""
         if entry.path is None:
             self.published.pop(entry.id, None)
-            self._shelf.drop(entry.id)
+            self._cache.drop(entry.id)
 
     def _take_head(self, note: str) -> Head | None:
-        head = self._journal.head(note)
+        head = self.journal.head(note)
         if head:
             self._heads[note] = head
         return head

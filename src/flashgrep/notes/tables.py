@@ -14,17 +14,22 @@ where its newest record is not the one in `looked`, or other rules are in force.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep.errors import FlashgrepError
-from flashgrep.notes.document.note import NoteRecords
+from flashgrep.errors import Cancelled, FlashgrepError
+from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, name_of
 from flashgrep.notes.markup import critic
-from flashgrep.notes.store.database import Database
+from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.suggestions import pending, typed_marks
-from flashgrep.notes.suggestions.pending import ListedSuggestion, Standing, standing
+from flashgrep.notes.suggestions.pending import ListedSuggestion, PendingSuggestion, suggestions_in
+
+if TYPE_CHECKING:
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+    from flashgrep.notes.library import Library
 
 log = logging.getLogger(__name__)
 
@@ -103,22 +108,13 @@ class LinkTable:
         return [(row[0], _link(row[1:])) for row in rows]
 
 
-def _row(link: Link) -> tuple[Any, ...]:
-    return (
-        link.target,
-        link.anchor,
-        link.label,
-        link.form.value,
-        int(link.is_embed),
-        link.source,
-        link.line,
-        link.pending.value,
-    )
+_row: Final[Callable[[Link], tuple[Any, ...]]] = attrgetter(
+    "target", "anchor", "label", "form", "is_embed", "source", "line", "pending"
+)
 
 
 def _link(row: Sequence[Any]) -> Link:
     target, anchor, label, form, embed, source, line, pending = row
-    start = 0  # not known, and not asked for
     return Link(
         target=target,
         anchor=anchor,
@@ -126,7 +122,7 @@ def _link(row: Sequence[Any]) -> Link:
         form=Form(form),
         is_embed=bool(embed),
         source=source,
-        start=start,
+        start=0,  # not known, and not asked for
         line=line,
         pending=LinkChange(pending),
     )
@@ -138,7 +134,7 @@ def _link(row: Sequence[Any]) -> Link:
 #     pending   note     id of the note
 #               id       of the suggestion
 #               time     when it was made, in milliseconds since 1970
-#               author, line, old, new, before, after      see `pendinglist.Standing`
+#               author, line, old, new, before, after      see `pending.PendingSuggestion`
 #
 # Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
 # and id, page by page, straight from an index: no answer looks at all notes, nor at all rows.
@@ -177,15 +173,15 @@ class PendingTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, note: str) -> dict[str, Standing]:
+    def of(self, note: str) -> dict[str, PendingSuggestion]:
         """The rows of a note, by id."""
         rows = self._database.rows(f"SELECT {_PENDING_COLUMNS} FROM pending WHERE note = ?", note)  # noqa: S608
-        return {row[0]: Standing(*row) for row in rows}
+        return {row[0]: PendingSuggestion(*row) for row in rows}
 
-    def put(self, note: str, standing: Sequence[Standing]) -> None:
+    def put(self, note: str, suggestions: Sequence[PendingSuggestion]) -> None:
         """Have these rows, and no others, for a note; only what differs is written."""
         before = self.of(note)
-        now = {one.id: one for one in standing}
+        now = {one.id: one for one in suggestions}
         for gone in before.keys() - now.keys():
             self._database.execute("DELETE FROM pending WHERE note = ? AND id = ?", note, gone)
         for name, one in now.items():
@@ -225,30 +221,21 @@ class PendingTable:
             if len(rows) < _AT_ONCE:
                 return
             last = ListedSuggestion(*rows[-1])
-            wanted = PendingFilter(
-                note=wanted.note,
-                author=wanted.author,
-                older_than=wanted.older_than,
-                newer_than=wanted.newer_than,
-                after=(last.time, last.id),
-            )
+            wanted = replace(wanted, after=(last.time, last.id))
 
     def _rows(self, wanted: PendingFilter) -> list[Any]:
-        asked: list[tuple[str, tuple[Any, ...]]] = []
-        if wanted.note is not None:
-            asked.append(("pending.note = ?", (wanted.note,)))
-        if wanted.author is not None:
-            asked.append(("author = ?", (wanted.author,)))
-        if wanted.older_than is not None:
-            asked.append(("time < ?", (wanted.older_than,)))
-        if wanted.newer_than is not None:
-            asked.append(("time > ?", (wanted.newer_than,)))
-        if wanted.after is not None:
-            asked.append(("(time, pending.id) > (?, ?)", wanted.after))
+        asked: list[tuple[str, Sequence[Any]]] = [
+            ("pending.note = ?", [wanted.note]),
+            ("author = ?", [wanted.author]),
+            ("time < ?", [wanted.older_than]),
+            ("time > ?", [wanted.newer_than]),
+            ("(time, pending.id) > (?, ?)", wanted.after or [None]),
+        ]
+        asked = [(condition, values) for condition, values in asked if values[0] is not None]
         conditions = "".join(f" AND {condition}" for condition, _ in asked)
         return self._database.rows(
-            "SELECT pending.id, pending.note, notes.path, line, author, time, old, new, before,"  # noqa: S608
-            " after FROM pending JOIN notes ON notes.id = pending.note"
+            f"SELECT pending.{_PENDING_COLUMNS}, pending.note, notes.path"  # noqa: S608
+            " FROM pending JOIN notes ON notes.id = pending.note"
             f" WHERE notes.path IS NOT NULL{conditions} ORDER BY time, pending.id LIMIT {_AT_ONCE}",
             *(value for _, values in asked for value in values),
         )
@@ -258,8 +245,8 @@ class PendingTable:
 
 
 RULES: Final = 2
-"""To be raised whenever `standing` or `links_of` gives something else for the same note, or every
-note is to be looked at again (2: for marks without a record)."""
+"""To be raised whenever `suggestions_in` or `links_of` gives something else for the same note, or
+every note is to be looked at again (2: for marks without a record)."""
 
 SCHEMA: Final = f"""{PENDING_SCHEMA}{LINKS_SCHEMA}
 CREATE TABLE looked (
@@ -277,6 +264,8 @@ class Tables:
         self.links = LinkTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())
         self._unsettled: set[str] = set()
+        self.unreadable: dict[str, str] = {}
+        """Notes that the tables are behind because they cannot be read, and why."""
 
     def _found_behind(self) -> Iterator[str]:
         rows = self._database.rows(
@@ -328,7 +317,7 @@ class Tables:
         return True
 
     def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]) -> None:
-        self.pending.put(note, standing(text, besides))
+        self.pending.put(note, suggestions_in(text, besides))
         spans = [span for one in pending.recorded(besides) for span in one.spans]
         reading = critic.read(text, spans)
         self.links.put(note, links_of(reading))
@@ -344,3 +333,72 @@ class Tables:
         """Note that the rows of a note are behind, in the transaction of its change."""
         self._database.execute("DELETE FROM looked WHERE note = ?", note)
         self.wait_for(note)
+
+
+# ── catching up ──────────────────────────────────────────────────────────────────────────────────
+
+
+LINKED_NOTES_A_TURN: Final = 10
+"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
+
+
+def catch_up_all(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Have the tables look at all notes that they are behind, in turns; for any thread."""
+    kb.ask(retry_unreadable)
+    while not kb.ask(catch_up):
+        if is_cancelled():
+            raise Cancelled("looking at the notes was cancelled")
+
+
+def retry_unreadable(library: Library) -> None:
+    """Have `catch_up` try those again that could not be read for now."""
+    if (tables := library.tables) is not None:
+        for note in tables.unreadable.keys() - library.quarantined().keys():
+            tables.wait_for(note)
+
+
+def catch_up(library: Library, most: int = 0) -> bool:
+    """Look at some notes that the tables are behind; whether there are no more of them."""
+    tables = library.tables
+    if tables is None or not tables.is_behind:
+        return True
+    notes = tables.behind(most or LINKED_NOTES_A_TURN)
+    library.glance(notes)
+    with library.together():
+        for note in notes:
+            tables.unreadable.pop(note, None)
+            try:
+                _look_at(library, note, tables)
+            except StorageFull:
+                raise
+            except FlashgrepError as error:
+                tables.unreadable[note] = error.message
+            tables.pass_over(note)
+    for note in notes:
+        settle(library, note, "")
+    return not tables.is_behind
+
+
+def _look_at(library: Library, note: str, tables: Tables) -> None:
+    published = library.read(note)
+    text = published.text
+    besides = library.records(note) if critic.token(text) else {}
+    if not tables.follow(note, published.sequence, text, besides):
+        tables.unreadable[note] = "its marks and links cannot be read; the log has the reason"
+
+
+def settle(library: Library, note: str, author: str) -> None:
+    """Make records for marks that came to light, by `author` where nobody knows better."""
+    if library.tables is None or not library.tables.is_unsettled(note):
+        return
+
+    def plan(_: str, __: Mapping[str, NoteRecords]) -> Amendment | None:
+        return typed_marks.exposed(library.loaded(note), author, library.now())
+
+    head = library.head(note)
+    try:
+        library.amend(note, plan, head.author if head else author)
+    except StorageFull:
+        raise
+    except FlashgrepError as error:  # in the trash, or damaged: it is looked at again then
+        log.info("marks in note %s have no records: %s", note, error.message)

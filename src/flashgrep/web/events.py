@@ -182,8 +182,8 @@ class Events:
                 lambda decided: on_loop(lambda: self._decided(decided)),
             )
             ends.callback(kb.ask(lambda library: library.listen(listen)))
-            ends.callback(kb.ask(lambda library: library.watch(watch)))
-            entries = kb.ask(lambda library: library.entries())
+            ends.callback(kb.ask(lambda library: library.catalogue.watch(watch)))
+            entries = kb.ask(lambda library: library.catalogue.entries())
             self._paths = {entry.id: (entry.path, entry.epoch) for entry in entries}
             ends.callback(review.listen(heard))
             ends.callback(review.jobs.listen(lambda job: on_loop(lambda: self._job(job))))

@@ -346,7 +346,7 @@ class Peer:
 
     async def _take_late(self, update: bytes, author: str) -> None:
         def job(library: Library) -> None:
-            if update != NOTHING and library.entry(self.note).epoch == self.epoch:
+            if update != NOTHING and library.catalogue.entry(self.note).epoch == self.epoch:
                 library.receive(self.note, [update], author, origin=self, in_trash=True)
 
         await asyncio.wrap_future(self._kb.submit(job))
@@ -358,7 +358,7 @@ class Peer:
         """Have something done with the note, if it still is the one the peer opened."""
 
         def on_note(library: Library) -> Value:
-            entry = library.entry(self.note)
+            entry = library.catalogue.entry(self.note)
             if entry.path != self.path:
                 raise Refused(Close.NO_NOTE)
             if entry.epoch != self.epoch:

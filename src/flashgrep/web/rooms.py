@@ -195,7 +195,7 @@ class Rooms:
 
         with ExitStack() as ends:
             ends.callback(self._kb.ask(lambda library: library.listen(changed)))
-            ends.callback(self._kb.ask(lambda library: library.watch(filed)))
+            ends.callback(self._kb.ask(lambda library: library.catalogue.watch(filed)))
             yield
 
     def _spread(self, change: NoteChange) -> None:

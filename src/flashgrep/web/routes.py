@@ -89,7 +89,9 @@ class _NoteRoutes:
     def move(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         source = _checked(who, Role.WRITE, body["from"])
         target = _checked(who, Role.WRITE, body["to"])
-        moved = self._kb.ask(lambda library: library.move(library.find(source).id, target))
+        moved = self._kb.ask(
+            lambda library: library.catalogue.move(library.find(source).id, target)
+        )
         return 200, _told(moved)
 
     def delete(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
@@ -134,7 +136,7 @@ def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
         with rooms.listening(), events.listening():
             yield
 
-    count = kb.ask(lambda library: len(library.entries()))
+    count = kb.ask(lambda library: len(library.catalogue.entries()))
     told = f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
     return Mounted(
         routes=routes,

@@ -102,7 +102,7 @@ def test_a_peer_cannot_change_who_wrote_what(desk: Desk) -> None:
 def test_nonsense_in_the_map_of_authors_is_passed_over(desk: Desk) -> None:
     """As a peer of an older version could have left it."""
     note = desk.library.create("a.md", "abc", "maker").id
-    live = desk.library._loaded(note)
+    live = desk.library.loaded(note)
     for number, entry in enumerate(([], [1], ["x", 1], ["x", "a", "b"], {"a": 1}, "x", 7)):
         live._authors[f"bad{number}"] = entry
     desk.library.amend(note, lambda *_: Amendment([TextSplice(0, 0, "x")]), "robot")

@@ -8,11 +8,12 @@ from itertools import pairwise
 import pytest
 
 from flashgrep.errors import NotFound
-from flashgrep.notes.document.loading import Quarantined, Version, thinned
+from flashgrep.notes import history
+from flashgrep.notes.document.loading import Quarantined, thinned
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.document.updates import Update, encode, parse
-from flashgrep.notes.store.journal import Dated
+from flashgrep.notes.store.journal import Version
 from tests.notes.desk import MINUTE, START, Desk, Peer
 from tests.notes.test_library import append, damage
 
@@ -20,7 +21,7 @@ DAY = 24 * 60 * MINUTE
 
 
 def sequences(desk: Desk, note: str) -> list[int]:
-    return [version.sequence for version in desk.library.history(note)]
+    return [version.sequence for version in history.versions(desk.library, note)]
 
 
 def records(desk: Desk, note: str) -> list[int]:
@@ -112,7 +113,7 @@ def test_a_snapshot_that_is_not_the_note_changes_nothing(
 
 def test_a_document_that_is_not_what_the_journal_has_is_dropped(desk: Desk) -> None:
     note = desk.library.create("a.md", "one").id
-    desk.library._shelf.get(note, "").amend(Amendment([TextSplice(3, 3, " ghost")]))
+    desk.library._cache.get(note, "").amend(Amendment([TextSplice(3, 3, " ghost")]))
     desk.library.compact(note)
     assert desk.journal.snapshots(note) == []
     append(desk.library, note, "!")
@@ -127,16 +128,16 @@ def test_a_note_is_kept_as_it_was_before_it_changes_again(desk: Desk) -> None:
     for minutes, word in ((1, " two"), (2, " three"), (30, " four"), (41, " five")):
         desk.time = START + minutes * MINUTE
         append(desk.library, note, word, "bob")
-    assert desk.library.history(note) == [
+    assert history.versions(desk.library, note) == [
         Version(5, "bob", START + 41 * MINUTE),
         Version(4, "bob", START + 30 * MINUTE),
         Version(3, "bob", START + 2 * MINUTE),
         Version(1, "ann", START),
     ]
-    assert desk.library.text_at(note, 3) == "one two three"
-    assert desk.library.text_at(note, 5) == "one two three four five"
+    assert history.text_at(desk.library, note, 3) == "one two three"
+    assert history.text_at(desk.library, note, 5) == "one two three four five"
     with pytest.raises(NotFound, match=r"^a\.md has no version 2; its versions: 5, 4, 3, 1"):
-        desk.library.text_at(note, 2)
+        history.text_at(desk.library, note, 2)
 
 
 def test_an_old_version_that_was_kept_a_moment_ago_is_the_last_one_kept(desk: Desk) -> None:
@@ -193,18 +194,18 @@ def test_going_back_is_one_more_change(desk: Desk) -> None:
     desk.library.receive(note, peer.take())
     assert desk.library.read(note).text == "three\nspoiled"
     typing.text.splice([TextSplice(13, 13, "!")])  # in `three`, which both have
-    desk.library.restore(note, 1, "admin")
+    history.restore(desk.library, note, 1, "admin")
     assert desk.text(note) == "one\ntwo\nthree\n"
     assert sequences(desk, note) == [4, 3, 1]
     desk.library.receive(note, typing.take())
     assert desk.text(note) == "one\ntwo\nthree!\n"
-    desk.library.restore(note, 3)
+    history.restore(desk.library, note, 3)
     assert desk.text(note) == "three\nspoiled"
 
 
 def test_going_back_to_what_is_there_changes_nothing(desk: Desk) -> None:
     note = desk.library.create("a.md", "one").id
-    assert desk.library.restore(note, 1).sequence == 1
+    assert history.restore(desk.library, note, 1).sequence == 1
 
 
 def test_a_quarantined_note_goes_back_in_a_new_epoch(desk: Desk) -> None:
@@ -213,9 +214,9 @@ def test_a_quarantined_note_goes_back_in_a_new_epoch(desk: Desk) -> None:
     append(desk.library, entry.id, " bad")
     damage(desk, entry.id, 2)
     desk.reopen()
-    assert desk.library.restore(entry.id, 1).text == "good"
+    assert history.restore(desk.library, entry.id, 1).text == "good"
     assert desk.text(entry.id) == "good"
-    assert desk.library.entry(entry.id).epoch != entry.epoch
+    assert desk.library.catalogue.entry(entry.id).epoch != entry.epoch
 
 
 def test_the_current_text_of_a_quarantined_note_is_not_made_up(desk: Desk) -> None:
@@ -223,8 +224,8 @@ def test_the_current_text_of_a_quarantined_note_is_not_made_up(desk: Desk) -> No
     damage(desk, note, 1)
     desk.reopen()
     with pytest.raises(Quarantined):
-        desk.library.restore(note, 1)
-    assert desk.library.salvage(note) is None
+        history.restore(desk.library, note, 1)
+    assert history.salvage(desk.library, note) is None
 
 
 def test_records_beside_the_text_survive_compaction(desk: Desk) -> None:
@@ -238,9 +239,9 @@ def test_records_beside_the_text_survive_compaction(desk: Desk) -> None:
     assert desk.library.records(note) == beside
 
 
-def at(*times: int) -> list[Dated]:
+def at(*times: int) -> list[Version]:
     """Snapshots of given times, the newest first."""
-    return [Dated(len(times) - place, "", time) for place, time in enumerate(times)]
+    return [Version(len(times) - place, "", time) for place, time in enumerate(times)]
 
 
 NOON = START - START % DAY + DAY // 2
@@ -265,7 +266,7 @@ def test_thinning_keeps_what_loading_needs(desk: Desk) -> None:
     for number in range(1, 60):
         desk.time += 3 * 60 * MINUTE
         append(desk.library, note, f" {number}")
-    days = [version.time // DAY for version in desk.library.history(note)]
+    days = [version.time // DAY for version in history.versions(desk.library, note)]
     now = desk.time // DAY
     assert all(newer != older for newer, older in pairwise(days) if newer < now - 1)
     assert len(days) > 60 // 8

@@ -102,7 +102,7 @@ def test_a_withdrawn_edit_cannot_be_forged(desk: Desk) -> None:
 
 def test_a_map_in_a_record_of_an_older_version_is_no_way_in(desk: Desk) -> None:
     note = desk.library.create("a.md", "alpha").id
-    live = desk.library._loaded(note)
+    live = desk.library.loaded(note)
     live._records["old"] = Map({"value": Map({"kind": "suggestion", "author": "ann"})})
     desk.library.amend(note, lambda *_: None)
     peer = Peer(desk.library, note)

@@ -150,7 +150,9 @@ def test_an_id_that_is_here_already_is_not_given_twice(base: Base, other: Base) 
     base.export()
     bring(other, base.out)
     for one in (base, other):
-        one.notes.ask(lambda library: library.move(library.find("Deep/N.md").id, "Moved.md"))
+        one.notes.ask(
+            lambda library: library.catalogue.move(library.find("Deep/N.md").id, "Moved.md")
+        )
         assert bring(one, base.out, force=True).restored == 4
         found = suggestions(one)
         assert len(found) == len({name for name, *_ in found}) == 8
@@ -244,9 +246,9 @@ def test_files_with_misleading_names_are_told_and_old_notes_of_such_names_go_on(
     note = other.notes.ask(lambda library: library.find("Fine.md").id)
     statement = "UPDATE notes SET path = ? WHERE id = ?"
     other.notes.ask(
-        lambda library: library._catalogue._database.execute(statement, "a\u202egpj.md", note)
+        lambda library: library.catalogue._database.execute(statement, "a\u202egpj.md", note)
     )
-    other.notes.ask(lambda library: library._catalogue.load())
+    other.notes.ask(lambda library: library.catalogue.load())
     assert other.text("a\u202egpj.md") == "x"
     (other.folder / "a\u202egpj.md").write_bytes(b"y")
     assert bring(other, other.folder, force=True).fates["changed"] == 1

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.administration import Administration
 from flashgrep.notes.document.loading import NoteChange
+from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.importing import ImportedAs
@@ -58,13 +59,14 @@ class Base:
         now = self.notes.ask(lambda library: library.read(entry.id))
         at = now.text.index(old)
         splice = TextSplice(at, at + len(old), new)
-        self.notes.ask(lambda library: library.edit(entry.id, [splice], now.sequence, "ann"))
+        change = Amendment([splice])
+        self.notes.ask(lambda library: library.amend(entry.id, lambda _, __: change, "ann"))
 
     def create(self, path: str) -> None:
         self.notes.ask(lambda library: library.create(path, "one\n"))
 
     def paths(self) -> list[str | None]:
-        return [entry.path for entry in self.notes.ask(lambda library: library.entries())]
+        return [entry.path for entry in self.notes.ask(lambda library: library.catalogue.entries())]
 
 
 @pytest.fixture
@@ -92,14 +94,14 @@ def test_importing_again_changes_nothing(base: Base) -> None:
     files = plant_vault(base.folder)
     base.bring()
     before = base.notes.ask(
-        lambda library: [(entry, library.read(entry.id)) for entry in library.entries()]
+        lambda library: [(entry, library.read(entry.id)) for entry in library.catalogue.entries()]
     )
     done = base.bring()
     assert done.failed == {}
     assert done.attachments == 0
     assert set(done.fates) == {ImportedAs.SAME}
     after = base.notes.ask(
-        lambda library: [(entry, library.read(entry.id)) for entry in library.entries()]
+        lambda library: [(entry, library.read(entry.id)) for entry in library.catalogue.entries()]
     )
     assert after == before
     assert len(files) > 120
@@ -117,7 +119,9 @@ class Meddling:
         if method == "kb/list":
             entries = {note["path"]: note["id"] for note in answer["notes"]}
             self._base.notes.ask(lambda library: library.delete(entries["Gone.md"]))
-            self._base.notes.ask(lambda library: library.move(entries["Moved.md"], "There.md"))
+            self._base.notes.ask(
+                lambda library: library.catalogue.move(entries["Moved.md"], "There.md")
+            )
         return answer
 
 
@@ -242,7 +246,7 @@ def test_a_moved_or_deleted_note_does_not_come_back_unasked(base: Base) -> None:
     base.write("A.md", "a\n")
     base.write("B.md", "b\n")
     base.bring()
-    base.notes.ask(lambda library: library.move(library.find("A.md").id, "C.md"))
+    base.notes.ask(lambda library: library.catalogue.move(library.find("A.md").id, "C.md"))
     base.notes.ask(lambda library: library.delete(library.find("B.md").id))
     done = base.bring()
     assert "C.md now" in done.failed["A.md"]
@@ -435,7 +439,7 @@ def test_a_file_that_was_taken_back_is_exported_again(base: Base) -> None:
 def test_files_of_notes_that_are_gone_are_left_and_told(base: Base) -> None:
     base.notes.ask(lambda library: library.create("Old/A.md", "one\n"))
     base.export()
-    base.notes.ask(lambda library: library.move(library.find("Old/A.md").id, "New/A.md"))
+    base.notes.ask(lambda library: library.catalogue.move(library.find("Old/A.md").id, "New/A.md"))
     assert base.export().left == ["Old/A.md"]
     assert base.export().left == ["Old/A.md"]
     (base.out / "Old/A.md").unlink()

@@ -7,9 +7,10 @@ import os
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.notes.links.index import LinkIndex, NoteLinks
+from flashgrep.notes.links.index import NoteLinks
 from flashgrep.notes.links.parse import links_of, parse
 from flashgrep.notes.markup import critic
+from tests.notes.links.link_index import LinkIndex, pending, unresolved
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 150
 
@@ -54,7 +55,7 @@ def test_links_from_and_to_a_note_are_found() -> None:
         ],
         [("Folder/A.md", 3), ("Folder/B.md", 1), ("Folder/B.md", 3), ("Home.md", 1)],
     )
-    assert [link.target for link in index.links_of("Home.md").unresolved] == ["missing"]
+    assert [link.target for link in unresolved(index.links_of("Home.md"))] == ["missing"]
     assert [(back.source, back.link.target) for back in index.unresolved()] == [
         ("Home.md", "missing")
     ]
@@ -87,11 +88,11 @@ def test_pending_links_are_told() -> None:
     index = index_of({"A.md": "", "B.md": ""})
     index.put("N.md", links_of(critic.read(text)))
     found = index.links_of("N.md")
-    assert [(out.link.target, out.link.pending, out.path) for out in found.pending] == [
+    assert [(out.link.target, out.link.pending, out.path) for out in pending(found)] == [
         ("C", "add", None),
         ("B", "remove", "B.md"),
     ]
-    assert [link.target for link in found.unresolved] == ["C"]
+    assert [link.target for link in unresolved(found)] == ["C"]
     (back,) = index.links_of("B.md").backlinks
     assert (back.source, back.link.pending) == ("N.md", "remove")
 

@@ -21,6 +21,8 @@ from flashgrep.notes.links.parse import Paths, links_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
+from flashgrep.notes.tables import catch_up
+from tests.notes.links.link_index import pending, unresolved
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def rewrite(kb: KnowledgeBase, note: str, text: str) -> None:
 
 
 def move(kb: KnowledgeBase, note: str, path: str) -> None:
-    kb.ask(lambda library: library.move(note, path))
+    kb.ask(lambda library: library.catalogue.move(note, path))
 
 
 def backlinks(kb: KnowledgeBase, path: str) -> list[str]:
@@ -61,12 +63,12 @@ def test_notes_that_come_change_move_and_go_are_followed(kb: KnowledgeBase) -> N
     assert targets(kb, "F/B.md") == ["A.md", None]
     create(kb, "C.md", "")
     assert targets(kb, "F/B.md") == ["A.md", "C.md"]
-    kb.ask(lambda library: library.move(a, "G/A2.md"))
+    kb.ask(lambda library: library.catalogue.move(a, "G/A2.md"))
     assert targets(kb, "F/B.md") == [None, "C.md"]
     assert backlinks(kb, "F/B.md") == ["G/A2.md"]
     kb.ask(lambda library: library.delete(a))
     assert backlinks(kb, "F/B.md") == []
-    kb.ask(lambda library: library.move(a, "A.md"))
+    kb.ask(lambda library: library.catalogue.move(a, "A.md"))
     assert backlinks(kb, "F/B.md") == ["A.md"]
 
 
@@ -75,14 +77,14 @@ def test_two_notes_that_change_places_keep_their_own_links(kb: KnowledgeBase) ->
     assert targets(kb, "A.md") == [None]
     for note, path in ((a, "T.md"), (b, "A.md"), (a, "B.md")):
         move(kb, note, path)
-    (link,) = kb.links.links_of("A.md").links.unresolved
+    (link,) = unresolved(kb.links.links_of("A.md").links)
     assert link.target == "Y"
 
 
 def test_a_suggestion_makes_links_pending_with_its_record(kb: KnowledgeBase) -> None:
     create(kb, "A.md", "```\nsee x\n```\nsee [[Old]]\n")
     propose(kb, "A.md", Edit("see [[Old]]", "see [[New]]"), "ann")
-    found = kb.links.links_of("A.md").links.pending
+    found = pending(kb.links.links_of("A.md").links)
     assert [(out.link.target, out.link.pending) for out in found] == [
         ("Old", "remove"),
         ("New", "add"),
@@ -183,14 +185,14 @@ def test_a_damaged_note_that_was_never_looked_at_is_told_as_skipped_and_the_othe
 def test_a_question_during_the_filling_is_answered_exactly(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.notes.links.index.LINKED_NOTES_A_TURN", 3)
+    monkeypatch.setattr("flashgrep.notes.tables.LINKED_NOTES_A_TURN", 3)
     for number in range(10):
         create(kb, f"N{number}.md", "[[Hub]]\n")
     create(kb, "Hub.md", "")
     kb.close()
     forget_looks(tmp_path / "kb")
     late = KnowledgeBase(tmp_path / "kb")
-    assert not late.ask(lambda library: library.catch_up(3))
+    assert not late.ask(lambda library: catch_up(library, 3))
     assert len(late.links.links_of("Hub.md").links.backlinks) == 10
     late.links.start()
     assert len(late.links.links_of("Hub.md").links.backlinks) == 10
@@ -200,7 +202,7 @@ def test_a_question_during_the_filling_is_answered_exactly(
 def test_a_cancelled_question_stops_between_two_turns(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.notes.links.index.LINKED_NOTES_A_TURN", 1)
+    monkeypatch.setattr("flashgrep.notes.tables.LINKED_NOTES_A_TURN", 1)
     for number in range(5):
         create(kb, f"N{number}.md", "[[Hub]]\n")
     kb.close()
@@ -209,7 +211,7 @@ def test_a_cancelled_question_stops_between_two_turns(
     try:
         with pytest.raises(Cancelled):
             late.links.links_of("N0.md", lambda: True)
-        assert not late.ask(lambda library: library.catch_up(1))
+        assert not late.ask(lambda library: catch_up(library, 1))
     finally:
         late.close()
 

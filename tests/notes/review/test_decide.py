@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import MarkKind
-from flashgrep.notes.review.decide import Action, Cut, decide, decide_all, undo
+from flashgrep.notes.review.decide import Action, Cut, Decision, _decision, decide, undo
 from tests.notes.marked import Note, anything, note_of, notes
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
@@ -33,6 +34,12 @@ DECISIONS = [
     # in code too
     ("`⟦{--a--}⟧⟦{++b++}⟧`", "`b`", "`a`"),
 ]
+
+
+def decide_all(text: str, recorded: Iterable[critic.Span], action: Action) -> Decision:
+    """Decide every suggestion of a text, recorded or typed; comments and highlights stay."""
+    marks = critic.read(text, recorded).marks
+    return _decision(text, [mark for mark in marks if mark.kind in critic.SUGGESTIONS], action)
 
 
 @pytest.mark.parametrize(("source", "accepted", "rejected"), DECISIONS)

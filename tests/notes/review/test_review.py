@@ -87,7 +87,7 @@ def test_the_list_follows_the_notes(base: Base) -> None:
     assert base.ids() == [one]
     two = base.suggest("B.md", "gamma", "y")
     assert set(base.ids()) == {one, two}
-    base.kb.ask(lambda library: library.move(library.find("A.md").id, "C.md"))
+    base.kb.ask(lambda library: library.catalogue.move(library.find("A.md").id, "C.md"))
     assert base.ids(note="C.md") == [one]
     base.kb.ask(lambda library: library.delete(library.find("B.md").id))
     assert base.ids() == [one]

@@ -12,13 +12,13 @@ from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.store.journal import (
     SCHEMA,
     DamagedNote,
-    Dated,
     Head,
     Journal,
     NoteSnapshot,
     Record,
     SequenceTaken,
     SqliteJournal,
+    Version,
 )
 from tests.notes.memory_journal import MemoryJournal
 
@@ -186,7 +186,7 @@ def test_a_snapshot_is_kept_beside_the_records(journal: Journal) -> None:
     journal.add_snapshot(snapshot("a", 4), 2000)
     assert journal.read("a") == records
     assert journal.snapshot("a", 4) == snapshot("a", 4)
-    assert journal.snapshots("a") == [Dated(4, "ann", 1004), Dated(2, "ann", 1002)]
+    assert journal.snapshots("a") == [Version(4, "ann", 1004), Version(2, "ann", 1002)]
     assert journal.head("a") == Head(5, "ann", 1004, 4, 2000, loose_bytes=2)
 
 

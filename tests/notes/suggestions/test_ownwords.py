@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flashgrep.errors import Conflict
+from flashgrep.notes import history
 from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import TextSplice
@@ -40,7 +41,10 @@ class Page:
 
     def versions(self) -> list[str]:
         library = self.desk.library
-        return [library.text_at(self.note, one.sequence) for one in library.history(self.note)]
+        return [
+            history.text_at(library, self.note, one.sequence)
+            for one in history.versions(library, self.note)
+        ]
 
 
 @pytest.fixture
@@ -121,7 +125,7 @@ def test_every_change_in_place_keeps_the_version_before_it(page: Page) -> None:
         seen.append(page.text)
     assert page.versions() == seen[::-1]
     library = page.desk.library
-    library.restore(page.note, library.history(page.note)[1].sequence, "ann")
+    history.restore(library, page.note, history.versions(library, page.note)[1].sequence, "ann")
     assert page.text == seen[-2]
     (held,) = pending.recorded(library.records(page.note))
     assert held.author == "robot"

@@ -29,7 +29,7 @@ class Typist:
     def __init__(self, desk: Desk, text: str = "", author: str = "ann") -> None:
         self.desk = desk
         self.author = author
-        found = [entry.id for entry in desk.library.entries()]
+        found = [entry.id for entry in desk.library.catalogue.entries()]
         self.note = found[0] if found else desk.library.create(PATH, text, "maker").id
         self.peer = Peer(desk.library, self.note)
 

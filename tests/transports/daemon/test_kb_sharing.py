@@ -278,7 +278,7 @@ def test_an_owner_keeps_the_notes_while_a_call_does_not_end(
         with closing(OwnerClient(place.kb)) as client:
             assert client.call("kb/yield", {}) == {"yields": True}
             assert client.socket.recv(1) == b""  # it hangs up on others first
-        assert notes.ask(lambda library: len(library.entries())) == 1
+        assert notes.ask(lambda library: len(library.catalogue.entries())) == 1
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not (place.kb / "kb.sock").exists():
             assert time.monotonic() < deadline, "it does not listen again"

@@ -23,7 +23,7 @@ from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.notes.document.note import CONTENTS, Note, is_same
 from flashgrep.notes.document.text import Panicked, SharedText, panics_told
 from flashgrep.notes.document.updates import clocks
-from flashgrep.notes.store.journal import DamagedNote, Dated, Head, Journal, NoteSnapshot, Record
+from flashgrep.notes.store.journal import DamagedNote, Head, Journal, NoteSnapshot, Record, Version
 
 LIVE_NOTES: Final = 2_000
 """Documents kept in memory; another is loaded in a fraction of a millisecond."""
@@ -85,15 +85,6 @@ class Received:
     """The note's newest record; all of them are in the journal, but for those that wait."""
     is_waiting: bool
     """One lacks another before it: ask the peer for all that is missing here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A state of a note that can be gone back to."""
-
-    sequence: int
-    author: str
-    time: int
 
 
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────
@@ -177,7 +168,7 @@ def compact(journal: Journal, live: Note, now: int) -> None:
         journal.drop_snapshots(live.id, thinned(kept, now))
 
 
-def thinned(snapshots: Sequence[Dated], now: int) -> list[int]:
+def thinned(snapshots: Sequence[Version], now: int) -> list[int]:
     """Which snapshots can go: of each day but the latest ones, all but the last."""
     seen: set[str] = set()
     dropped = []

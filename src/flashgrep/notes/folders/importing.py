@@ -119,7 +119,7 @@ class _Taking:
     """The ids of all notes, here and where they were exported."""
 
     def __post_init__(self) -> None:
-        for entry in (*self.library.trash(), *self.library.entries()):
+        for entry in (*self.library.catalogue.trash(), *self.library.catalogue.entries()):
             self._notes |= {entry.id, note_file.exported_as(entry.properties)}
             path, _ = note_file.origin(entry.properties)
             if path:
@@ -162,7 +162,7 @@ class _Taking:
         """The note that was at this path when the file was last exchanged."""
         if arrival.note:
             try:
-                return self.library.entry(arrival.note)
+                return self.library.catalogue.entry(arrival.note)
             except NotFound:
                 pass  # exported from another knowledge base
         return self._origins.get(paths.form_key(arrival.path))
@@ -195,7 +195,7 @@ class _Taking:
             entry.properties, arrival.folder, arrival.path, arrival.data, held
         )
         if properties != entry.properties:
-            self.library.set_properties(entry.id, properties)
+            self.library.catalogue.set_properties(entry.id, properties)
 
     def _record_marks(
         self, note: str, arrival: IncomingNote, is_first: bool

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from flashgrep.errors import Cancelled, Unavailable
+from flashgrep.errors import Unavailable
 from flashgrep.notes.library import NOTES_A_TURN, Library
-from flashgrep.notes.links.parse import Link, Paths, name_of, names_for
+from flashgrep.notes.links.parse import Link, Paths, names_for
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.tables import LinkTable
+from flashgrep.notes.tables import LinkTable, catch_up, catch_up_all
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
-
-LINKED_NOTES_A_TURN: Final = 10
-"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,87 +51,6 @@ class NoteLinks:
 
     outgoing: tuple[Outgoing, ...]
     backlinks: tuple[Backlink, ...]
-
-    @property
-    def unresolved(self) -> tuple[Link, ...]:
-        """The links that lead nowhere."""
-        return tuple(out.link for out in self.outgoing if out.path is None)
-
-    @property
-    def pending(self) -> tuple[Outgoing, ...]:
-        """The links that suggestions add or remove."""
-        return tuple(out for out in self.outgoing if out.link.pending)
-
-
-class LinkIndex:
-    """Which note links to which; a change of one note costs that note's links."""
-
-    def __init__(self) -> None:
-        self._paths = Paths()
-        self._links: dict[str, tuple[Link, ...]] = {}
-        self._sources: dict[str, set[str]] = {}
-        """By name: the notes that hold a link whose path ends with it."""
-
-    def put(self, path: str, links: Sequence[Link] = ()) -> None:
-        """Take a note in, or take note of its new links; an attachment has none."""
-        self._forget(path)
-        self._paths.add(path)
-        self._links[path] = tuple(links)
-        for name in _names(links):
-            self._sources.setdefault(name, set()).add(path)
-
-    def remove(self, path: str) -> None:
-        """Take a note out, if it is in; links to it lead elsewhere or nowhere from now on."""
-        self._forget(path)
-        self._paths.remove(path)
-        self._links.pop(path, None)
-
-    def move(self, old: str, new: str) -> None:
-        """Take a note from one path to another, with its links."""
-        links = self._links.get(old, ())
-        self.remove(old)
-        self.put(new, links)
-
-    def _forget(self, path: str) -> None:
-        for name in _names(self._links.get(path, ())):
-            self._sources[name].discard(path)
-            if not self._sources[name]:
-                del self._sources[name]
-
-    def links_of(self, path: str) -> NoteLinks:
-        """The links from and to a note."""
-        return NoteLinks(self._outgoing(path), self._backlinks(path))
-
-    def unresolved(self) -> list[Backlink]:
-        """Every link that leads nowhere, by note."""
-        return [
-            Backlink(path, out.link)
-            for path in sorted(self._links)
-            for out in self._outgoing(path)
-            if out.path is None
-        ]
-
-    def _outgoing(self, path: str) -> tuple[Outgoing, ...]:
-        found = []
-        for link in self._links.get(path, ()):
-            paths = self._paths.candidates(link.target, path)
-            found.append(Outgoing(link, paths[0] if paths else None, tuple(paths[1:])))
-        return tuple(found)
-
-    def _backlinks(self, path: str) -> tuple[Backlink, ...]:
-        """Links from other notes, and those of the note itself that name it."""
-        names = names_for(path)
-        sources = set().union(*(self._sources.get(name, ()) for name in names))
-        return tuple(
-            Backlink(source, link)
-            for source in sorted(sources)
-            for link in self._links[source]
-            if name_of(link.target) in names and self._paths.resolve(link.target, source) == path
-        )
-
-
-def _names(links: Sequence[Link]) -> set[str]:
-    return {name_of(link.target) for link in links if link.target}
 
 
 # ── links in the store ───────────────────────────────────────────────────────────────────────────
@@ -175,7 +91,7 @@ class Linking:
         self._attachments: frozenset[str] = frozenset()
         self._is_closing = threading.Event()
         self._ahead: threading.Thread | None = None
-        kb.ask(lambda library: library.watch(self._filed))
+        kb.ask(lambda library: library.catalogue.watch(self._filed))
 
     def start(self) -> None:
         """Begin to read ahead, in a thread of its own."""
@@ -192,7 +108,7 @@ class Linking:
         try:
             self._read_texts()
             while not self._is_closing.wait(_PAUSE_SECONDS):
-                if self._kb.ask(_catch_up):
+                if self._kb.ask(catch_up):
                     return
         except Unavailable:
             return
@@ -208,20 +124,20 @@ class Linking:
     def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
         """The links from and to the note at a path, as all notes are now."""
         attachments = frozenset(_files(self._kb.home.attachments))
-        catch_up(self._kb, is_cancelled)
+        catch_up_all(self._kb, is_cancelled)
         return self._kb.ask(lambda library: self._answer(library, path, attachments))
 
     def _answer(self, library: Library, path: str, attachments: frozenset[str]) -> Linked:
         entry = library.find(path)
-        while not _catch_up(library):
+        while not catch_up(library):
             pass  # what came in between two turns: a few notes at most
-        passed_over = library.passed_over()
-        if entry.id in passed_over or entry.id in library.quarantined():
+        unreadable = self._kb.tables.unreadable
+        if entry.id in unreadable or entry.id in library.quarantined():
             library.read(entry.id)  # tells why
         paths = self._known_paths(library)
         self._take(paths, attachments)
         links = self._links(paths, entry.id, entry.path or path)
-        there = ((library.entry(note).path, why) for note, why in passed_over.items())
+        there = ((library.catalogue.entry(note).path, why) for note, why in unreadable.items())
         skipped = sorted((where, why) for where, why in there if where is not None)
         return Linked(links, attachments, tuple(skipped))
 
@@ -238,7 +154,9 @@ class Linking:
     def _known_paths(self, library: Library) -> Paths:
         if self._paths is None:
             self._where = {
-                entry.id: entry.path for entry in library.entries() if entry.path is not None
+                entry.id: entry.path
+                for entry in library.catalogue.entries()
+                if entry.path is not None
             }
             self._paths = Paths((*self._where.values(), *self._attachments))
         return self._paths
@@ -275,18 +193,6 @@ def _backlinks(table: LinkTable, paths: Paths, path: str) -> Iterator[Backlink]:
             known[key] = paths.resolve(link.target, source)
         if known[key] == path:
             yield Backlink(source, link)
-
-
-def catch_up(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-    """Have the tables look at all notes that they are behind, in turns."""
-    kb.ask(lambda library: library.look_again())
-    while not kb.ask(_catch_up):
-        if is_cancelled():
-            raise Cancelled("looking at the notes was cancelled")
-
-
-def _catch_up(library: Library) -> bool:
-    return library.catch_up(LINKED_NOTES_A_TURN)
 
 
 def _files(directory: Path) -> Iterable[str]:

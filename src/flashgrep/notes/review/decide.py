@@ -90,12 +90,6 @@ def no_marks() -> Conflict:
     )
 
 
-def decide_all(text: str, recorded: Iterable[Span], action: Action) -> Decision:
-    """Decide every suggestion of a text, recorded or typed; comments and highlights stay."""
-    marks = critic.read(text, recorded).marks
-    return _decision(text, [mark for mark in marks if mark.kind in critic.SUGGESTIONS], action)
-
-
 def undo(text: str, cuts: Sequence[Cut], marks: Sequence[tuple[Edge, Edge]]) -> Restoration:
     """Put back what a decision cut out.
 

@@ -26,7 +26,6 @@ from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, N
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
-from flashgrep.notes.links.index import catch_up
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut
@@ -36,7 +35,7 @@ from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step import StepResult as StepResult
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import ListedSuggestion
-from flashgrep.notes.tables import PendingFilter
+from flashgrep.notes.tables import PendingFilter, catch_up_all
 from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Review:
                 f"limit is {query.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
             )
         after = _cursor(query.cursor) if query.cursor is not None else None
-        catch_up(self._kb, is_cancelled)
+        catch_up_all(self._kb, is_cancelled)
 
         def job(library: Library) -> list[ListedSuggestion]:
             note = _note_at(library, query.note)
@@ -154,7 +153,7 @@ class Review:
         Cancelled, it stops between two notes; what was decided stays so.
         """
         wanted = list(dict.fromkeys(ids))
-        catch_up(self._kb, is_cancelled)
+        catch_up_all(self._kb, is_cancelled)
         notes = self._kb.ask(lambda _: self._kb.tables.pending.notes_of(wanted))
         wanted.sort(key=lambda name: notes.get(name, ""))
         for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):

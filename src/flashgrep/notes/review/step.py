@@ -277,7 +277,7 @@ class Step:
     def _refusal(self, library: Library) -> tuple[DecisionStatus, str] | None:
         """Why none of the note's suggestions may be decided."""
         try:
-            path = library.entry(self._note).path
+            path = library.catalogue.entry(self._note).path
         except NotFound:
             path = None
         if path is None or not self._who.may(Role.READ, path):
@@ -297,7 +297,7 @@ class Step:
 
 def path_of(library: Library, note: str) -> str:
     """Where a note is, or was before it went to the trash."""
-    entry = library.entry(note)
+    entry = library.catalogue.entry(note)
     return entry.path or entry.last_path or ""
 
 

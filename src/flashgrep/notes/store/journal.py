@@ -57,21 +57,13 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteSnapshot:
-    """A note as a whole, after one of its records."""
-
-    note: str
-    sequence: int
-    update: bytes
-    state: bytes
-    author: str
-    """Of the record, as the time."""
-    time: int
+class NoteSnapshot(Record):
+    """A note as a whole, after one of its records; author and time are the record's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
-    """A snapshot without its content."""
+class Version:
+    """A state of a note that can be gone back to: a snapshot without its content."""
 
     sequence: int
     author: str
@@ -125,7 +117,7 @@ class Journal(Protocol):
         """
         ...
 
-    def snapshots(self, note: str) -> list[Dated]:
+    def snapshots(self, note: str) -> list[Version]:
         """All snapshots, the newest first."""
         ...
 
@@ -310,12 +302,12 @@ class SqliteJournal:
 
     # ── snapshots ───────────────────────────────────────────────────────────────────────────────
 
-    def snapshots(self, note: str) -> list[Dated]:
+    def snapshots(self, note: str) -> list[Version]:
         rows = self._database.rows(
             "SELECT sequence, author, time FROM snapshots WHERE note = ? ORDER BY sequence DESC",
             note,
         )
-        return [Dated(*row) for row in rows]
+        return [Version(*row) for row in rows]
 
     def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
         rows = self._database.rows(

@@ -1,6 +1,6 @@
 """Pending suggestions: how they are recorded, found in a text and listed.
 
-`standing` is the one definition. The table in the store (`tables`) holds what it gives for
+`suggestions_in` is the one definition. The table in the store (`tables`) holds what it gives for
 each note, and is written with every change; from the notes themselves it can be made anew.
 
 Suggestions among what is known beside a note's text: from records and back.
@@ -230,7 +230,7 @@ _LATEST: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PendingSuggestion:
     """A pending suggestion, as one state of its note has it."""
 
     id: str
@@ -247,21 +247,13 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedSuggestion:
-    """A pending suggestion, and where it is; its fields are those of `Standing`."""
+class ListedSuggestion(PendingSuggestion):
+    """A pending suggestion, and where it is."""
 
-    id: str
     note: str
     """The note's id…"""
     path: str
     """…and where it is."""
-    line: int
-    author: str
-    time: int
-    old: str
-    new: str
-    before: str
-    after: str
 
     def as_json(self) -> dict[str, Any]:
         """As routes and commands answer it."""
@@ -282,7 +274,7 @@ def may_stand(text: str) -> bool:
     return any(closer in text for closer in _CLOSERS)
 
 
-def standing(text: str, besides: Mapping[str, NoteRecords]) -> list[Standing]:
+def suggestions_in(text: str, besides: Mapping[str, NoteRecords]) -> list[PendingSuggestion]:
     """The pending suggestions of a note's state, from top to bottom."""
     if not may_stand(text):
         return []
@@ -295,15 +287,25 @@ def standing(text: str, besides: Mapping[str, NoteRecords]) -> list[Standing]:
         line += read.reading.accepted.text.count("\n", at, first)
         at = first
         made = min(made_at(besides[record.id].value), _LATEST)
-        found.append(_standing(read, record, first, end, line, made))
+        found.append(_described(read, record, first, end, line, made))
     return found
 
 
-def _standing(
+def _described(
     read: Pending, record: Recorded, first: int, end: int, line: int, made: int
-) -> Standing:
+) -> PendingSuggestion:
     view = read.reading.accepted
     last = view.to_view(end)
     before = view.text[max(first - limits.CONTEXT_CHARS, 0) : first]
     after = view.text[last : last + limits.CONTEXT_CHARS]
-    return Standing(record.id, line, record.author, made, *read.change(record), before, after)
+    old, new = read.change(record)
+    return PendingSuggestion(
+        id=record.id,
+        line=line,
+        author=record.author,
+        time=made,
+        old=old,
+        new=new,
+        before=before,
+        after=after,
+    )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
@@ -64,32 +64,13 @@ def propose(
     edit: Edit,
     author: str,
     *,
-    shown: str | None = None,
-    markup: Markup = Markup.PLAIN,
-    check: Check | None = None,
-    source: AuthorKind = AuthorKind.LOCAL,
     is_cancelled: Callable[[], bool] = lambda: False,
+    **options: Any,
 ) -> Proposed:
-    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
-
-    `source` is the kind of the author: what another kind goes by the same name is not its own.
-
-    Cancelled, it is made as a whole or not at all.
-    """
-
-    def job(library: Library) -> Proposed:
-        return propose_in(
-            library,
-            path,
-            edit,
-            author,
-            shown=shown,
-            markup=markup,
-            check=check,
-            source=source,
-            is_cancelled=is_cancelled,
-        )
-
+    """`propose_in` for any thread. Cancelled, it is made as a whole or not at all."""
+    job = partial(
+        propose_in, path=path, edit=edit, author=author, is_cancelled=is_cancelled, **options
+    )
     return kb.ask(job, is_cancelled)
 
 
@@ -106,7 +87,10 @@ def propose_in(
     now: Callable[[], int] = milliseconds,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Proposed:
-    """The same, on the thread of the notes."""
+    """Suggest an edit of the note at `path`; on return it is durable. `shown` is for messages.
+
+    `source` is the kind of the author: what another kind goes by the same name is not its own.
+    """
     entry = library.find(path)
     who, writers = Author(author, source), partial(library.writers, entry.id)
     step = _ProposeStep(edit, who, shown or path, markup, now(), writers)
