@@ -124,8 +124,13 @@ def test_a_format_without_a_way_to_ours_is_refused_and_left_alone(
     before = (home / "notes.db").read_bytes()
     with pytest.raises(Unavailable) as refused:
         KnowledgeBase(home)
-    assert f"has format {number}," in refused.value.message
-    assert f" {FORMAT};" in refused.value.message
+    known = (
+        f"reads formats {OLDEST} to {FORMAT}; restore a backup"
+        if number < OLDEST
+        else f"knows formats up to {FORMAT}; use the newer flashgrep that wrote it"
+    )
+    told = f"{home / 'notes.db'} has format {number}, and this flashgrep {known}"
+    assert refused.value.message == told
     assert (home / "notes.db").read_bytes() == before
     assert list(home.glob("notes.db.*")) == []
 

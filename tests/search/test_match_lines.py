@@ -249,6 +249,12 @@ def test_the_alternatives_of_a_pattern_of_literals(pattern: str, expected: list[
         (r"\Qa.b\E", {b"a.b"}),
         (r"\x41BC", {b"ABC"}),
         ("(?=foo)", None),
+        # what is begun does not end
+        (r"foo\p{Lu", None),
+        (r"foo\x{41", None),
+        ("foo[[:alpha", None),
+        ("foo(?P<name", None),
+        (r"foo\Qbar", {b"foobar"}),
     ],
 )
 def test_required_literals(pattern: str, expected: set[bytes] | None) -> None:

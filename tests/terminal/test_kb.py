@@ -112,7 +112,8 @@ def test_history_and_restore(either: Shell) -> None:
 
 def test_a_backup_is_a_knowledge_base(either: Shell, tmp_path: Path) -> None:
     either.note()
-    assert either.run("backup", str(tmp_path / "copy")).status == 0
+    copy = either.run("backup", str(tmp_path / "copy"))
+    assert (copy.status, copy.err) == (0, f"flashgrep: copied to {tmp_path}/copy\n")
     copied = flashgrep("kb", "list", "--kb", str(tmp_path / "copy"))
     assert copied.lines[0].startswith("Folder/N.md\t")
     assert not (tmp_path / "copy" / "tokens.json").exists()

@@ -59,7 +59,7 @@ def test_hits_are_the_definition(
 
 @given(TEXTS.filter(lambda data: b"\r" not in data), st.sampled_from(PATTERNS))
 def test_offsets_and_spans_lead_to_the_match(data: bytes, pattern: str) -> None:
-    looking = Looking(PatternSpec(pattern), 1, 1)
+    looking = Looking(PatternSpec(pattern), 1, 1, 0)
     for hit in shown(data, looking):
         assert data[hit.offset :].startswith(hit.text)
         ends = [end for span in looking.spans(hit) for end in span]
@@ -82,5 +82,5 @@ def test_lines_that_a_match_spans_stand_together(
     text: bytes, pattern: str, expected: list[tuple[int, bytes, bool]]
 ) -> None:
     around = 1 if len(expected) == 3 else 0
-    hits = shown(text, Looking(PatternSpec(pattern, multiline=True), around, around))
+    hits = shown(text, Looking(PatternSpec(pattern, multiline=True), around, around, 0))
     assert [(hit.number, hit.text, hit.is_match) for hit in hits] == expected

@@ -209,6 +209,8 @@ class _PatternParser:
     def _hexadecimal(self) -> str:
         if self._peek() == "{":
             end = self.pattern.find("}", self.at)
+            if end < 0:
+                raise _NotUnderstood
             digits, self.at = self.pattern[self.at + 1 : end], end + 1
         else:
             digits, self.at = self.pattern[self.at : self.at + 2], self.at + 2

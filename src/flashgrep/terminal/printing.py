@@ -43,7 +43,7 @@ class Hit(NamedTuple):
 class Looking:
     """One pattern and how much around it to show; `most` matching lines a file, 0 = all."""
 
-    def __init__(self, spec: PatternSpec, before: int = 0, after: int = 0, most: int = 0) -> None:
+    def __init__(self, spec: PatternSpec, before: int, after: int, most: int) -> None:
         self.spec = spec
         self._before, self._after, self._most = before, after, most
         # This process is the command itself: Ctrl-C ends it, whatever it is doing.

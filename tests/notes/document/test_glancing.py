@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations
 
 import pytest
 
@@ -10,6 +11,7 @@ from flashgrep.notes.document import loading
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Note
 from flashgrep.notes.document.text import TextSplice
+from flashgrep.notes.document.updates import clocks, number
 from flashgrep.notes.store.journal import Journal, NoteSnapshot, Record
 from tests.notes.desk import MINUTE, Desk, Peer
 from tests.notes.memory_journal import MemoryJournal
@@ -82,6 +84,19 @@ def test_nothing_that_is_missing_or_changed_passes(desk: Desk, harm: str) -> Non
     assert set(loading.read_texts(desk.journal, [second])) == {second}
     desk.database.execute(harm, second)
     assert set(loading.read_texts(desk.journal, [first, second, third])) == {first, third}
+
+
+def test_a_state_that_names_its_clients_in_any_order_passes(desk: Desk) -> None:
+    (note,) = notes_of(desk, 1)
+    peer = Peer(desk.library, note)
+    peer.type(" and more")
+    update = peer.doc.get_update()
+    journal: Journal = MemoryJournal()
+    for name, pairs in zip("ab", permutations(clocks(peer.doc.get_state()).items()), strict=True):
+        state = b"\2" + b"".join(number(value) for pair in pairs for value in pair)
+        record = journal.append(name, 0, update, state, "ann", 1)
+        assert Note.load(name, None, [record]).text.read() == "note 0 é😀 and more"
+    assert set(loading.read_texts(journal, ["a", "b"])) == {"a", "b"}
 
 
 def test_a_state_that_is_not_that_of_the_updates_does_not_pass() -> None:

@@ -81,6 +81,13 @@ def test_a_spare_place_is_for_what_is_short_and_of_one_who_uses_little() -> None
     turns.give_back(held)
 
 
+def test_without_spare_places_what_is_short_waits_too() -> None:
+    turns = FairQueue(1)
+    held = taken(turns, "busy")
+    assert turns.take(0, is_short=True, share="quiet") is None
+    turns.give_back(held)
+
+
 def test_one_who_is_cancelled_leaves_the_line_at_once() -> None:
     turns, cancelled = FairQueue(1), Cancellation()
     held = taken(turns, "busy")

@@ -252,10 +252,7 @@ def _is_typed(text: str, mark: Mark, changed: Sequence[Span]) -> bool:
 def _touches(part: Span, changed: Sequence[Span]) -> bool:
     """Whether a change brought a character of a delimiter, or removed one from inside it."""
     first = bisect_right(changed, part[0], key=lambda stretch: stretch[1])
-    if first == len(changed):
-        return False
-    start, end = changed[first]
-    return start < part[1] if end > start else part[0] < start < part[1]
+    return first < len(changed) and changed[first][0] < part[1]
 
 
 def _in_characters(data: bytes, stretches: Iterable[Span]) -> list[Span]:
