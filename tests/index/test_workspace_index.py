@@ -244,7 +244,7 @@ def test_a_write_through_a_memory_map_is_never_shown_wrong(tmp_path: Path, work:
 def test_a_write_through_a_memory_map_is_found_after_a_sweep(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.index.update.tree_state.SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("flashgrep.index.update.tree_state.POLL_SECONDS", 0.01)
     with twins(tmp_path) as pair, mapped(work / "f07") as memory:
         pair.folded()
         memory[:6] = b"NEEDLE"
@@ -366,7 +366,7 @@ def test_a_look_at_everything_that_failed_is_taken_another_time(
     with twins(tmp_path) as pair:
         settled(pair)
         failures = _failing_once(monkeypatch, updater, "poll", OSError("a listing process died"))
-        monkeypatch.setattr("flashgrep.index.update.tree_state.SWEEP_SECONDS", 0.0)
+        monkeypatch.setattr("flashgrep.index.update.tree_state.POLL_SECONDS", 0.0)
         pair.agree("grep", pattern="needle")
         wait_for(lambda: bool(failures), lambda: "nothing was looked at")
         status = pair.indexed.services.index.status()

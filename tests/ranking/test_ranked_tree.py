@@ -91,7 +91,7 @@ def split(files: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 def test_the_file_that_answers_comes_first(grove: Grove) -> None:
     grove.segment("a", FILES)
     assert grove.tree.update(grove.paths)
-    assert grove.tree.is_ready
+    assert grove.tree.current is not None
     assert grove.tree.keys == {"a"}
     assert read_manifest(str(grove.ranked / "a")).documents == len(FILES)
     assert (grove.search("retry failed upload") or [])[0] == "net/retry.py"
@@ -238,7 +238,7 @@ def test_files_that_changed_since_leave_their_places_to_others(grove: Grove) -> 
 
 
 def test_without_an_update_nothing_can_be_said(grove: Grove) -> None:
-    assert not grove.tree.is_ready
+    assert grove.tree.current is None
     assert grove.search("upload") is None
     assert not grove.tree.open(["a"])
 
@@ -296,7 +296,7 @@ def test_a_segment_that_cannot_be_read_is_a_failure_not_a_loop(grove: Grove) -> 
     grove.segment("a", FILES)
     (grove.segments / "b").write_bytes(b"no segment")
     assert not grove.tree.update(grove.paths | {"b": str(grove.segments / "b")})
-    assert not grove.tree.is_ready
+    assert grove.tree.current is None
 
 
 def test_a_question_at_the_moment_of_an_update_does_not_close_the_new_one(grove: Grove) -> None:
@@ -315,7 +315,7 @@ def test_a_question_at_the_moment_of_an_update_does_not_close_the_new_one(grove:
 
     overlay = OverlayRanking().count(_changed({"new.py": "def upload(): pass\n"}))
     grove.tree.search("upload header", name_of, overlay, keys)
-    assert grove.tree.is_ready
+    assert grove.tree.current is not None
     assert "net/retry.py" in (grove.search("upload") or [])
     assert grove.tree.search("upload", name_of, overlay, keys) is None  # of what it knows no more
 

@@ -7,11 +7,10 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from flashgrep import limits
 from flashgrep.ranking.question import RankedFile
-from flashgrep.search.result import Searcher
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import ResolvedPath, Scope
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Stopped = Callable[[], bool]
+Keeps = Callable[[str], bool]
 State = Literal["building", "ready", "off"]
 Freshness = Literal["watching", "sweeping"]
 
@@ -44,92 +45,65 @@ class IndexStatus:
     """Why it is off, or not growing, for a person to read."""
 
 
-class Index(Searcher[ResolvedPath], Protocol):
-    """The index of a workspace; `NoIndex` is one that knows nothing."""
+class Index:
+    """The index of a workspace; this one knows nothing, and leaves every question to the disk."""
 
     def start(self) -> None:
         """Begin to load, to watch and to build; at full speed once `settle` is called."""
-        ...
 
     def settle(self) -> None:
         """The server is started: nothing else needs this process now."""
-        ...
 
     def close(self) -> None:
         """Stop working in the background."""
-        ...
 
     def status(self) -> IndexStatus:
         """How far it is."""
-        ...
+        return IndexStatus()
 
     def is_ready(self) -> bool:
         """Whether it could answer a search now, without waiting."""
-        ...
+        return False
 
-    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
+    def search(
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
+    ) -> SearchResult | None:
+        """Search below a directory; None where the disk has to be searched."""
+        return None
+
+    def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order, as names of the tree.
 
         None where the index cannot say: then a walk has to.
         """
-        ...
+        return None
 
     def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         """The files below a directory with size and time, and the links.
 
         None where the index cannot say: then a walk has to.
         """
-        ...
+        return None
 
-    def ranked(
-        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
-    ) -> list[RankedFile] | None:
+    def ranked(self, text: str, keeps: Keeps, stopped: Stopped) -> list[RankedFile] | None:
         """The files that answer a query's text and pass a filter on their path, best first.
 
         None where the index cannot say: then a scan has to.
         """
-        ...
+        return None
 
 
-class NoIndex:
-    """No index: every question is left to the disk."""
+class NoIndex(Index):
+    """An index that will not be there, and why."""
 
     def __init__(self, reason: str = "switched off", state: State = "off") -> None:
         self._status = IndexStatus(state, reason=reason)
 
-    def start(self) -> None:
-        return None
-
-    def settle(self) -> None:
-        return None
-
-    def close(self) -> None:
-        return None
-
     def status(self) -> IndexStatus:
         return self._status
 
-    def is_ready(self) -> bool:
-        return False
 
-    def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
-    ) -> SearchResult | None:
-        return None
-
-    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
-        return None
-
-    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
-        return None
-
-    def ranked(
-        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
-    ) -> list[RankedFile] | None:
-        return None
-
-
-class StartingIndex:
+class StartingIndex(Index):
     """An index that starts beside the server: until it is there, there is none.
 
     The SDK takes a second to import, and the tree has to be looked through before an index of an
@@ -189,13 +163,11 @@ class StartingIndex:
     ) -> SearchResult | None:
         return self._waited().search(where, question, cancelled, report)
 
-    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
+    def files(self, stopped: Stopped) -> list[str] | None:
         return self._waited().files(stopped)
 
     def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         return self._waited().tree(root)
 
-    def ranked(
-        self, text: str, keeps: Callable[[str], bool], stopped: Callable[[], bool]
-    ) -> list[RankedFile] | None:
+    def ranked(self, text: str, keeps: Keeps, stopped: Stopped) -> list[RankedFile] | None:
         return self._waited().ranked(text, keeps, stopped)

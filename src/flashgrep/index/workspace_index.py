@@ -10,8 +10,7 @@ looks at the whole tree first. Where even that makes no sense, or the index is n
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +20,7 @@ from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.index.answer.match_pool import Matchers, SnapshotGone
 from flashgrep.index.answer.view import IndexView, has_same_rules_above, is_own_repository
 from flashgrep.index.format.segment import DamagedSegment
-from flashgrep.index.index import IndexStatus
+from flashgrep.index.index import Index, IndexStatus, Keeps, Stopped
 from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
@@ -35,7 +34,7 @@ from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scanner import scan_request
 from flashgrep.system.idle import IdleRelease
 from flashgrep.workspace.find import FoundEntry
-from flashgrep.workspace.scope import ResolvedPath, Scope, is_within
+from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.walk import parent_rules
 
 _RELEASE_BYTES: Final = 64 * limits.MIB
@@ -46,16 +45,15 @@ RELEASE_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)
 
-Asked = Callable[[], bool]
 _TRIES: Final = 3
 """Views a search takes before it scans: an update may remove segments that workers have to open."""
 
 
-class WorkspaceIndex:
+class WorkspaceIndex(Index):
     """The index of one workspace, at work."""
 
     def __init__(
-        self, scope: Scope, directory: Path, pool: Pool, is_started: Asked = lambda: True
+        self, scope: Scope, directory: Path, pool: Pool, is_started: Stopped = lambda: True
     ) -> None:
         """Until the server `is_started`, the work is left to other processes as far as it can."""
         self._scope = scope
@@ -72,15 +70,12 @@ class WorkspaceIndex:
         """Begin to watch and to build."""
         self._updater.start()
 
-    def settle(self) -> None:
-        """Nothing: `is_started` says when."""
-
     def close(self) -> None:
         """Stop working in the background."""
         self._updater.close()
         self._ranks.close()
         self._rest.close()
-        self._state.bell.close()
+        self._state.wakeup.close()
         self._matchers.close()
         self._tracker.close()
 
@@ -96,7 +91,7 @@ class WorkspaceIndex:
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> IndexedScan | None:
         """Search below a directory; None where the disk has to be searched."""
-        root, state = self._shown(where.path), self._state
+        root, state = self._tracker.shown(where.path), self._state
         if root is None:
             return None
         state.wait_while_loading(cancelled)
@@ -126,23 +121,24 @@ class WorkspaceIndex:
             self._tracker,
             root,
             self._pool,
+            self._matchers,
             cancelled,
             damaged=state.set_aside,
             changed=lambda names: state.take(Changes(entries=names)),
         )
         try:
-            scan.run(question.wanted, self._matchers, report)
+            scan.run(question.wanted, report)
         except DamagedSegment as error:
             state.set_aside(error)
             return None
-        if state.watches and state.pace.is_time_to_sweep():
-            state.bell.ring()  # a write through a memory map raises no event
+        if state.watches and state.debounce.is_poll_due():
+            state.wakeup.wake()  # a write through a memory map raises no event
         self._touched += scan.matched_bytes
         if self._touched > _RELEASE_BYTES:
             self._rest.used()
         return scan
 
-    def files(self, stopped: Asked) -> list[str] | None:
+    def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""
         view = self._current("", None)
         if view is None or view.changed_below(""):
@@ -151,16 +147,14 @@ class WorkspaceIndex:
 
     def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
         """The files and links below a directory; None where something there is not certain."""
-        shown = self._shown(root)
+        shown = self._tracker.shown(root)
         rules = tuple(parent_rules(self._scope, root))
         view = None if shown is None else self._current(shown, rules)
         if shown is None or view is None or view.changed_below(shown):
             return None
         return view.snapshot.entries(shown), views.links(view, shown)
 
-    def ranked(
-        self, text: str, keeps: Callable[[str], bool], stopped: Asked
-    ) -> list[RankedFile] | None:
+    def ranked(self, text: str, keeps: Keeps, stopped: Stopped) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
         found, keys = None, None
         while found is None and keys != self._ranks.keys and not stopped():
@@ -170,11 +164,6 @@ class WorkspaceIndex:
                 return None
             found = self._ranks.ranked(text, keeps, view, self._tracker)
         return found
-
-    def _shown(self, root: bytes) -> str | None:
-        if not is_within(root, self._tracker.root):
-            return None
-        return os.fsdecode(root[len(self._tracker.root.rstrip(b"/")) + 1 :])
 
     def _current(self, root: str, rules: Rules | None) -> IndexView | None:
         """The view as of now, if it covers a directory."""
@@ -187,7 +176,7 @@ class WorkspaceIndex:
         if view is None or not view.covers(root) or is_own_repository(self._tracker, root):
             return None
         if view.root != self._tracker.root_identity():
-            self._state.lose("another directory stands in the workspace's place")
+            self._state.lose("another directory has taken the place of the workspace")
             return None
         if rules is not None and not has_same_rules_above(self._tracker, rules, view):
             self._state.lose("the ignore rules above the workspace changed")
@@ -202,7 +191,7 @@ class WorkspaceIndex:
                 return  # else it was updated meanwhile: what was seen is of another view
 
     def _release(self) -> None:
-        """Give mapped pages back: they count as ours as long as nobody else maps them."""
+        """Give mapped pages back: they count as ours unless another process maps them too."""
         self._touched = 0
         for segment in (self._state.view or IndexView()).snapshot.segments:
             segment.release()

@@ -1,14 +1,14 @@
 """Ranks files that changed since the snapshot, so that a query is as fresh as grep.
 
-The same score as tantivy gives, counted here: a changed file's words, against how often they stand
+The same score as tantivy gives, counted here: a changed file's words, against how often they occur
 in the whole tree. A file is read and counted when it has changed, not when a question comes: the
-counts are kept, and only what is new is added to them. They are let go as soon as the ranked index
-has all files, or nobody has asked for a while.
+counts are kept, and only what is new is added to them. They are dropped as soon as the ranked index
+has all files, or after a while without questions.
 
-Counts stand in lots (see `CountBlock`). New files are a lot of their own, and a lot is joined with
-the one before it when that is not twice as large. So there are few lots, and a count is moved only
-a few times. A file that changes again gets a new number; when half the numbers are of files as they
-were, they are given out anew.
+Counts are kept in blocks (see `CountBlock`). New files are one block, and a block is joined with
+the one before it when that is not twice as large. So there are few blocks, and a count is moved
+only a few times. A file that changes again gets a new number; when half the numbers are of files
+as they were, all are numbered anew.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COUNT_SETTLED_NS: Final = 100_000_000
 more: until then it can change again and have the same times, which move in steps of 10 ms."""
 
 CountOf = Callable[[str, str], int]
-"""In how many documents of the snapshot a word stands in a field."""
+"""How many documents of the snapshot have a word in a field."""
 Term = tuple[str, str]
 """A field, and a word in it."""
 
@@ -87,7 +87,7 @@ class ChangedFiles:
     """By number; some are of files as they were."""
     sizes: Any
     alive: Any
-    """Which numbers stand for a file as it is."""
+    """Which numbers are of a file as it is now."""
 
     @property
     def files(self) -> int:
@@ -150,7 +150,7 @@ class OverlayRanking:
             return self._now
 
     def clear(self) -> None:
-        """Let all counts go."""
+        """Drop all counts."""
         with self._lock:
             self._held, self._now = {}, NOTHING
 
@@ -249,7 +249,7 @@ class _Scorer:
         return found
 
     def _look_up(self) -> dict[Term, tuple[Any, Any]]:
-        """The files that hold a term, and how often each does; only terms that stand somewhere."""
+        """The files that hold a term, and how often each does; only terms that occur."""
         terms = sorted(self._terms())
         parts: dict[Term, list[tuple[Any, Any]]] = {}
         keys = keys_of(terms)
@@ -325,7 +325,7 @@ _PIECE_BYTES: Final = 16 * 1024
 _SPACE: Final = 32
 _MOST: Final = 0xFFFF
 
-# Random, so that nobody can write a file whose words have the keys of others.
+# Random, so that no one can write a file whose words have the keys of others.
 _FACTOR: Final = secrets.randbits(64) | 1
 _FIELD_STEP: Final = secrets.randbits(64) | 1
 _WORD_BITS: Final = (1 << 64) - 1
@@ -343,7 +343,7 @@ _INVERSES: Final = _powers(pow(_FACTOR, -1, 1 << 64))
 
 @dataclass(frozen=True)
 class WordCounts:
-    """The distinct words of one text, sorted by key, and how often each stands there."""
+    """The distinct words of one text, sorted by key, and how often each occurs."""
 
     keys: Keys
     counts: Counts
@@ -437,7 +437,7 @@ class CountBlock:
             yield at, self.texts[there], self.counts[there]
 
     def renumbered(self, numbers: Any) -> CountBlock:
-        """The lot with other numbers for its texts, without those whose number is negative."""
+        """The block with other numbers for its texts, without those whose number is negative."""
         texts = numbers[self.texts]
         kept = texts >= 0
         return CountBlock(self.keys[kept], texts[kept], self.counts[kept])
@@ -454,7 +454,7 @@ def lot(texts: Iterable[tuple[int, WordCounts]]) -> CountBlock:
 
 
 def joined(lots: Sequence[CountBlock]) -> CountBlock:
-    """Make one lot of several."""
+    """Make one block of several."""
     keys = np.concatenate([np.zeros(0, np.uint64), *(each.keys for each in lots)])
     order = np.argsort(keys, kind="stable")
     return CountBlock(

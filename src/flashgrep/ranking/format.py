@@ -2,7 +2,7 @@
 
     <state>/index/ranked/<key of a segment>/   renamed into place when it is complete
         manifest.json                       {"version", "documents", "bytes", "files": {name:
-                                            [size, crc32]}, "segments": […]}, and behind a newline
+                                            [size, crc32]}, "segments": […]}, and after a newline
                                             the crc32 of all that
         <uuid>.term, .idx, .fast, …         tantivy's own files
 
@@ -40,9 +40,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep import limits
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, compounds, landmarks, spaced
-from flashgrep.system.atomic import is_ours_alone, open_own, open_private
+from flashgrep.system.atomic import checksums, is_ours_alone, open_own, open_private
 
 if TYPE_CHECKING:
     import tantivy
@@ -75,7 +74,7 @@ class RankingManifest:
 
 
 def key_number(key: str) -> int:
-    """What stands for a segment in its documents: positive, and the same in every process."""
+    """The number of a segment in its documents: positive, and the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest()) >> 2
 
 
@@ -125,12 +124,12 @@ def write_manifest(directory: str, documents: int, text_bytes: int) -> None:
     with open_own(os.path.join(directory, META)) as file:
         meta = json.load(file)
     segments = meta.pop("segments")
-    files = {}
-    for name in sorted(os.listdir(directory)):
-        if _belongs(name, segments):
-            files[name] = list(_size_and_sum(os.path.join(directory, name)))
-        else:
-            os.unlink(os.path.join(directory, name))
+    stems = {entry["segment_id"].replace("-", "") for entry in segments}
+    names = sorted(os.listdir(directory))
+    kept = [name for name in names if name.split(".")[0] in stems]
+    for name in set(names) - set(kept):
+        os.unlink(os.path.join(directory, name))
+    files = dict(zip(kept, checksums(directory, kept), strict=True))
     body = json.dumps(
         {
             "version": VERSION,
@@ -147,29 +146,16 @@ def write_manifest(directory: str, documents: int, text_bytes: int) -> None:
         os.fsync(manifest.fileno())
 
 
-def _belongs(name: str, segments: Sequence[Any]) -> bool:
-    stem = name.split(".")[0]
-    return bool(stem) and any(entry["segment_id"].replace("-", "") == stem for entry in segments)
-
-
-def _size_and_sum(path: str) -> tuple[int, int]:
-    size = crc = 0
-    with open_own(path) as file:
-        while piece := file.read(limits.WINDOW_BYTES):
-            size += len(piece)
-            crc = zlib.crc32(piece, crc)
-    return size, crc
-
-
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_manifest(directory: str) -> RankingManifest:
     """The manifest of one segment's index; `DamagedRanking` where it or a file is off."""
     try:
-        _require_ours(directory)
-        _require_ours(os.path.join(directory, MANIFEST))
-        with open_own(os.path.join(directory, MANIFEST)) as file:
+        manifest = os.path.join(directory, MANIFEST)
+        if not all(is_ours_alone(os.lstat(path)) for path in (directory, manifest)):
+            raise DamagedRanking(f"{directory} is not ours alone")
+        with open_own(manifest) as file:
             body, checksum = file.read().rsplit(b"\n", 2)[:2]
         if int(checksum) != zlib.crc32(body):
             raise DamagedRanking(f"{directory}: the manifest is damaged")
@@ -189,20 +175,19 @@ def read_manifest(directory: str) -> RankingManifest:
 
 def verify(directory: str, manifest: RankingManifest) -> None:
     """Compare every file with what was written; 0.1 s for the Linux tree."""
-    for name, expected in manifest.files.items():
-        path = os.path.join(directory, name)
-        try:
-            _require_ours(path)
-            if list(_size_and_sum(path)) != expected:
-                raise DamagedRanking(f"{path} is damaged")
-        except OSError as error:
-            raise DamagedRanking(f"{path}: {error}") from None
+    try:
+        sums = checksums(directory, manifest.files)
+    except OSError as error:
+        raise DamagedRanking(f"{directory}: {error}") from None
+    for name, found in zip(manifest.files, sums, strict=True):
+        if found != manifest.files[name]:
+            raise DamagedRanking(f"{os.path.join(directory, name)} is damaged")
 
 
 class Checked:
     """The manifests of the indexes below a directory, each checked whole when it is first used.
 
-    An index is read again only if the status of a file in it says that somebody wrote there:
+    An index is read again only if the status of a file in it says that it was written:
     under constant edits, what did not change would be read at every change.
     """
 
@@ -240,17 +225,12 @@ def _statuses(directory: str, manifest: RankingManifest) -> list[os.stat_result]
 
 
 def _is_same(before: list[os.stat_result], now: list[os.stat_result]) -> bool:
-    """Whether nobody has written meanwhile: a link made to a file changes its ctime too."""
+    """Whether nothing was written meanwhile; not by ctime, which a link to a file changes too."""
     return all(
         (a.st_ino, a.st_size, a.st_mtime_ns, a.st_uid, a.st_mode)
         == (b.st_ino, b.st_size, b.st_mtime_ns, b.st_uid, b.st_mode)
         for a, b in zip(before, now, strict=True)
     )
-
-
-def _require_ours(path: str) -> None:
-    if not is_ours_alone(os.lstat(path)):
-        raise DamagedRanking(f"{path} is not ours alone")
 
 
 def open_as_one(root: str, parts: Sequence[tuple[str, RankingManifest]]) -> tantivy.Searcher:

@@ -5,7 +5,7 @@
                                   initials   lee le ee: "read copy update" is often `rcu`
                                   prefixes   load elf exec: directories and files abbreviate
 
-Forms are made by rule from common English endings; those that stand nowhere cost nothing. Stemming
+Forms are made by rule from common English endings; those that occur nowhere cost nothing. Stemming
 every word of the index instead halved tantivy's speed (28 for 55 MB/s on a sample). Neither moved
 how many of our 30 questions were answered; forms are kept for words like "loading".
 """
@@ -49,7 +49,7 @@ class RankedQuestion:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What is looked for: no word twice, and none that stands everywhere unless all do."""
+        """What is looked for: no word twice, and no stop words unless there are no others."""
         distinct = dict.fromkeys(self.all_words)
         telling = [word for word in distinct if word not in STOP_WORDS]
         return tuple(telling or distinct)[: limits.QUERY_WORDS]
@@ -62,7 +62,7 @@ class RankedQuestion:
 
     @cached_property
     def initials(self) -> tuple[str, ...]:
-        """The first letters of words that stand together, as names abbreviate them."""
+        """The first letters of neighbouring words, as names abbreviate them."""
         words = self.all_words[: limits.QUERY_WORDS]
         runs = (
             "".join(word[0] for word in words[at : at + count])
@@ -100,7 +100,7 @@ def _bases(word: str) -> list[str]:
 
 
 def prefixes(word: str) -> tuple[str, ...]:
-    """The beginnings of a word that could stand for it in a path."""
+    """The beginnings of a word that could abbreviate it in a path."""
     return tuple(word[:end] for end in range(_SHORTEST_BASE, len(word)))
 
 
@@ -142,7 +142,7 @@ class RankedFile(NamedTuple):
 
 
 def rarity(documents: int, count: int) -> float:
-    """The weight of a word that stands in `count` of so many documents, as tantivy has it."""
+    """The weight of a word that `count` of so many documents have, as in tantivy."""
     return math.log(1 + (documents - count + 0.5) / (count + 0.5))
 
 
@@ -157,7 +157,7 @@ def frequencies(counts: Any, lengths: Any) -> Any:
 
 
 # ── weights of paths ─────────────────────────────────────────────────────────────────────────────
-# How much a path counts: what is implemented stands before what is tested, declared or told.
+# How much a path counts: implementations come before tests, declarations and documentation.
 #
 # Mild on purpose. A test that answers far better than any implementation still comes first.
 

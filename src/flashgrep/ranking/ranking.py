@@ -112,7 +112,7 @@ class Ranking:
                 wanted *= _FURTHER
 
     def count(self, field: str, word: str) -> int:
-        """In how many documents a word stands in a field."""
+        """How many documents have a word in a field."""
         return self._open().doc_freq(field, word) if self.documents else 0
 
     def close(self) -> None:
@@ -239,10 +239,11 @@ class RankedTree:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._ranking: Ranking | None = None
+        self.current: Ranking | None = None
+        """What is searched; None where nothing is ranked."""
         self._checked = Checked(root)
         self._is_tidy = False
-        """What an earlier process left half made is gone; what is there now is being opened."""
+        """Whether what an earlier process left unfinished is removed."""
         self._lock = threading.Lock()
 
     # ── keeping in step ─────────────────────────────────────────────────────────────────────────
@@ -270,29 +271,25 @@ class RankedTree:
             return False
         self._checked.keep(wanted)
         with self._lock:
-            before, self._ranking = self._ranking, ranking
+            before, self.current = self.current, ranking
         if before is not None:
             before.close()
         return True
 
     def close(self) -> None:
-        """Let the files go; searches answer None from now on."""
-        if (ranking := self._ranking) is not None:
+        """Close the files; searches answer None from now on."""
+        if (ranking := self.current) is not None:
             self._close(ranking)
 
     def _close(self, ranking: Ranking) -> bool:
         """Let one go, if it still is the one that is searched."""
         with self._lock:
-            is_current = self._ranking is ranking
+            is_current = self.current is ranking
             if is_current:
-                self._ranking = None
+                self.current = None
         if is_current:
             ranking.close()
         return is_current
-
-    @property
-    def is_ready(self) -> bool:
-        return self._ranking is not None
 
     @property
     def is_there(self) -> bool:
@@ -302,7 +299,7 @@ class RankedTree:
     @property
     def keys(self) -> frozenset[str]:
         """The segments that are ranked; files of others have to be given as changed."""
-        ranking = self._ranking
+        ranking = self.current
         return frozenset() if ranking is None else ranking.keys
 
     def _is_sound(self, key: str) -> bool:
@@ -331,9 +328,9 @@ class RankedTree:
         """The files that answer, best first; None where nothing can be said: scan then.
 
         `overlay` has the files that changed; `keeps` chooses among all. `keys` are the segments
-        that whoever asks takes for ranked; others may be by now.
+        that the caller takes for ranked; others may be by now.
         """
-        ranking = self._ranking
+        ranking = self.current
         if ranking is None or (keys is not None and keys != ranking.keys):
             return None
         try:

@@ -89,7 +89,7 @@ class Shapes:
             # at the margin: the name before `(`, or before what begins a body or a value
             rf"(?:[A-Za-z_@$][^;(=]*?)?{word}[ \t]*(?:\([^;]*$|[{{=\[:<]|$)",
             rf"[ \t]*(?:{_QUALIFYING})\b[^=;{{(]*{word}[ \t]*(?:[({{=:<;,\[]|$)",
-            # methods: types before the name, or nothing but a body behind
+            # methods: types before the name, or nothing but a body after it
             rf"[ \t]+(?!(?:{_USING})\b)(?:[\w:<>,*&\[\]?.]+[ \t*&]+){{1,8}}{word}[ \t]*\([^;]*$",
             rf"[ \t]+(?:get[ \t]+|set[ \t]+|\*[ \t]*)?{word}[ \t]*\([^;]*\{{[ \t]*$",
             rf"[ \t]*{word}[ \t]*(?:=|:)[ \t]*(?:async\b|function\b|\()",
@@ -191,7 +191,7 @@ def _by_shape(text: bytes, wanted: bytes, is_parsed: bool) -> dict[int, Defined]
             raw = text[start : end if end >= 0 else len(text)].decode("utf-8", "replace")
             signature = raw.strip().rstrip("{").rstrip()[:_SIGNATURE_CHARS]
             kind = _kind_by_shape(signature)
-            # What a parser may miss is a function behind macros; of types it knows better.
+            # What a parser may miss is a function after macros; types it knows better.
             if not is_parsed or kind in ("function", "macro"):
                 found[line] = Defined(line, kind, signature)
     return found
@@ -216,7 +216,7 @@ _START_SECONDS: Final = 10.0
 
 
 class NotParsed(Exception):
-    """A file that no parser could be brought through."""
+    """A file that could not be parsed."""
 
 
 class SymbolParser:

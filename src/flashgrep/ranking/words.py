@@ -5,7 +5,7 @@
     compounds  httpserver kmem_cache_alloc
 
 A *word* is a run of ASCII letters, digits, `_`, and bytes above 127. It is cut into *parts* at `_`,
-where camelCase turns (before an upper-case letter behind a lower-case one or a digit, and before
+where camelCase turns (before an upper-case letter after a lower-case one or a digit, and before
 the last upper-case letter of a run that a lower-case letter follows), and at what Unicode calls
 neither letter nor digit. A word that `_` or a turn cuts is a *compound* and counts as a whole too.
 All in lower case.
@@ -71,7 +71,7 @@ def lowered(text: bytes) -> bytes:
 
 
 def spaced(text: bytes) -> bytes:
-    """The text with something between its parts that is no word.
+    """The text with a separator between its parts.
 
     In the case of the text: the index lowers it, and drops what is too long.
     """
@@ -141,7 +141,7 @@ _NAMED: Final = (
 )
 _MACRO: Final = r"[ \t]*#[ \t]*define[ \t]+[A-Za-z_][A-Za-z0-9_]*\("
 _LINE: Final = rf"(?:{_NAMED}[A-Za-z_$]|{_HEAD}|[ \t]+{_MODIFIERS}+{_HEAD}|{_MACRO})"
-"""The begin of such a line, as far as a regular expression tells; there is no newline in it."""
+"""The begin of such a line, as far as a regular expression can say; without a newline."""
 _BY_KEYWORD: Final = re.compile(_NAMED.encode() + rb"([\w$]+(?:(?:\.|::)[\w$]+)*)")
 _FOLLOWED: Final = re.compile(
     rb"[ \t]*(?:[{(:<=|,\[]|\Z|\\|/[/*]|(?:extends|implements|for|where|with|final|is)\b)"
@@ -161,14 +161,14 @@ def _at_start() -> Any:
 
 
 @cache
-def _behind_newline() -> Any:
+def _after_newline() -> Any:
     # RE2 looks for the newline by memchr; `(?m)^` it would ask for at every byte.
     return compiled(rf"\n{_LINE}").Match
 
 
 def landmarks(buffer: Any, start: int, end: int) -> Iterator[Landmark]:
     """The landmarks among whole lines of a buffer that has `find` and slices to bytes."""
-    match, newline = _behind_newline(), buffer.find
+    match, newline = _after_newline(), buffer.find
     begin, stop, line_end = _first_head(buffer, start, end)
     while True:
         if begin != NO_MATCH:

@@ -7,10 +7,14 @@ matter, with its attributes, hard links and concurrent writers: see `workspace.w
 
 from __future__ import annotations
 
+import errno
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
+
+from flashgrep import limits
 
 _CLOSED: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED
@@ -137,6 +141,21 @@ def open_own(path: Name) -> IO[bytes]:
 def is_ours_alone(status: os.stat_result, others: int = 0o022) -> bool:
     """Whether a file is our user's, and others lack these permissions: by default, to write."""
     return status.st_uid == os.geteuid() and not status.st_mode & others
+
+
+def checksums(directory: str, names: Iterable[str]) -> list[list[int]]:
+    """Size and crc32 of files of ours; OSError where one is a link, or others can write it."""
+    found = []
+    for name in names:
+        size = crc = 0
+        with open_own(os.path.join(directory, name)) as file:
+            if not is_ours_alone(os.fstat(file.fileno())):
+                raise PermissionError(errno.EPERM, "not ours alone", name)
+            while piece := file.read(limits.WINDOW_BYTES):
+                size += len(piece)
+                crc = zlib.crc32(piece, crc)
+        found.append([size, crc])
+    return found
 
 
 # ── descriptors ─────────────────────────────────────────────────────────────────────────────────

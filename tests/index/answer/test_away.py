@@ -16,7 +16,6 @@ from flashgrep.index.format.segment_set import Work
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
-from flashgrep.search.scan.fair_queue import CancelFlag
 from tests.index.twins import Twins, haste, twins
 
 WILD = ["a.{0,40}c", "[ab]{3}b[abc]{12}", "^.{12}a", "x.{20}y"]
@@ -86,7 +85,7 @@ def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
     match = KillableMatching.match
     searches = 0
 
-    def late(self: KillableMatching, given: Sequence[Work], cancelled: CancelFlag) -> list[Hits]:
+    def late(self: KillableMatching, given: Sequence[Work]) -> list[Hits]:
         nonlocal searches
         searches += 1
         if searches == 1:
@@ -94,7 +93,7 @@ def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
                 (work / "f0.txt").write_text("abc\nabc\n")
                 (work / "f1.txt").write_text("abd\n")
                 pair.folded()
-        return match(self, given, cancelled)
+        return match(self, given)
 
     with haste(ranked=False), twins(tmp_path) as pair:
         pair.ready()

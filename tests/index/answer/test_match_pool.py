@@ -121,8 +121,10 @@ def crew_of(count: int) -> Iterator[tuple[Matchers, list[Child]]]:
 
 @pytest.fixture(scope="module")
 def crews() -> Iterator[list[Matchers]]:
-    """With no process, with one, and with two."""
-    with crew_of(1) as (one, _), crew_of(2) as (two, _):
+    """With no process, with one, and with two; nothing takes too long, however busy the machine."""
+    with crew_of(1) as (one, _), crew_of(2) as (two, _), pytest.MonkeyPatch.context() as patch:
+        for name in ("HERE_SECONDS", "PORTION_SECONDS"):
+            patch.setattr(f"flashgrep.search.pattern.{name}", 600.0)
         yield [Matchers(0), one, two]
 
 

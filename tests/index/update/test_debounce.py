@@ -24,27 +24,27 @@ class Clock:
 
 def test_changes_wait_until_they_pause() -> None:
     clock = Clock()
-    pace = Debounce(clock)
-    pace.attempted()
-    pace.changed()
+    debounce = Debounce(clock)
+    debounce.attempted()
+    debounce.changed()
     clock.now += tree_state.FOLD_QUIET_SECONDS / 2
-    assert not pace.is_due()
-    pace.changed()
+    assert not debounce.is_due()
+    debounce.changed()
     clock.now += tree_state.FOLD_QUIET_SECONDS * 0.9
-    assert not pace.is_due()
+    assert not debounce.is_due()
     clock.now += tree_state.FOLD_QUIET_SECONDS * 0.2
-    assert pace.is_due()
+    assert debounce.is_due()
 
 
 def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
     clock = Clock()
-    pace = Debounce(clock)
-    pace.attempted()
-    pace.changed()
+    debounce = Debounce(clock)
+    debounce.attempted()
+    debounce.changed()
     steps = 0
-    while not pace.is_due():
+    while not debounce.is_due():
         clock.now += tree_state.FOLD_QUIET_SECONDS / 2
-        pace.changed()
+        debounce.changed()
         steps += 1
         assert steps < 10_000
     assert clock.now - 1_000 > rescan.FOLD_LATEST_SECONDS
@@ -52,61 +52,61 @@ def test_changes_that_never_pause_do_not_wait_for_ever() -> None:
 
 def test_each_failure_makes_the_pause_longer_up_to_a_limit_and_a_success_ends_that() -> None:
     clock = Clock()
-    pace = Debounce(clock)
+    debounce = Debounce(clock)
     pauses = []
     for _ in range(12):
-        pace.failed()
-        assert not pace.is_due()
-        pauses.append(pace.pause())
+        debounce.failed()
+        assert not debounce.is_due()
+        pauses.append(debounce.pause())
         clock.now += pauses[-1] + 0.001
-        assert pace.is_due()
+        assert debounce.is_due()
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[1]
     assert pauses[-1] == tree_state.FOLD_RETRY_SECONDS
-    pace.succeeded()
-    pace.failed()
-    assert pace.pause() == pauses[0]
+    debounce.succeeded()
+    debounce.failed()
+    assert debounce.pause() == pauses[0]
 
 
 def test_everything_is_looked_at_after_a_while_and_then_not_at_once_again() -> None:
     clock = Clock()
-    pace = Debounce(clock)
-    assert not pace.is_time_to_sweep()
-    clock.now += tree_state.SWEEP_SECONDS + 1
-    assert pace.is_time_to_sweep()
-    pace.swept()
-    assert not pace.is_time_to_sweep()
+    debounce = Debounce(clock)
+    assert not debounce.is_poll_due()
+    clock.now += tree_state.POLL_SECONDS + 1
+    assert debounce.is_poll_due()
+    debounce.polled()
+    assert not debounce.is_poll_due()
 
 
 @pytest.fixture
-def bell() -> Iterator[Wakeup]:
+def wakeup() -> Iterator[Wakeup]:
     made = Wakeup()
     yield made
     made.close()
 
 
-def test_a_bell_wakes_and_rung_before_keeps_awake_once(bell: Wakeup) -> None:
-    sleeper = threading.Thread(target=bell.wait, args=(None,))
+def test_waking_ends_the_sleep_or_the_next_one(wakeup: Wakeup) -> None:
+    sleeper = threading.Thread(target=wakeup.wait, args=(None,))
     sleeper.start()
-    bell.ring()
+    wakeup.wake()
     sleeper.join(30)
     assert not sleeper.is_alive()
     for _ in range(100_000):  # more than a pipe holds
-        bell.ring()
-    bell.wait(None)
-    bell.wait(0.0)
+        wakeup.wake()
+    wakeup.wait(None)
+    wakeup.wait(0.0)
 
 
-def test_what_can_be_read_wakes_too(bell: Wakeup) -> None:
+def test_what_can_be_read_wakes_too(wakeup: Wakeup) -> None:
     read, write = os.pipe()
     os.write(write, b"!")
-    bell.wait(None, read)
+    wakeup.wait(None, read)
     assert os.read(read, 9) == b"!"  # left for whoever it is for
     os.close(read)
     os.close(write)
 
 
-def test_a_closed_bell_is_silent() -> None:
-    bell = Wakeup()
-    bell.close()
-    bell.ring()
+def test_waking_after_closing_does_nothing() -> None:
+    wakeup = Wakeup()
+    wakeup.close()
+    wakeup.wake()

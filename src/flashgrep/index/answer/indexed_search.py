@@ -79,6 +79,7 @@ class IndexedScan:
         tracker: Tracker,
         root: str,
         pool: Pool,
+        matchers: Matchers,
         cancelled: CancelFlag,
         damaged: Callable[[DamagedSegment], None],
         changed: Callable[[set[str]], None],
@@ -96,6 +97,7 @@ class IndexedScan:
         self._tracker = tracker
         self._root = root
         self._pool = pool
+        self._matchers = matchers
         self._cancelled = cancelled
         self._damaged = damaged
         self._changed = changed
@@ -105,60 +107,59 @@ class IndexedScan:
         self._candidates = Candidates(request.pattern, view.snapshot.segment_set)
         self._overlay = SearchOverlay(view, tracker, root, self.scanner)
 
-    def run(self, wanted: int, matchers: Matchers, report: Report) -> None:
+    def run(self, wanted: int, report: Report) -> None:
         """Search; with `wanted`, the rest may be left out once so many lines are found."""
-        cancelled = self._cancelled
-        on_disk = self._on_disk(cancelled, report)
+        on_disk = self._on_disk(report)
         try:
             with briefly():
-                self._in_segments(wanted, matchers, cancelled)
+                self._in_segments(wanted)
         except TooLong:
             self._begin_away()
-            self._in_segments(wanted, matchers, cancelled)
+            self._in_segments(wanted)
         self._table.add_others(on_disk)
         self._table.close()
 
     def _begin_away(self) -> None:
         """Forget what was matched here: all of it is matched anew, where it can be stopped."""
-        self._away = KillableMatching(self.request, self._pool)
+        self._away = KillableMatching(self.request, self._pool, self._cancelled)
         self._finder = LineFinder(self.request, self.scanner.counter)
         self._table = Table(self._view.snapshot, self._root)
         self.matched_bytes = 0
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
 
-    def _on_disk(self, cancelled: CancelFlag, report: Report) -> list[FoundFile]:
+    def _on_disk(self, report: Report) -> list[FoundFile]:
         items = self._overlay.items()
         if not items:
             return []
-        scan = Scan(self.request, self.scanner.scope, self._pool, cancelled, report)
+        scan = Scan(self.request, self.scanner.scope, self._pool, self._cancelled, report)
         scan.run(items)
         self.skipped.extend(scan.skipped)
         return scan.found
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
-    def _in_segments(self, wanted: int, matchers: Matchers, cancelled: CancelFlag) -> None:
+    def _in_segments(self, wanted: int) -> None:
         snapshot = self._view.snapshot
         others = range(snapshot.base, len(snapshot.segments))
         if self._is_few and self._away is None:
-            self._one_by_one(wanted, cancelled)
+            self._one_by_one(wanted)
         elif wanted and not self.request.pattern.multiline:
             # As much as a page holds of the base, and of every other segment: the files of those
-            # stand between the base's.
+            # come between the base's.
             for part in ([number] for number in others):
-                self._until(wanted, part, matchers, cancelled)
-            self._until(wanted, range(snapshot.base), matchers, cancelled)
+                self._until(wanted, part)
+            self._until(wanted, range(snapshot.base))
         else:
-            self._everywhere([*others, *range(snapshot.base)], matchers, cancelled)
-        self._under_other_names(wanted, cancelled)
+            self._everywhere([*others, *range(snapshot.base)])
+        self._under_other_names(wanted)
 
     @property
     def _is_few(self) -> bool:
         is_text = self.request.pattern.multiline
         return not is_text and len(self._pieces) <= INDEX_FEW_PIECES
 
-    def _one_by_one(self, wanted: int, cancelled: CancelFlag) -> None:
+    def _one_by_one(self, wanted: int) -> None:
         """Match a few candidates without sorting them first; those of the base last."""
         last = self._view.snapshot.base - 1
         found: dict[FileLocation, int] = {}
@@ -168,7 +169,7 @@ class IndexedScan:
             part = max(last, number)  # the base is one part
             if wanted and totals[part] >= wanted:
                 continue
-            _stop(cancelled)
+            _stop(self._cancelled)
             self.matched_bytes += stretch.size
             counts = self._finder.counted(number, stretch, wanted and wanted - totals[part])
             for file, count in counts.items():
@@ -184,9 +185,7 @@ class IndexedScan:
         found = snapshot.segment_set.stretches(pieces, self._candidates.alternatives(pieces))
         return sorted(found, key=lambda stretch: stretch.number < snapshot.base)
 
-    def _until(
-        self, wanted: int, part: Iterable[int], matchers: Matchers, cancelled: CancelFlag
-    ) -> None:
+    def _until(self, wanted: int, part: Iterable[int]) -> None:
         """Match some segments in the order of the walk until enough is found, in growing steps.
 
         Others help with a step that would take long. It may turn out to have been more than was
@@ -197,13 +196,13 @@ class IndexedScan:
             portions = runs[number].portions(INDEX_INLINE_BYTES) if number in runs else ()
             waiting, hits = list(portions), list[Hits]()
             while waiting and left > 0:
-                _stop(cancelled)
+                _stop(self._cancelled)
                 step, waiting = waiting[:count], waiting[count:]
                 size, begun = sum(portion.size for portion in step), time.perf_counter()
                 if self._away is not None:
-                    found = self._by_others(number, self._away.match(step, cancelled))
+                    found = self._by_others(number, self._away.match(step))
                 elif len(step) > 1 and speed * size > INDEX_SHARED_SECONDS:
-                    found = self._by_all(number, step, matchers, cancelled)
+                    found = self._by_all(number, step)
                 else:
                     found = self._by_one(number, step, left)
                 self.matched_bytes += size
@@ -224,25 +223,23 @@ class IndexedScan:
                 break
         return hits
 
-    def _by_all(
-        self, number: int, step: Sequence[Runs], matchers: Matchers, cancelled: CancelFlag
-    ) -> list[Hits]:
+    def _by_all(self, number: int, step: Sequence[Runs]) -> list[Hits]:
         """Match with the help of others."""
-        self._require_tame()
-        hits = matchers.match(self.request.pattern, self.scanner.counter, False, step, cancelled)
-        return self._by_others(number, hits)
+        return self._by_others(number, self._shared(step, is_dense=False))
 
-    def _require_tame(self) -> None:
-        """What may take long is not worth the helpers' time: they would have to be killed."""
+    def _shared(self, work: Sequence[Work], is_dense: bool) -> list[Hits]:
+        """What was found in some work, with the help of other processes."""
         if not is_tame(self.request.pattern):
-            raise TooLong
+            raise TooLong  # what may take long would have to be killed there
+        counter, pattern = self.scanner.counter, self.request.pattern
+        return self._matchers.match(pattern, counter, is_dense, work, self._cancelled)
 
     def _by_others(self, number: int, hits: list[Hits]) -> list[Hits]:
         for files, _ in hits:
             self._finder.found_by_others(number, files.tolist())
         return hits
 
-    def _everywhere(self, order: list[int], matchers: Matchers, cancelled: CancelFlag) -> None:
+    def _everywhere(self, order: list[int]) -> None:
         """Match all candidates of all segments."""
         work: list[Work] = []
         numbers: list[int] = []
@@ -252,7 +249,7 @@ class IndexedScan:
             for number in order:
                 if number in candidates:
                     self.matched_bytes += candidates[number].size
-                    self._add(number, self._away.match([candidates[number]], cancelled))
+                    self._add(number, self._away.match([candidates[number]]))
             return
         size = _portion_bytes(sum(part.size for part in candidates.values()))
         for number in order:
@@ -263,26 +260,24 @@ class IndexedScan:
                 work += portions
                 numbers += [number] * len(portions)
         hits: dict[int, list[Hits]] = {}
-        for number, part in zip(numbers, self._matched(work, matchers, cancelled), strict=True):
+        for number, part in zip(numbers, self._matched(work), strict=True):
             hits.setdefault(number, []).append(part)
         for number, parts in hits.items():
             self._add(number, parts)
 
-    def _matched(self, work: list[Work], matchers: Matchers, cancelled: CancelFlag) -> list[Hits]:
+    def _matched(self, work: list[Work]) -> list[Hits]:
         """What each portion found: a first one shows how fast it goes and how much matches."""
         if not work:
             return []
-        counter, first = self.scanner.counter, work[0]
+        first = work[0]
         hits, is_dense, took = self._probed(first)
         left = sum(portion.size for portion in work[1:])
         self.matched_bytes += first.size + left
         is_slow = took * left > INDEX_SHARED_SECONDS * first.size
         if left > INDEX_SHARED_BYTES and is_slow:
-            self._require_tame()
-            pattern = self.request.pattern
-            rest = matchers.match(pattern, counter, is_dense, work[1:], cancelled)
+            rest = self._shared(work[1:], is_dense)
         else:
-            rest = list(matched_here(counter, is_dense, work[1:], cancelled))
+            rest = list(matched_here(self.scanner.counter, is_dense, work[1:], self._cancelled))
         return [hits, *rest]
 
     def _probed(self, work: Work) -> tuple[Hits, bool, float]:
@@ -369,7 +364,7 @@ class IndexedScan:
             if at < past
         }
 
-    def _under_other_names(self, wanted: int, cancelled: CancelFlag) -> None:
+    def _under_other_names(self, wanted: int) -> None:
         """Links to files of the segments: the same text, shown under the link's name."""
         for shown, (number, file) in self._candidate_aliases():
             segment = self._view.snapshot.segments[number]
@@ -378,7 +373,7 @@ class IndexedScan:
                 work: list[Work] = [*self._runs_of(number, file)]
                 if self.request.pattern.multiline:
                     work = [Texts(segment, np.array([file]))]
-                total = sum(int(counts.sum()) for _, counts in self._away.match(work, cancelled))
+                total = sum(int(counts.sum()) for _, counts in self._away.match(work))
                 found = {file: total} if total else {}
             elif self.request.pattern.multiline:
                 found = match_texts(self.scanner.counter, segment, [file])

@@ -1,7 +1,7 @@
-"""Matches stretches of a pack: one call into RE2 for many files, and on to the next file.
+"""Matches stretches of a pack: one call into RE2 for many files.
 
-Where nearly every file matches it is the other way round: a call for each, and nothing else. What
-is to be matched is plain data, so that another process that maps the same segment can do it.
+Where nearly every file matches, each gets a call instead. What is to be matched is plain data, so
+that another process that maps the same segment can do it.
 """
 
 from __future__ import annotations
@@ -178,9 +178,9 @@ class LineFinder:
         self._counter = counter
         self._by_alternatives: dict[int, Counter] = {}
         self._lines: dict[FileLocation, list[Span]] = {}
-        """Where matching lines were found, as far as anybody asked for lines."""
+        """Where matching lines were found, if lines were asked for."""
         self._incomplete: set[FileLocation] = set()
-        """Files of which others have found lines."""
+        """Files of which other processes have found lines."""
 
     def counted(self, number: int, portion: Pieces, wanted: int) -> dict[int, int]:
         """Counts by file, of about `wanted` at least; the places of lines are kept."""
@@ -200,11 +200,11 @@ class LineFinder:
         return None if place in self._incomplete else self._lines.get(place)
 
     def found_by_others(self, number: int, files: Iterable[int]) -> None:
-        """Others have found lines of these files, and did not say where."""
+        """Other processes have found lines of these files, and did not say where."""
         self._incomplete.update(FileLocation(number, file) for file in files)
 
     def _counter_of(self, portion: Pieces) -> Counter:
-        """One for what of the pattern may stand there."""
+        """The counter of the alternatives that a portion may hold."""
         alternatives = portion.alternatives if isinstance(portion, Stretch) else 0
         if not alternatives:
             return self._counter
@@ -258,7 +258,7 @@ class MatchJobs:
             self._segments.pop(error.path, None)
             return "damaged", error.path, error.what
         except OSError:
-            return ("gone",)  # the writer has put another in its place; who asks has it mapped
+            return ("gone",)  # the writer has replaced it; the server still has it mapped
         return "matched", [(files.tobytes(), counts.tobytes()) for files, counts in hits]
 
     def _work(self, share: Packed) -> Work:

@@ -1,7 +1,7 @@
 """Processes that match segments: some help a search, some can be killed.
 
-They are started a moment after the first search that could use them, so as not to be in the way
-of the next one, and sleep between searches. A search takes those that are idle, gives each a share,
+They start a moment after the first search that could use them, so as not to slow the next one
+down, and sleep between searches. A search takes those that are idle, gives each a share,
 and does one itself; where none is idle it does everything. One that does not come back after a
 cancel is killed, and another takes its place.
 """
@@ -183,7 +183,7 @@ class Matchers:
 def _shares(work: Sequence[Work], count: int) -> list[Sequence[Work]]:
     """The work cut into so many stretches of about the same size, the first a little larger.
 
-    The one who asks keeps that, and begins while the others are still being told.
+    The thread that asks keeps that one, and begins while the processes are still being asked.
     """
     ends = np.cumsum([0, *(each.size for each in work)])
     parts = (_OWN_SHARE + np.arange(count - 1)) / (_OWN_SHARE + count - 1)
@@ -208,9 +208,21 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
     answer = worker.receive_unless(stopped)
     if answer is None:
         raise Cancelled("The search was cancelled")
+    try:
+        return _hits(answer)
+    except SnapshotGone:
+        return None
+
+
+class SnapshotGone(Exception):
+    """A segment has been replaced on disk: only a process that has it mapped can still read it."""
+
+
+def _hits(answer: Any) -> list[Hits]:
+    """What an answer of a process says was found."""
     kind, *rest = answer
     if kind == "gone":
-        return None
+        raise SnapshotGone
     if kind == "damaged":
         raise DamagedSegment(*rest)
     if kind == "failed":
@@ -224,23 +236,19 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
 # ── processes that can be killed ─────────────────────────────────────────────────────────────────
 # Matches candidates in processes that can be killed, for patterns that may take long.
 #
-# The helpers of `index/answer/match_pool.py` are for speed: the thread that asks does a share
-# itself. Here it only waits, so that a cancelled call ends at once, and the processes are shared
-# out by connection.
-
-
-class SnapshotGone(Exception):
-    """A segment has been replaced on disk: only who has it mapped can still read it."""
+# The processes of `Matchers` are for speed: the thread that asks does a share itself. Here it only
+# waits, so that a cancelled call ends at once, and the processes are shared out by connection.
 
 
 class KillableMatching:
     """One search's matching, done elsewhere."""
 
-    def __init__(self, request: ScanRequest, pool: Pool) -> None:
+    def __init__(self, request: ScanRequest, pool: Pool, cancelled: CancelFlag) -> None:
         self._request = request
         self._pool = pool
+        self._cancelled = cancelled
 
-    def match(self, work: Sequence[Work], cancelled: CancelFlag) -> list[Hits]:
+    def match(self, work: Sequence[Work]) -> list[Hits]:
         """What was found in some work; a file may be in several of the parts."""
         spec = astuple(self._request.pattern)
         messages = [
@@ -248,7 +256,8 @@ class KillableMatching:
             for each in work
             for part in self._parts(each)
         ]
-        return [_hits(answer) for _, answer in run_all(self._pool, messages, cancelled)]
+        answers = (answer for _, answer in run_all(self._pool, messages, self._cancelled))
+        return [hits for answer in answers for hits in _hits(answer)]
 
     def _parts(self, work: Work) -> Iterator[Work]:
         """So small that each is done in about a slice, unless it is a single long line."""
@@ -260,13 +269,3 @@ class KillableMatching:
             return work.portions(size)
         pieces = numbers(work.firsts, work.pasts)
         return Runs(work.segment, pieces, pieces + 1).portions(size)
-
-
-def _hits(answer: Any) -> Hits:
-    kind, *rest = answer
-    if kind == "gone":
-        raise SnapshotGone
-    if kind == "damaged":
-        raise DamagedSegment(*rest)
-    ((files, counts),) = rest[0]
-    return np.frombuffer(files, np.int64), np.frombuffer(counts, np.int64)

@@ -93,7 +93,7 @@ class Table:
         )
 
     def _ranked(self, ranks: Any) -> Any:
-        """Ranks of all rows; those that stand between files of the base are ranked together."""
+        """Ranks of all rows; those between files of the base are ranked together."""
         if not self._others:
             return ranks
         later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
@@ -142,7 +142,7 @@ class Table:
         ]
 
     def place(self, shown: str) -> FileLocation | None:
-        """Where a file that was looked at stands in the segments."""
+        """Where a file that was looked at is in the segments."""
         at = self._seen.get(shown)
         return None if at is None else FileLocation(int(self.segment[at]), int(self.file[at]))
 
@@ -194,10 +194,10 @@ class PackText:
         at = 0
         while at < len(lines):
             piece = bisect_right(starts, lines[at][0], first, past) - 1
-            start, behind = starts[piece], bisect_left(lines, (starts[piece + 1],), at)
-            own = [(begin - start, end - start) for begin, end in lines[at:behind]]
+            start, past_lines = starts[piece], bisect_left(lines, (starts[piece + 1],), at)
+            own = [(begin - start, end - start) for begin, end in lines[at:past_lines]]
             yield *self._region(piece), own
-            at = behind
+            at = past_lines
 
     def known(self, first: int, last: int) -> Iterator[tuple[int, bytes]] | None:
         return None if self._lines is None else self._numbered(self._lines[first:last])

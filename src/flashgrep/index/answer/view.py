@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import dropwhile
 from typing import Any, Final
 
 import numpy as np
 
-from flashgrep.index.format.segment import Mask, Numbers, Segment
+from flashgrep.index.format.segment import Mask, Numbers, Segment, path_key
 from flashgrep.index.format.segment_set import FileLocation, SegmentSet, segment_set
 from flashgrep.index.watch.changes import Identity, Rules, is_below, joined, parents
 from flashgrep.index.watch.tracker import Tracker
@@ -21,7 +19,7 @@ from flashgrep.search.result import Item, walk_key
 from flashgrep.search.scan.scanner import Scanner
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import is_within
-from flashgrep.workspace.walk import Ruled
+from flashgrep.workspace.walk import RuleChains, Ruled
 
 # ── snapshots ────────────────────────────────────────────────────────────────────────────────────
 # The segments of an index at one moment, and which of their files are still as on disk.
@@ -50,6 +48,10 @@ class _Keys(Sequence[str]):
         return self._segment.key(file)
 
 
+def _key(path: str) -> str:
+    return path_key(path.encode("utf-8", "surrogateescape"))
+
+
 @dataclass(frozen=True)
 class IndexSnapshot:
     """What queries read."""
@@ -64,7 +66,7 @@ class IndexSnapshot:
 
     @cached_property
     def all_alive(self) -> Mask:
-        """Which of all files, numbered through, stand for the disk."""
+        """Which of all files, numbered through, are alive."""
         return np.concatenate([np.zeros(0, bool), *self.alive])
 
     @cached_property
@@ -74,7 +76,7 @@ class IndexSnapshot:
 
     def find(self, name: str) -> Iterable[FileLocation]:
         """Every place a name has in the segments, dead ones included."""
-        key = walk_key(name)
+        key = _key(name)
         for number, segment in enumerate(self.segments):
             if not segment.bounds[0] <= key <= segment.bounds[1]:
                 continue
@@ -83,12 +85,12 @@ class IndexSnapshot:
                 yield FileLocation(number, file)
 
     def stretch(self, number: int, directory: str) -> tuple[int, int]:
-        """The files of a segment that lie below a directory."""
+        """The files of a segment below a directory: the first, and one past the last."""
         segment = self.segments[number]
         if not directory:
             return 0, segment.files
         keys = _Keys(segment)
-        key = walk_key(directory)
+        key = _key(directory)
         return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
 
     def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
@@ -112,11 +114,11 @@ class IndexSnapshot:
         return replace(self, alive=tuple(alive)) if fresh else self
 
     def rank(self, name: str) -> int:
-        """Where a file that is in no segment stands among those that are; ties by walk key."""
-        key = walk_key(name)
+        """The rank of a file that is in no segment among those that are; ties by walk key."""
+        key = _key(name)
         before = 0
         for segment in self.segments[: self.base]:
-            # A name lies in one segment of the base at most; the others are passed by whole.
+            # A name is in at most one segment of the base; the others are skipped whole.
             if segment.bounds[1] < key:
                 before += segment.files
             else:
@@ -132,6 +134,10 @@ class IndexSnapshot:
             names, rows = segment.all_names(), segment.status[:, :2].tolist()
             for file in files:
                 yield FoundEntry(names[file][cut:], *rows[file])
+
+    def parts(self) -> Iterator[tuple[Segment, Mask]]:
+        """Each segment, and which of its files are alive."""
+        return zip(self.segments, self.alive, strict=True)
 
     @property
     def files(self) -> int:
@@ -162,7 +168,7 @@ def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> I
 def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
     """Ranks between those of the base: by place, then by walk key."""
     entries = [
-        (draft.rank(name), walk_key(name), number, file)
+        (draft.rank(name), _key(name), number, file)
         for number, segment in enumerate(later)
         for file, name in enumerate(segment.all_names())
     ]
@@ -247,28 +253,12 @@ class IndexView:
 
 
 def topmost(subtrees: Iterable[str]) -> list[str]:
-    """Subtrees without those that lie in another."""
+    """Subtrees without those inside another."""
     kept: list[str] = []
     for subtree in sorted(subtrees, key=lambda path: (path.count("/"), path)):
         if not any(is_below(subtree, above) for above in kept):
             kept.append(subtree)
     return kept
-
-
-def led_to(link: str, text: str) -> str | None:
-    """Where a link's text leads, as a path in the tree, if no other link is on the way.
-
-    Whether none is shows later: every directory on the way must be one of the tree's own.
-    """
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if text.startswith("/") or ".." in list(dropwhile(lambda part: part == "..", parts)):
-        return None  # what is left of x/.. is for the kernel to say: x may be a link
-    if text.endswith(("/", "/.")):
-        return None  # which kind stands there decides, and changes without the link
-    path = os.path.normpath(os.path.join(os.path.dirname(link), text))
-    if path == ".":
-        return ""
-    return None if path == ".." or path.startswith("../") else path
 
 
 # ── files and links ──────────────────────────────────────────────────────────────────────────────
@@ -282,7 +272,7 @@ def names(view: IndexView) -> list[str] | None:
     """
     found = [
         name
-        for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
+        for segment, alive in view.snapshot.parts()
         for name, is_alive in zip(segment.all_names(), alive.tolist(), strict=True)
         if is_alive
     ]
@@ -326,10 +316,13 @@ class SearchOverlay:
         self._tracker = tracker
         self._root = root
         self._scanner = scanner
-        self._chains = tracker.chains(view.above)
         self._aliases = view.sure_aliases
         if root:
             self._aliases = {a: p for a, p in view.sure_aliases.items() if is_below(a, root)}
+
+    @cached_property
+    def _chains(self) -> RuleChains:
+        return self._tracker.chains(self._view.above)
 
     def relative(self, shown: str) -> str:
         """A path of the tree as the search shows it."""
@@ -339,7 +332,7 @@ class SearchOverlay:
 
     @cached_property
     def in_scope(self) -> Mask:
-        """Of all files of the segments, those that stand for the disk and lie below the root."""
+        """Of all files of the segments, those alive below the root."""
         snapshot = self._view.snapshot
         if not self._root:
             return snapshot.all_alive
@@ -370,7 +363,7 @@ class SearchOverlay:
                 yield shown, place
 
     def alias(self, shown: str) -> FileLocation | None:
-        """Where the file that a link stands for is in the segments."""
+        """Where the file that a link leads to is in the segments."""
         return self._aliases.get(joined(self._root, shown))
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────

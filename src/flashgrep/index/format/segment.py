@@ -6,7 +6,7 @@
     4 bytes   crc32 of the header
     sections  each at a multiple of 64 bytes
 
-    names       the files' paths, one behind the other     name_ends   where each ends
+    names       the files' paths, one after the other      name_ends   where each ends
     status      size, mtime_ns, ctime_ns, inode of each file (int64 × 4)
     flags       per file: 1 binary (no text kept), 2 no final newline, 4 read right after a change
     first       per file: its first piece, and one past the last
@@ -18,9 +18,9 @@
     postings    per key: the blocks that hold it (see `postings`)
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
-A pack holds what `search.haystack.lines_of` gives, with what is no character hidden (see
-`search.decode`), so a search in it is a search in the file.
-A file is cut into pieces of at most 16 KB at `\\n` (a longer line is a piece of its own), so a
+A pack holds what `search.decode.lines_of` gives, with invalid sequences hidden (see there), so a
+search in it is a search in the file.
+A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece), so a
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
@@ -86,7 +86,7 @@ class Segment:
     """An open segment, mapped."""
 
     def __init__(self, path: str, is_checked: bool = False) -> None:
-        """`is_checked` says that another process has, a moment ago, all but the pack."""
+        """`is_checked` says that another process has just checked all but the pack."""
         self.path = path
         with open_own(path) as file:
             status = os.fstat(file.fileno())
@@ -156,12 +156,12 @@ class Segment:
         text, ends = bytes(self.names), [0, *self.name_ends.tolist()]
         if text.isascii():
             return text.decode("ascii"), ends
-        # One by one: what a name ends with and the next begins with is no character together.
+        # One by one: the end of a name and the begin of the next may look like one character.
         parts = [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
         return "".join(parts), [0, *accumulate(map(len, parts))]
 
     def name(self, file: int) -> str:
-        """A file's path, as names of the tree; by itself, as long as nobody has asked for all."""
+        """A file's path, as names of the tree; read alone until all are asked for."""
         if "paths" not in self.__dict__:
             return self._path_bytes(file).decode("utf-8", "surrogateescape")
         paths, starts = self.paths
@@ -169,7 +169,7 @@ class Segment:
 
     def key(self, file: int) -> str:
         """The `walk_key` of a file's path, straight from its bytes: binary searches ask often."""
-        return self._path_bytes(file).replace(b"/", b"\0").decode("latin-1")
+        return path_key(self._path_bytes(file))
 
     def _path_bytes(self, file: int) -> bytes:
         start = int(self.name_ends[file - 1]) if file else 0
@@ -188,7 +188,7 @@ class Segment:
         return size, modified, changed, inode
 
     def span(self, file: int) -> tuple[int, int]:
-        """Where a file's text stands in `buffer`; its pieces are neighbours."""
+        """Where a file's text is in `buffer`; its pieces are neighbours."""
         first, past = int(self.first[file]), int(self.first[file + 1])
         return (int(self.starts[first]), int(self.ends[past - 1])) if past > first else (0, 0)
 
@@ -289,6 +289,11 @@ class Segment:
         return np.frombuffer(self._bytes(name), TYPES[name])
 
 
+def path_key(path: bytes) -> str:
+    """The `walk_key` of a path, from its bytes."""
+    return path.replace(b"/", b"\0").decode("latin-1")
+
+
 def numbers(first: Any, past: Any) -> Numbers:
     """All whole numbers of some ranges."""
     counts = past - first
@@ -317,7 +322,7 @@ def bitmap_bytes(blocks: int) -> int:
 
 
 def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
-    """Which blocks stand in one of the postings between these places."""
+    """Which blocks are in one of the postings between these places."""
     width = bitmap_bytes(blocks)
     mask = np.zeros(blocks, bool)
     is_list = ends - starts != width
@@ -333,10 +338,10 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
 
 
 def decoded(lists: Any, sizes: Any, bases: Any = 0) -> tuple[Any, Any]:
-    """The blocks in lists that stand one behind the other, and which bytes end one.
+    """The blocks in lists one after the other, and which bytes end one.
 
-    The blocks of each list are counted from a base of its own. What is added up may go beyond 32
-    bits; what is taken off again does so too, and half the memory is touched.
+    The blocks of each list are counted from its base. Sums may overflow 32 bits; what is subtracted
+    overflows as well, and half the memory is touched.
     """
     heads = np.cumsum(sizes) - sizes
     steps = lists.astype(np.int32)

@@ -152,7 +152,7 @@ Work = Runs | Texts
 
 @dataclass(frozen=True, eq=False)
 class SegmentSet:
-    """Where the parts of each segment stand among those of all."""
+    """Where the parts of each segment are among those of all."""
 
     segments: tuple[Segment, ...]
     blocks: list[_Ends]

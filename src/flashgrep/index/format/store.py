@@ -74,9 +74,9 @@ class Store:
     # ── one writer ──────────────────────────────────────────────────────────────────────────────
 
     def lock(self) -> bool:
-        """Become the one that writes here, if nobody else is."""
+        """Become the one writer, unless another process is."""
         if self._lock is not None and not self._is_in_place(self._lock):
-            self.close()  # somebody cleared the cache: ours is a lock on nothing
+            self.close()  # the cache was cleared: ours locks nothing
         if self._lock is None:
             self._make()
             descriptor = open_lock_file(self.directory / "lock")
@@ -84,7 +84,7 @@ class Store:
                 os.close(descriptor)
                 return False
             self._lock = descriptor
-            self.sweep()  # a writer that was killed has left things lying here
+            self.sweep()  # a writer that was killed has left files here
         return True
 
     def _is_in_place(self, descriptor: int) -> bool:
@@ -94,7 +94,7 @@ class Store:
             return False
 
     def close(self) -> None:
-        """Let others write."""
+        """Let other processes write."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -102,7 +102,7 @@ class Store:
     # ── generations ─────────────────────────────────────────────────────────────────────────────
 
     def identity(self) -> tuple[int, int] | None:
-        """What tells one generation from the next without reading it."""
+        """What identifies a generation without reading it."""
         try:
             status = os.stat(self.directory / MANIFEST)
         except OSError:
@@ -163,7 +163,7 @@ class Store:
                     os.unlink(entry.path)
 
     def is_large(self) -> bool:
-        """Whether the tree in it takes processes to list."""
+        """Whether listing the tree takes several processes."""
         return self.size() > _LARGE_BYTES
 
     def size(self) -> int:
@@ -181,7 +181,7 @@ class Store:
 
 
 def _read(data: Any) -> Generation:
-    """A generation out of a manifest; ValueError and its like where it is none of ours."""
+    """A generation out of a manifest; ValueError and the like where it is not one of ours."""
     if data["format"] != FORMAT:
         return Generation()
     names, base = tuple(data["segments"]), int(data["base"])

@@ -2,8 +2,8 @@
 
 All segments are asked at once, as if their blocks were numbered through: what a look-up costs is
 the calls into numpy, and there are as many for ten segments as for one. Of many grams that must all
-be there, the rarest are looked at first, and the others only as long as they can still save more
-than they cost.
+be there, the rarest are looked at first, and the others only while they can save more than they
+cost.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Lookup:
         return kept
 
     def _rarest(self, node: GramNode) -> _Kept | None:
-        """What holds all leaves, rarest first, as far as that is worth its while."""
+        """What holds all leaves, rarest first, as far as that pays."""
         if not node.leaves:
             return None
         leaves = self._by_rarity(node)
@@ -357,7 +357,7 @@ class Candidates:
 
     @cached_property
     def _held(self) -> Any:
-        """Per block what may stand in it: a bit for each alternative of the plan."""
+        """Per block what it may hold: a bit for each alternative of the plan."""
         assert self._tree.root is not None  # noqa: S101 - asked only then
         look = self._look(by_file=False)
         if not self._tree.alternatives:
@@ -384,7 +384,7 @@ class Candidates:
 
     @cached_property
     def files(self) -> Mask:
-        """The files to look at when whole texts are matched: grams may stand in several blocks."""
+        """The files to look at when whole texts are matched: grams may be in several blocks."""
         segment_set = self._segment_set
         if self._tree.root is None or not segment_set.segments:
             return np.ones(segment_set.file_count, bool)

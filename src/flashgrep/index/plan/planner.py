@@ -1,6 +1,6 @@
 r"""Turns a pattern into what every match must hold: AND and OR of sets of 4-grams.
 
-    Grams({(lo, hi), …})   a gram whose key lies in one of these ranges
+    Grams({(lo, hi), …})   a gram whose key is in one of these ranges
     All((…))               each of them, somewhere in the match
     Any((…))               at least one of them
     None                   nothing is known: every block is a candidate
@@ -8,7 +8,7 @@ r"""Turns a pattern into what every match must hold: AND and OR of sets of 4-gra
 A plan may only be too wide, never too narrow. It is made from the pattern's tree (`search.syntax`),
 seen as a row of steps: one character out of a set, a run of such characters, a gap about which
 nothing is known. From each single step, every way to go on for four bytes is followed; together
-the ways are the grams that can stand there, and one of them must. So a literal gives one gram for
+the ways are the grams that can be there, and one of them must. So a literal gives one gram for
 each of its places, and `\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200
 ranges of keys, because the last byte of a gram is a range.
 
@@ -197,7 +197,7 @@ class _Planner:
 
 
 def _grams(ways: list[_Way], shortest: int) -> Grams | None:
-    """The grams that one of these ways must be; None where there is no telling."""
+    """The grams that one of these ways must be; None where that is not known."""
     if len(ways) > _MOST_WAYS or not all(_is_usable(way, shortest) for way in ways):
         return None
     if sum(_cost(way) for way in ways) > _MOST_RANGES:
@@ -297,9 +297,9 @@ def _any(parts: list[Need | None]) -> Need | None:
 _MOST_GRAMS: Final = 4
 """Grams of a literal that are looked up."""
 _MOST_ALTERNATIVES: Final = 8
-"""Alternatives that are told apart: a bit of a byte for each."""
+"""Alternatives that are kept apart: a bit of a byte for each."""
 _APART: Final = 4
-"""Grams so near to each other share bytes: where one stands, mostly the other does too."""
+"""Grams so near to each other share bytes: where one is, mostly the other is too."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ class GramSet:
     number: int
     ranges: slice
     place: int
-    """Where it stands among its neighbours."""
+    """Its place among its neighbours."""
 
     @property
     def is_single(self) -> bool:
@@ -367,7 +367,7 @@ class GramTree:
     def _rarest(self, grams: list[Grams]) -> Sequence[int]:
         """Which of some grams that must all be there are looked up, in their order.
 
-        All where the pattern has classes: what stands around one may be in a single gram.
+        All where the pattern has classes: what is around one may be in a single gram.
         """
         places = range(len(grams))
         keys = [gram.ranges[0][0] for gram in grams if _is_key(gram)]
@@ -378,7 +378,7 @@ class GramTree:
         return sorted(apart_first(by_size, lambda a, b: abs(a - b) < _APART)[:_MOST_GRAMS])
 
     def _leaf(self, grams: Grams, place: int) -> GramSet:
-        # No range at all cannot be looked up; one that no gram is in stands for it.
+        # No range at all cannot be looked up; use one that no gram is in.
         ranges = grams.ranges or ((0, 1),)
         first = len(self._ranges)
         self.firsts.append(first)
@@ -397,7 +397,7 @@ _Thing = TypeVar("_Thing")
 def apart_first(
     things: Iterable[_Thing], is_near: Callable[[_Thing, _Thing], bool]
 ) -> list[_Thing]:
-    """The same in order; those behind the others that are near to one before them."""
+    """The same in order, but those that are near to one before them come last."""
     first: list[_Thing] = []
     near: list[_Thing] = []
     for thing in things:

@@ -25,12 +25,12 @@ def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     scope = Scope.unpacked(packed)
     step = max(1, len(files) // _STEPS)
 
-    def told(count: int) -> None:
+    def report(count: int) -> None:
         if count % step == 0:
             tell((PROGRESS, count))
 
     try:
-        return "built", write_segment(scope, files, path, told)
+        return "built", write_segment(scope, files, path, report)
     finally:
         scope.close()
 

@@ -1,6 +1,6 @@
 """Compacts changes into the index, and decides which files to read again.
 
-A little change becomes a small segment behind the others, in which the files before it are dead.
+A small change becomes a small segment after the others; in those, its files are dead.
 Many small ones are joined into one, and when much of the base is dead, or there is none, the base
 is built anew.
 """
@@ -24,8 +24,8 @@ from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
 from flashgrep.index.format.segment import RACY, Mask, Segment
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
-from flashgrep.index.update.rescan import Doubt, Rescan, doubt, hope, rescan_all, rescan_changes
-from flashgrep.index.watch.changes import Changes, Identity, identity
+from flashgrep.index.update.rescan import Doubt, doubt, hope, rescan_all, rescan_changes
+from flashgrep.index.watch.changes import Changes, Identity, Tree, identity
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.result import walk_key
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
@@ -52,12 +52,12 @@ class Compactor:
     """The writing side of an index; used by one thread."""
 
     def __init__(
-        self, store: Store, tracker: Tracker, builders: Builders, told: Callable[[float], None]
+        self, store: Store, tracker: Tracker, builders: Builders, report: Callable[[float], None]
     ) -> None:
         self._store = store
         self._tracker = tracker
         self._builders = builders
-        self._told = told
+        self._report = report
         self._seen = store.identity()
         self.segments: list[Segment] = []
         self.base = 0
@@ -140,7 +140,7 @@ class Compactor:
         of = view.snapshot.segments
         return len(of) == len(self.segments) and all(map(operator.is_, of, self.segments))
 
-    def _view(self, rescan: Rescan, alive: list[Mask], left_out: set[str]) -> IndexView:
+    def _view(self, rescan: Tree, alive: list[Mask], left_out: set[str]) -> IndexView:
         snap = snapshot(self.segments, self.base, alive)
         return IndexView(
             snapshot=snap,
@@ -154,7 +154,7 @@ class Compactor:
             root=rescan.root,
         )
 
-    def _look_at_other_names(self, rescan: Rescan, alive: list[Mask]) -> None:
+    def _look_at_other_names(self, rescan: Tree, alive: list[Mask]) -> None:
         """A file that has got a further name may have been changed through it."""
         inodes = list({status[3] for status in rescan.shared.values()})
         for number, segment in enumerate(self.segments if inodes else ()):
@@ -250,13 +250,13 @@ class Compactor:
         def done(count: float) -> None:
             nonlocal built
             built += count
-            self._told(built / len(files))
+            self._report(built / len(files))
 
-        self._told(0.0)
+        self._report(0.0)
         try:
             left_out = set(self._builders.build(jobs, done))
         except BuildFailed:
-            self._store.sweep()  # half a segment is no use, least of all on a full disk
+            self._store.sweep()  # half a segment is useless, above all on a full disk
             raise
         written = [Segment(path) for _, path in jobs]
         return [segment for segment in written if segment.files], left_out
@@ -272,7 +272,7 @@ class Compactor:
 
 
 def _give_way() -> None:
-    """Let a server that starts go first; on Linux a thread has a priority of its own."""
+    """Let a server that starts go first; on Linux each thread has a priority."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PIECE_BYTES: Final = 256 * 1024
 """Of a larger file every so many bytes are a document, or its length would hide what is in it."""
 _HEAP_BYTES: Final = 192 * 1024 * 1024
-"""tantivy begins a new segment of its own when this is full: enough for one of ours."""
+"""tantivy begins another of its segments when this is full: enough for one of ours."""
 
 
 def write_ranked(segment_path: str, root: str, key: str) -> int:
@@ -93,7 +93,7 @@ def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> ta
 def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
     try:
         return "written", write_ranked(*message)
-    except (ValueError, DamagedSegment) as error:  # tantivy tells its failures as ValueError
+    except (ValueError, DamagedSegment) as error:  # tantivy raises ValueError
         return "failed", f"{type(error).__name__}: {error}"
 
 

@@ -1,8 +1,8 @@
-"""Keeps the ranked index in step with the segments, in a thread of its own, and answers from it.
+"""Keeps the ranked index in step with the segments, in another thread, and answers from it.
 
 Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
-the updater does not wait for it. What is not ranked yet, or has changed since, is
-read from disk when a question comes.
+the updater does not wait for it. What is not ranked yet, or has changed since, is read from disk
+when a question comes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RankedIndex:
     @property
     def is_ready(self) -> bool:
         """Whether questions can be answered from it."""
-        return self._tree.is_ready
+        return self._tree.current is not None
 
     @property
     def keys(self) -> frozenset[str]:
@@ -136,7 +136,7 @@ class RankedIndex:
                 while self._wanted is None and not self._stopping:
                     self._changed.wait()
                 wanted, self._wanted = self._wanted, None
-                if not self._tree.is_ready and self._tree.is_there:
+                if self._tree.current is None and self._tree.is_there:
                     self._rest()
             if self._stopping or wanted is None:
                 return
@@ -169,10 +169,7 @@ class RankedIndex:
         overlay = self._overlaid(view, tracker, keeps, ranked)
         if overlay is None:
             return None
-        places = {
-            key_of(segment): (segment, alive)
-            for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
-        }
+        places = {key_of(segment): (segment, alive) for segment, alive in view.snapshot.parts()}
 
         def name_of(key: str, file: int) -> str | None:
             if key not in places or not places[key][1][file]:
@@ -208,7 +205,7 @@ class RankedIndex:
             self._looked = now if is_time else self._looked
         is_reader = bool(self._followed) and not self._writes
         if is_reader and is_time and self._tree.open(self._followed):
-            self._done()  # whoever writes has come to an end meanwhile
+            self._done()  # the process that writes has finished meanwhile
 
     # ── what is not ranked yet ──────────────────────────────────────────────────────────────────
 
@@ -217,15 +214,15 @@ class RankedIndex:
     ) -> ChangedFiles | None:
         """The counts of all files that are not ranked; None where they are too many.
 
-        Where nothing happened since the last question, they are as they were: the kernel tells of
+        Where nothing happened since the last question, they are as they were: the kernel reports
         every change in a directory that is watched.
         """
         known = self._counted
-        is_told = tracker.fd is not None and not view.subtrees
-        if known is not None and is_told and known.view() is view and known.keys == ranked:
+        is_watched = tracker.fd is not None and not view.subtrees
+        if known is not None and is_watched and known.view() is view and known.keys == ranked:
             overlay: ChangedFiles | None = known.overlay
         else:
-            self._counted = known = None  # or the old counts would stay as long as this question
+            self._counted = known = None  # frees the old counts now
             overlay = self._count(view, tracker, keeps, ranked)
         if overlay is not None and overlay.files:
             self._rest_overlay.used()
@@ -269,7 +266,7 @@ class RankedIndex:
             for name, status in found.files.items():
                 read = partial(_text, tracker.scope, tracker.real(name))
                 files.append(_changed(name, status, read))
-        for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+        for segment, alive in view.snapshot.parts():
             if key_of(segment) not in ranked:
                 for file in alive.nonzero()[0].tolist():
                     # The identity on disk: what was counted there is not counted again here.
@@ -317,7 +314,7 @@ def _are_few(files: list[Changed]) -> bool:
 
 
 def _text(scope: Scope, real: bytes) -> bytes:
-    """A file's lines from disk; nothing where it has gone, or is no text, or is huge."""
+    """A file's lines from disk; nothing where it is gone, is not text, or is huge."""
     try:
         fd = scope.open_real(real, REGULAR)
     except (OSError, FlashgrepError):

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from flashgrep.index.answer.view import IndexView, led_to, topmost
+from flashgrep.index.answer.view import IndexView, topmost
 from flashgrep.index.format.segment import RACY
 from flashgrep.index.update.writer import DOUBT_SECONDS
-from flashgrep.index.watch.changes import Changes, Identity, Rules, Tree, identity, is_below, joined
+from flashgrep.index.watch.changes import (
+    Changes,
+    Identity,
+    Tree,
+    is_below,
+    joined,
+    link_target,
+)
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.workspace.walk import RULE_FILE, RuleChains, Ruled
+from flashgrep.workspace.walk import RULE_FILE, RuleChains
 
 FOLD_LATEST_SECONDS: Final = 5.0
 """Changes are folded into the index at the latest this long after the last time."""
@@ -25,55 +31,24 @@ DOUBT_LATEST_SECONDS: Final = 600.0
 """For so long a server that does not write the index looks whether another one did that."""
 
 
-@dataclass
-class Rescan:
-    """The tree's tables after a look, and the files that were looked at."""
-
-    above: Rules
-    files: dict[str, Identity] = field(default_factory=dict)
-    """Files that have to be found in a segment, or built into one."""
-    directories: dict[str, Ruled] = field(default_factory=dict)
-    links: dict[str, str | None] = field(default_factory=dict)
-    shared: dict[str, Identity] = field(default_factory=dict)
-    unreadable: set[str] = field(default_factory=set)
-    root: tuple[int, int] = (0, 0)
-    """Device and inode of the root."""
-
-    def take(self, tree: Tree, tracker: Tracker) -> None:
-        """Add what a listing found."""
-        self.files.update(tree.files)
-        self.directories.update(tree.directories)
-        self.shared.update(tree.shared)
-        self.unreadable |= tree.unreadable
-        for link in tree.links:
-            self.links[link] = _target(tracker, link)
-
-    def drop(self, subtree: str) -> None:
-        """Forget a directory and all below it."""
-        self.directories = {d: r for d, r in self.directories.items() if not is_below(d, subtree)}
-        self.links = {d: t for d, t in self.links.items() if not is_below(d, subtree)}
-        self.shared = {n: i for n, i in self.shared.items() if not is_below(n, subtree)}
-
-
-def rescan_all(tracker: Tracker, stopped: Callable[[], bool]) -> Rescan:
+def rescan_all(tracker: Tracker, stopped: Callable[[], bool]) -> Tree:
     """Look at the whole tree."""
-    above = tracker.rules_above()
-    found = Rescan(above, root=tracker.root_identity())
-    found.take(tracker.list_tree("", above, (), stopped), tracker)
+    above, root = tracker.rules_above(), tracker.root_identity()
+    found = tracker.list_tree("", above, (), stopped)
+    found.above, found.root = above, root
     tracker.forget("", found.directories)
     return found
 
 
 def rescan_changes(
     tracker: Tracker, view: IndexView, changes: Changes, stopped: Callable[[], bool]
-) -> Rescan:
+) -> Tree:
     """Look at what changed; everything else is as the view has it."""
-    found = Rescan(
-        above=view.above,
-        files={},
+    found = Tree(
         directories=dict(view.directories),
         links=dict(view.links),
         shared=dict(view.shared),
+        above=view.above,
         root=view.root,
     )
     chains = tracker.chains(view.above)
@@ -96,7 +71,7 @@ def rescan_changes(
 
 def _look_into(
     tracker: Tracker,
-    found: Rescan,
+    found: Tree,
     directory: str,
     names: list[str],
     chains: RuleChains,
@@ -106,36 +81,26 @@ def _look_into(
     listing = None if ruled is None else tracker.entries(directory, names, chains, ruled)
     if ruled is None or listing is None:
         return
-    tree = Tree(links={joined(directory, name) for name in listing.links})
+    for name in listing.links:
+        path = joined(directory, name)
+        found.links[path] = link_target(path, tracker.real(path))
     for name in listing.files:
         path = joined(directory, name)
         status = tracker.status(path)
-        if status is None:
-            continue
-        tree.files[path] = identity(status)
-        if status.st_nlink != 1:
-            tree.shared[path] = identity(status)
-    found.take(tree, tracker)
+        if status is not None:
+            found.add_file(path, status)
     for name in listing.directories:
         path = joined(directory, name)
         if path not in found.directories:
-            found.take(tracker.list_tree(path, found.above, ruled, stopped), tracker)
-
-
-def _target(tracker: Tracker, link: str) -> str | None:
-    try:
-        text = os.readlink(tracker.real(link))
-    except OSError:
-        return None
-    return led_to(link, os.fsdecode(text))
+            found.take(tracker.list_tree(path, found.above, ruled, stopped))
 
 
 # ── poll ─────────────────────────────────────────────────────────────────────────────────────────
-# Finds what changed by looking at everything: for changes that no event tells.
+# Finds what changed by looking at everything: for changes that raise no event.
 
 
 def poll(tracker: Tracker, view: IndexView, stopped: Callable[[], bool]) -> Changes:
-    """What is on disk other than the view has it."""
+    """What differs on disk from the view."""
     found = rescan_all(tracker, stopped)
     changes = Changes()
     if found.above != view.above:
@@ -157,7 +122,7 @@ def poll(tracker: Tracker, view: IndexView, stopped: Callable[[], bool]) -> Chan
 def _changed_files(view: IndexView, files: dict[str, Identity]) -> set[str]:
     new = set(files) - view.entries
     changed: set[str] = set()
-    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+    for segment, alive in view.snapshot.parts():
         rows = segment.status.tolist()
         names, flags = segment.all_names(), segment.flags.tolist()
         for file in alive.nonzero()[0].tolist():
@@ -167,7 +132,7 @@ def _changed_files(view: IndexView, files: dict[str, Identity]) -> set[str]:
     return changed | new
 
 
-def _changed_links(view: IndexView, found: Rescan) -> set[str]:
+def _changed_links(view: IndexView, found: Tree) -> set[str]:
     links = found.links.keys() | view.links.keys()
     missing = object()
     return {
@@ -210,7 +175,7 @@ NO_DOUBT: Final = Doubt()
 def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
     """What the writer of the segments reads again, once it has been still for long enough."""
     times: dict[str, int] = {}
-    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+    for segment, alive in view.snapshot.parts():
         racy = np.flatnonzero(alive & ((segment.flags & RACY) != 0)).tolist()
         times.update((segment.name(file), int(segment.status[file, 2])) for file in racy)
     wall = now()

@@ -1,6 +1,6 @@
-"""What is known of the tree, under one lock: those who ask and the updater share it.
+"""What is known of the tree, under one lock: searches and the updater share it.
 
-A view is replaced, never changed, so whoever holds one reads on without the lock. Changes are part
+A view is replaced, never changed, so a search that has one needs no lock. Changes are part
 of the view as soon as they are known: a search looks at them on disk until the updater has put
 them into a segment.
 """
@@ -31,7 +31,7 @@ from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.workspace.walk import RULE_FILE, statuses_below
 
-SWEEP_SECONDS: Final = 300.0
+POLL_SECONDS: Final = 300.0
 """A search this long after the last look at the whole tree starts another: writes through a
 memory map raise no event."""
 
@@ -54,8 +54,8 @@ class TreeState:
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        self.pace = Debounce()
-        self.bell = Wakeup()
+        self.debounce = Debounce()
+        self.wakeup = Wakeup()
         """Wakes the updater."""
         self.watches = False
         """Whether the kernel reports changes; if not, every search looks at the whole tree."""
@@ -76,7 +76,7 @@ class TreeState:
         self._loading = True
         """The segments of an earlier server are being checked: an answer is near."""
 
-    # ── asked by searches ───────────────────────────────────────────────────────────────────────
+    # ── for searches ────────────────────────────────────────────────────────────────────────────
 
     @property
     def view(self) -> IndexView | None:
@@ -147,7 +147,7 @@ class TreeState:
         self._since.add(changes)
         is_news = not self.is_waiting()
         self._stuck -= changes.entries
-        self.pace.changed()
+        self.debounce.changed()
         if changes.lost:
             self._view, self._lost = None, changes.lost
             self._status = replace(self._status, state="building", grep_ready=False, progress=0.0)
@@ -160,9 +160,9 @@ class TreeState:
                 subtrees=view.subtrees | changes.subtrees,
             )
         if is_news:
-            self.bell.ring()
+            self.wakeup.wake()
 
-    # ── told by the updater ─────────────────────────────────────────────────────────────────────
+    # ── for the updater ─────────────────────────────────────────────────────────────────────────
 
     def is_waiting(self) -> bool:
         """Whether changes wait to be put into segments."""
@@ -195,12 +195,12 @@ class TreeState:
             missed, self._since = self._since, Changes()
             missed.add(self.tracker.changes())
             self._loading, self._lost = False, ""
-            self.pace.succeeded()
+            self.debounce.succeeded()
             self._view = view
             self._stuck = set(view.entries) if view is not None else set()
             self.doubt = doubt
             if view is None:
-                self.pace.put_off(rescan.FOLD_LATEST_SECONDS)
+                self.debounce.put_off(rescan.FOLD_LATEST_SECONDS)
             self._status = replace(
                 self._status,
                 state="building" if view is None else "ready",
@@ -231,7 +231,7 @@ class TreeState:
 
     def retry_later(self, reason: str) -> None:
         """An update failed; the view stays, and so do the changes."""
-        self.pace.failed()
+        self.debounce.failed()
         with self._changed:
             self._loading = False
             self._status = replace(self._status, reason=reason)
@@ -255,11 +255,11 @@ class TreeState:
 
 
 # ── hard links ───────────────────────────────────────────────────────────────────────────────────
-# Names that stand for one file, and what a change of one means for the others.
+# Several names of one file, and what a change through one means for the others.
 #
 # A directory's watch says nothing about a write through another name of the file elsewhere. So
-# files with several names are looked at by every query, and a change that is told under one name
-# counts for all of them.
+# every query looks at files with several names, and a change that is reported under one name counts
+# for all of them.
 
 
 def changed_hard_links(tracker: Tracker, view: IndexView, root: str) -> Changes:
@@ -297,7 +297,7 @@ def _known_names_of_files_below(tracker: Tracker, view: IndexView, subtree: str)
 
 def _names_of(view: IndexView, inode: int) -> Iterator[str]:
     """The names that the segments have for a file."""
-    for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True):
+    for segment, alive in view.snapshot.parts():
         for file in np.flatnonzero(alive & (segment.status[:, 3] == inode)).tolist():
             yield segment.name(file)
 
@@ -313,7 +313,7 @@ class Debounce:
         self._now = now
         self._noted = self._attempted = self._retry_at = 0.0
         self._failures = 0
-        self._swept = now()
+        self._polled = now()
 
     def changed(self) -> None:
         """Something happened just now."""
@@ -347,13 +347,13 @@ class Debounce:
         """How long to sleep while something is waiting, in seconds."""
         return max(FOLD_TURN_SECONDS, self._retry_at - self._now())
 
-    def swept(self) -> None:
-        """Everything was looked at just now."""
-        self._swept = self._now()
+    def polled(self) -> None:
+        """The whole tree was looked at just now."""
+        self._polled = self._now()
 
-    def is_time_to_sweep(self) -> bool:
-        """Whether everything should be looked at once more."""
-        return self._now() - self._swept > SWEEP_SECONDS
+    def is_poll_due(self) -> bool:
+        """Whether it is time to look at the whole tree again."""
+        return self._now() - self._polled > POLL_SECONDS
 
 
 class Wakeup:
@@ -365,18 +365,18 @@ class Wakeup:
         self._closed = False
         self._owner: threading.Thread | None = None
 
-    def belong_to_this_thread(self) -> None:
+    def owned_by_this_thread(self) -> None:
         """The one that sleeps: it does not wake itself."""
         self._owner = threading.current_thread()
 
-    def ring(self) -> None:
-        """End the sleep, or the next one; rung after it was closed, it is silent."""
+    def wake(self) -> None:
+        """End the sleep, or the next one; does nothing once it is closed."""
         if not self._closed and threading.current_thread() is not self._owner:
             with suppress(BlockingIOError):  # a full pipe wakes as well as one byte
                 os.write(self._write, b"!")
 
     def wait(self, seconds: float | None, fd: int | None = None) -> None:
-        """Sleep until it rings, `fd` can be read, or the time is over; None is for ever."""
+        """Sleep until woken, until `fd` can be read, or for so long; None is for ever."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
         if fd is not None:
@@ -386,7 +386,7 @@ class Wakeup:
             os.read(self._read, 4096)
 
     def close(self) -> None:
-        """Called once nobody sleeps."""
+        """Called once no thread sleeps."""
         self._closed = True
         os.close(self._read)
         os.close(self._write)

@@ -39,22 +39,19 @@ class Updater:
     def close(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._state.stopping = True
-        self._state.bell.ring()
+        self._state.wakeup.wake()
         if self._thread.is_alive():
             self._thread.join()
 
-    def _is_stopping(self) -> bool:
-        return self._state.stopping
-
     def _work(self) -> None:
         state = self._state
-        state.bell.belong_to_this_thread()
+        state.wakeup.owned_by_this_thread()
         try:
             store = Store(self._directory)
             self._begin_to_watch()
             if store.is_large():
                 state.tracker.expect_listing()  # they start while the segments are checked
-            builders = Builders(state.tracker, self._is_stopping)
+            builders = Builders(state.tracker, lambda: state.stopping)
             compactor = Compactor(store, state.tracker, builders, state.report_progress)
         except (OSError, DamagedSegment) as error:
             state.give_up(f"the index cannot be kept: {error}")
@@ -83,36 +80,36 @@ class Updater:
     def _keep_up(self, compactor: Compactor) -> None:
         state = self._state
         while not state.stopping:
-            if state.is_waiting() and state.pace.is_due():
+            if state.is_waiting() and state.debounce.is_due():
                 self._update(compactor)
             self._sleep()
             state.take_queued()
-            if state.watches and state.pace.is_time_to_sweep():
-                self._sweep()
+            if state.watches and state.debounce.is_poll_due():
+                self._poll()
 
     def _sleep(self) -> None:
         """Until something happens; while changes wait, not for long."""
         state = self._state
         if state.is_waiting():
-            state.bell.wait(state.pace.pause())  # not for each single change: they go together
+            state.wakeup.wait(
+                state.debounce.pause()
+            )  # not for each single change: they go together
         else:
-            state.bell.wait(state.doubt.pause(), state.tracker.fd)
+            state.wakeup.wait(state.doubt.pause(), state.tracker.fd)
 
-    def _sweep(self) -> None:
+    def _poll(self) -> None:
         """Look at the whole tree: a write through a memory map raises no event."""
-        self._state.pace.swept()
-        view = self._state.view
+        state = self._state
+        state.debounce.polled()
+        view = state.view
         if view is None:
             return
         try:
-            changes = poll(self._state.tracker, view, self._is_stopping)
+            state.take(poll(state.tracker, view, lambda: state.stopping))
         except WatchLimit as error:
-            self._state.stop_watching(str(error))
-            return
+            state.stop_watching(str(error))
         except PASSING as error:
             log.warning("the workspace is looked through another time: %s", error)
-            return
-        self._state.take(changes)
 
     def _update(self, compactor: Compactor) -> None:
         """Put changes into segments; where that fails, what was known stays, and so do they."""
@@ -138,4 +135,4 @@ class Updater:
             log.exception("the index could not take in what changed")
             state.lose(repr(error))  # never empty, which would say that nothing is lost
             state.retry_later("the index has failed and is put together again; the log says why")
-        state.pace.attempted()
+        state.debounce.attempted()

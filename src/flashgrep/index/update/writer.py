@@ -1,8 +1,7 @@
 """Builds one segment from a list of files.
 
-Runs in a process of its own, one per core, so that indexing never holds up the server. A file is
-looked at before and after it is read; one that changed meanwhile is left out, and so stays with
-the files that are searched on disk.
+Runs in other processes, one per core, so that indexing never holds up the server. A file is checked
+before and after it is read; one that changed meanwhile is left out, and searched on disk.
 """
 
 from __future__ import annotations
@@ -77,11 +76,11 @@ def write_segment(
     scope: Scope,
     files: Sequence[tuple[str, bytes]],
     path: str,
-    told: Callable[[int], None] = lambda count: None,
+    report: Callable[[int], None] = lambda count: None,
 ) -> list[str]:
     """Write a segment of `files` (shown path, real path); gives the shown paths left out.
 
-    `told` is given how many were read; what is left to do then takes about as long again.
+    `report` gets how many were read; what is left to do then takes about as long again.
     """
     tables = _Tables()
     left_out: list[str] = []
@@ -92,7 +91,7 @@ def write_segment(
             for number, (shown, real) in enumerate(files, 1):
                 if not _add(tables, scope, shown, real, pack):
                     left_out.append(shown)
-                told(number)
+                report(number)
         _assemble(tables, path, pack_path)
     finally:
         os.unlink(pack_path)

@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from flashgrep.workspace.scope import is_within
@@ -22,7 +23,7 @@ Rules = tuple[tuple[bytes, bytes], ...]
 
 
 def identity(status: os.stat_result) -> Identity:
-    """What tells a file's content apart from another: size, times, inode."""
+    """What identifies a file's content: size, times, inode."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
@@ -31,8 +32,13 @@ def joined(directory: str, name: str) -> str:
     return f"{directory}/{name}" if directory else name
 
 
+def real_path(root: bytes, shown: str) -> bytes:
+    """The real path of a shown one."""
+    return root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else root
+
+
 def is_below(shown: str, directory: str) -> bool:
-    """Whether a path is a directory or lies in it."""
+    """Whether a path is a directory or below it."""
     return not directory or shown == directory or shown.startswith(directory + "/")
 
 
@@ -51,7 +57,7 @@ class Changes:
     entries: set[str] = field(default_factory=set)
     subtrees: set[str] = field(default_factory=set)
     lost: str = ""
-    """Why more may have happened than was told; empty where nothing did."""
+    """Why more may have happened than was reported; empty where that is all."""
 
     def add(self, other: Changes) -> None:
         """Take in what happened later."""
@@ -73,23 +79,64 @@ class Tree:
 
     files: dict[str, Identity] = field(default_factory=dict)
     shared: dict[str, Identity] = field(default_factory=dict)
-    """Files with several names: changed through another one, no event tells us."""
-    links: set[str] = field(default_factory=set)
+    """Files with several names: a change through another one raises no event here."""
+    links: dict[str, str | None] = field(default_factory=dict)
+    """Symbolic links, and the path in the tree each leads to; None where that is not certain."""
     directories: dict[str, Ruled] = field(default_factory=dict)
     """Every directory, with those on the way to it, itself included, that hold rule files."""
     watched: dict[int, str] = field(default_factory=dict)
     """The directory of each watch."""
     unreadable: set[str] = field(default_factory=set)
-    """Directories that are there and cannot be looked into: a search has to say so."""
+    """Directories that exist and cannot be listed: a search has to say so."""
+    above: Rules = ()
+    """The rule files above the root."""
+    root: tuple[int, int] = (0, 0)
+    """Device and inode of the root."""
+
+    def add_file(self, path: str, status: os.stat_result) -> None:
+        """Add a file."""
+        self.files[path] = identity(status)
+        if status.st_nlink != 1:
+            self.shared[path] = identity(status)
 
     def take(self, other: Tree) -> None:
         """Add another part of the tree."""
         self.files.update(other.files)
         self.shared.update(other.shared)
-        self.links |= other.links
+        self.links.update(other.links)
         self.directories.update(other.directories)
         self.watched.update(other.watched)
         self.unreadable |= other.unreadable
+
+    def drop(self, subtree: str) -> None:
+        """Forget a directory and all below it."""
+        self.directories = {d: r for d, r in self.directories.items() if not is_below(d, subtree)}
+        self.links = {d: t for d, t in self.links.items() if not is_below(d, subtree)}
+        self.shared = {n: i for n, i in self.shared.items() if not is_below(n, subtree)}
+
+
+def link_target(link: str, name: bytes, directory: int | None = None) -> str | None:
+    """Where a link leads, as a path in the tree; `name` is its path from an open directory."""
+    try:
+        return led_to(link, os.fsdecode(os.readlink(name, dir_fd=directory)))
+    except OSError:
+        return None
+
+
+def led_to(link: str, text: str) -> str | None:
+    """Where a link's text leads, as a path in the tree, if no other link is on the way.
+
+    Whether none is shows later: every directory on the way must be one of the tree's own.
+    """
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if text.startswith("/") or ".." in list(dropwhile(lambda part: part == "..", parts)):
+        return None  # what is left of x/.. is for the kernel to say: x may be a link
+    if text.endswith(("/", "/.")):
+        return None  # depends on the target being a directory, which may change
+    path = os.path.normpath(os.path.join(os.path.dirname(link), text))
+    if path == ".":
+        return ""
+    return None if path == ".." or path.startswith("../") else path
 
 
 # ── inotify ──────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +202,7 @@ class Inotify:
         return number
 
     def unwatch(self, number: int) -> None:
-        """Stop watching; harmless where the watch has ended on its own."""
+        """Stop watching; harmless where the watch has ended."""
         self._libc.inotify_rm_watch(self.fd, number)
 
     def drain(self) -> list[InotifyEvent]:
@@ -174,12 +221,12 @@ class Inotify:
                 at += length
 
     def close(self) -> None:
-        """Give the descriptor back; every watch goes with it."""
+        """Close the descriptor; every watch ends with it."""
         os.close(self.fd)
 
 
 # ── file systems ─────────────────────────────────────────────────────────────────────────────────
-# Which file systems tell us of every change: those whose changes all pass through this kernel.
+# File systems report every change if all changes pass through this kernel.
 
 
 _REMOTE: Final = frozenset(

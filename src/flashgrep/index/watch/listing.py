@@ -1,7 +1,7 @@
 """Lists a tree, in this process and in others: `python -m` this module lists for the server.
 
 A small tree is listed right here. What is left after a while goes to processes, one per core,
-because a server that starts, or has lost track, must not be held up by a hundred thousand stats.
+because a server that starts, or has lost track, must not wait for a hundred thousand stats.
 They watch through the server's own inotify descriptor, which they inherit.
 """
 
@@ -18,13 +18,14 @@ from typing import Any, Final, NamedTuple
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.watch.changes import (
-    Identity,
     Inotify,
     Rules,
     Tree,
     WatchLimit,
     identity,
     joined,
+    link_target,
+    real_path,
 )
 from flashgrep.system.child import Child, ChildDied, leave_ending_to_the_server, readable, serve
 from flashgrep.workspace.ignore_rules import IgnoreChain
@@ -65,10 +66,6 @@ class Lister:
     inotify: Inotify | None
     above: Rules
 
-    def real(self, shown: str) -> bytes:
-        """The real path of a shown one."""
-        return self.root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else self.root
-
     def run(
         self, waiting: list[Waiting], is_over: Callable[[], bool]
     ) -> tuple[Tree, list[Waiting]]:
@@ -94,7 +91,7 @@ class Lister:
 
     def _directory(self, tree: Tree, place: Waiting, chain: IgnoreChain) -> DirectoryListing | None:
         """One directory, watched first; None where it cannot be read, or has gone."""
-        real = self.real(place.shown)
+        real = real_path(self.root, place.shown)
         try:
             directory = self.scope.open_real(real, DIRECTORY)
         except OSError as error:
@@ -130,19 +127,16 @@ def chain_of(listing: DirectoryListing, name: str) -> IgnoreChain:
 
 def _look_at(tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
     prefix = shown + "/" if shown else ""
-    files: dict[str, Identity] = {}
     for name in listing.files:
         try:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
-            continue  # gone: the watch has told us
-        files[prefix + name] = identity(status)
-        if status.st_nlink != 1:
-            tree.shared[prefix + name] = identity(status)
-    tree.files.update(files)
-    if listing.has_rules and prefix + RULE_FILE not in files:
+            continue  # gone: the watch has reported it
+        tree.add_file(prefix + name, status)
+    if listing.has_rules and prefix + RULE_FILE not in tree.files:
         _look_at_rules(tree, prefix, directory)
-    tree.links.update(prefix + name for name in listing.links)
+    for name in listing.links:
+        tree.links[prefix + name] = link_target(prefix + name, os.fsencode(name), directory)
 
 
 def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
@@ -174,8 +168,8 @@ def list_tree(
 ) -> Tree:
     """List directories and everything below them, here or on every core.
 
-    `started` are processes for it, where somebody knew before that it would take long. While this
-    process is not free, it leaves the work to them.
+    `started` are processes for it, if they were started ahead. While this process is not free, it
+    leaves the work to them.
     """
     deadline = time.monotonic() + LIST_INLINE_SECONDS
     try:

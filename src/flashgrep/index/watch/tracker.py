@@ -2,8 +2,8 @@
 
 A directory is watched before it is listed, so nothing can happen in between unseen. What happens
 later is drained when a query asks: single entries, or whole subtrees where a directory came, went
-or moved, or an ignore file changed. Such places are searched on disk, so telling too much is never
-wrong, and telling too little always is.
+or moved, or an ignore file changed. Such places are searched on disk, so reporting too much is
+never wrong, and reporting too little always is.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from flashgrep.index.watch.changes import (
     Tree,
     is_below,
     joined,
+    real_path,
 )
 from flashgrep.index.watch.listing import Lister, Waiting, list_tree, start_workers
 from flashgrep.system.child import Child
@@ -89,10 +90,17 @@ class Tracker:
 
     def real(self, shown: str) -> bytes:
         """The real path of a shown one."""
-        return self.root.rstrip(b"/") + b"/" + os.fsencode(shown) if shown else self.root
+        return real_path(self.root, shown)
+
+    def shown(self, real: bytes) -> str | None:
+        """The shown path of a real one; None where it is not below the root."""
+        if real == self.root:
+            return ""
+        prefix = self.root.rstrip(b"/") + b"/"
+        return os.fsdecode(real[len(prefix) :]) if real.startswith(prefix) else None
 
     def root_identity(self) -> tuple[int, int]:
-        """Tells the root from another directory put in its place."""
+        """What identifies the root: another directory may take its place."""
         try:
             status = os.stat(self.root)
         except OSError:
@@ -216,9 +224,9 @@ class Tracker:
         return True
 
     def _let_go(self, subtree: str) -> None:
-        """Know no more where the directories of a subtree are.
+        """Forget where the directories of a subtree are.
 
-        Told under the old name while the new one is being listed, a change would be lost.
+        Reported under the old name while the new one is being listed, a change would be lost.
         """
         for number, shown in list(self._watched.items()):
             if is_below(shown, subtree):
