@@ -62,8 +62,8 @@ ALLOWED: Final = {
     ("notes/home", "os.truncate"): "writes its process id into the lock that it holds",
     ("notes/knowledge_base", "shutil.copytree"): "copies our own attachments into a backup",
     ("notes/links/index", "os.walk"): "lists our own attachments",
-    ("transports/lines/access", "read_bytes"): "reads the kernel's table of connections",
-    ("transports/lines/access", "read_text"): "reads the kernel's table of users",
+    ("transports/lines/peer_user", "read_bytes"): "reads the kernel's table of connections",
+    ("transports/lines/peer_user", "read_text"): "reads the kernel's table of users",
     (
         "transports/lines/unix_socket",
         "os.open",

@@ -46,7 +46,7 @@ _FLASHGREP = (
         "flashgrep.transports.daemon.serve",
     ),
     *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.notes_socket"),
-    *("flashgrep.transports.daemon.join", "flashgrep.transports.daemon.proxy"),
+    *("flashgrep.transports.lines.join", "flashgrep.transports.daemon.proxy"),
 )
 _SOURCE = str(Path(__file__).with_name("warm_source.py"))
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER

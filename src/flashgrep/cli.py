@@ -122,7 +122,7 @@ def _option(row: Setting) -> Callable[[Callable[..., None]], Callable[..., None]
 def mcp(**given: Any) -> None:
     """Serve one client on stdin and stdout."""
     settings = _settings(given)
-    _serve_through_daemon(settings)
+    _serve_through_server(settings)
     from flashgrep.app import build
 
     application = build(settings)
@@ -136,9 +136,9 @@ def mcp(**given: Any) -> None:
     _leave(application.close)
 
 
-def _serve_through_daemon(settings: Settings) -> None:
-    """Where a daemon serves this workspace with these settings, be its client's wire and end."""
-    from flashgrep.transports.daemon.join import join
+def _serve_through_server(settings: Settings) -> None:
+    """Where a server of this workspace has these settings, connect the client to it, and end."""
+    from flashgrep.transports.lines.join import join
 
     connection = join(settings)
     if connection is None:

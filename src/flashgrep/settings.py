@@ -52,7 +52,7 @@ class Setting:
     repeatable: bool = False
     serve_only: bool = False
     per_connection: bool = False
-    """Whether each connection has its own; see `transports.lines.connection_settings`."""
+    """Whether each connection has its own; see `transports.lines.join`."""
 
     @property
     def flag(self) -> str:

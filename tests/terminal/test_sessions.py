@@ -15,8 +15,8 @@ from flashgrep.terminal.session import Local, Remote, opened
 from tests.terminal.conftest import plant
 from tests.terminal.console import flashgrep
 from tests.transports.clients import Server, serving
-from tests.transports.daemon.test_join import NO_PORTS, fake
 from tests.transports.daemon.test_proxy import introduced
+from tests.transports.lines.test_join import NO_PORTS, fake
 
 COMMANDS = r"""
 grep foo
@@ -159,7 +159,7 @@ def test_a_daemon_that_ends_in_a_call_is_replaced(tree: Path) -> None:
 
 
 def test_a_silent_socket_costs_no_answer(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.05)
+    monkeypatch.setattr("flashgrep.transports.lines.join.JOIN_SECONDS", 0.05)
     with fake(tree, lambda connection: None):
         ran = flashgrep("grep", "-l", "foo", "src")
     assert (ran.lines, ran.err) == (["src/b.py", "src/c.c"], "")

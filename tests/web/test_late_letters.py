@@ -20,7 +20,7 @@ from flashgrep.notes.document.note import CONTENTS
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.transports.http.admission import ADMISSION, Entrance
+from flashgrep.transports.access import ADMISSION, Entrance
 from flashgrep.web import protocol
 from flashgrep.web.live import live_route
 from flashgrep.web.rooms import Close, Rooms

@@ -408,7 +408,7 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
 def test_a_peer_that_went_deaf_in_the_middle_of_a_note_is_cut_off(tmp_path: Path) -> None:
     """What it does not read fills the buffers; no close gets through behind that."""
     program = with_limits(
-        {f"transports.http.streams.{name}_SECONDS": 0.3 for name in ("PING", "CLOSE")}
+        {f"transports.http.connections.{name}_SECONDS": 0.3 for name in ("PING", "CLOSE")}
     )
     notes = {"Big.md": "x" * 3_900_000, "N.md": ""}
     flags = ("--token", TOKEN, "--live-connections", "2")

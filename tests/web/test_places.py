@@ -58,7 +58,9 @@ def test_one_token_with_many_streams_of_events_locks_nobody_out(tmp_path: Path) 
 def test_sockets_that_were_refused_and_do_not_go_leave_connections_for_others(
     tmp_path: Path,
 ) -> None:
-    program = with_limits({"limits.CONNECTIONS": 20, "transports.http.streams.CLOSE_SECONDS": 60.0})
+    program = with_limits(
+        {"limits.CONNECTIONS": 20, "transports.http.connections.CLOSE_SECONDS": 60.0}
+    )
     flags = ("--token", TOKEN, "--live-connections", "2")
     with served(tmp_path, {}, flags=flags, tools=program) as running, ExitStack() as ends:
         for _ in range(40):

@@ -14,8 +14,7 @@ from flashgrep.errors import AccessDenied
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.access import Authorisation, TokenEnded
+from flashgrep.transports.access import Authorisation, Entrance, TokenRefused
 from tests.transports.clients import RawLines, tool_call
 from tests.web.served import TOKEN, Served, served
 
@@ -147,7 +146,7 @@ def test_a_token_that_expires_ends_its_connection(tmp_path: Path) -> None:
         True,
     )
     now = 3_000
-    with pytest.raises(TokenEnded):
+    with pytest.raises(TokenRefused):
         gate.check("tools/list")
     with pytest.raises(AccessDenied):
         gate.present({"token": secret})

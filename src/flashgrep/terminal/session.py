@@ -25,8 +25,8 @@ from flashgrep.errors import RemoteFailure
 from flashgrep.settings import Settings, settings_hash
 from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.daemon.join import join
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient
+from flashgrep.transports.lines.join import join
 from flashgrep.transports.lines.unix_socket import OWN_DIRECTORY, SOCKET_NAME
 from flashgrep.workspace.scope import Scope
 

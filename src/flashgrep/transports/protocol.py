@@ -1,18 +1,18 @@
 """The toolbox as an MCP server: listing, calling, progress, cancellation, in both protocol eras.
 
-Built on the SDK's low-level `Server`, so that schemas and result texts stay exactly ours. Who is
-calling is the business of the transport, which hands over a `Peers` as lifespan state.
+Built on the SDK's low-level `Server`, so that schemas and result texts stay exactly ours. The
+transport knows who calls, and passes a `Peers` as lifespan state.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -22,7 +22,6 @@ from flashgrep import __version__
 from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import LOADED_META, Caller
 from flashgrep.tools.dispatch.toolbox import Listed, Progress, Toolbox
-from flashgrep.transports.hangup import unless_hung_up
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +30,19 @@ ERROR_META = "flashgrep/error"
 Context = ServerRequestContext["Peers", Any]
 
 
-class Peers(Protocol):
-    """Tells the caller behind a request."""
+ToolCall = Callable[[], Awaitable[dict[str, Any]]]
 
-    def caller_of(self, context: Context) -> Caller: ...
+
+class Peers(Protocol):
+    """Knows who calls."""
+
+    def caller_of(self, context: Context) -> Caller:
+        """The caller of a request."""
+        ...
+
+    async def run(self, context: Context, call: ToolCall) -> dict[str, Any]:
+        """The result of a call, which may end with its connection."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,9 @@ class OnePeer:
         self.caller.call_itself(*client_of(context))
         return self.caller
 
+    async def run(self, context: Context, call: ToolCall) -> dict[str, Any]:
+        return await call()
+
 
 def client_of(context: Context) -> tuple[str, str]:
     """A client's name and version: from its handshake, or, without one, from the request."""
@@ -59,6 +70,11 @@ def build_server(
     toolbox: Toolbox, *, structured: bool = False, peers: Peers | None = None
 ) -> Server[Peers]:
     """The MCP server over a toolbox; `peers` is for HTTP, where one server has many."""
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Peers]) -> AsyncIterator[Any]:
+        yield peers
+
     schemas = {listed.name: listed.input_schema for listed in toolbox.listed()}
 
     async def on_list_tools(
@@ -70,26 +86,17 @@ def build_server(
     async def on_call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        caller = context.lifespan_context.caller_of(context)
-        progress = _progress(context)
-        called = partial(
-            call_tool,
-            toolbox,
-            params.name,
-            params.arguments,
-            caller,
-            progress,
-            structured=structured,
-        )
-        result = await unless_hung_up(context.request, called)
-        return types.CallToolResult.model_validate(result)
+        peers = context.lifespan_context
+        given = (params.name, params.arguments, peers.caller_of(context), _progress(context))
+        call = partial(call_tool, toolbox, *given, structured=structured)
+        return types.CallToolResult.model_validate(await peers.run(context, call))
 
     return Server(
         "flashgrep",
         version=__version__,
         title="flashgrep",
         instructions=toolbox.instructions,
-        lifespan=_lifespan(peers),
+        lifespan=lifespan,
         get_tool_input_schema=schemas.get,
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
@@ -109,18 +116,10 @@ async def call_tool(
     try:
         answer = await toolbox.call(name, arguments, caller, progress)
     except Exception:
-        # The last boundary: a defect of ours is told as a failed call, its details to the log.
+        # The last boundary: a defect of ours is a failed call; its details go to the log.
         log.exception("%s failed", name)
         answer = Answer(f"{name} failed inside the server; see its log.", code="io_error")
     return _result(answer, structured)
-
-
-def _lifespan(peers: Peers | None) -> Callable[[Any], Any]:
-    @asynccontextmanager
-    async def lifespan(_: Server[Peers]) -> AsyncIterator[Peers | None]:
-        yield peers
-
-    return lifespan
 
 
 def _tool(listed: Listed) -> types.Tool:
@@ -148,7 +147,7 @@ def _progress(context: Context) -> Progress | None:
 
 
 def _result(answer: Answer, structured: bool) -> dict[str, Any]:
-    """The answer as it is sent, whether the SDK sends it or `plain_calls`."""
+    """The answer as it is sent, by the SDK or as a plain call."""
     content: list[dict[str, Any]] = []
     if answer.image is not None:
         data = base64.b64encode(answer.image.data).decode("ascii")
@@ -166,3 +165,40 @@ def _result(answer: Answer, structured: bool) -> dict[str, Any]:
 def _unicode(text: str) -> str:
     """The text, with lone surrogates written out: one stray name must not fail the answer."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# ── plain calls ──────────────────────────────────────────────────────────────────────────────────
+# A `tools/call` passes through five streams, two tasks and six models of the SDK: 0.2 ms on an idle
+# machine, 1 ms where something big has just run, a fifth of a search for a rare word. A plain call
+# (a name and arguments, nothing more) of a connection whose handshake the SDK has accepted goes
+# straight to the toolbox instead. Everything else goes through the SDK, which stays the definition:
+# `tests/transports/lines/test_plain_calls.py` compares the two.
+#
+# Not plain: progress tokens and anything else in `_meta` (the protocol without handshake has its
+# envelope there), what the SDK would refuse, and `--structured`, whose results differ by version.
+
+
+TOOL_CALL: Final = "tools/call"
+
+PlainCall = Callable[[Caller, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+_FIELDS: Final = frozenset({"name", "arguments"})
+
+
+def plain_calls(toolbox: Toolbox, *, structured: bool) -> PlainCall | None:
+    """Answers the plain calls of a toolbox; None where it has none."""
+
+    async def call(caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
+        return await call_tool(toolbox, params["name"], params.get("arguments"), caller)
+
+    return None if structured else call
+
+
+def is_plain(params: Mapping[str, Any] | None) -> bool:
+    """Whether these are a tool's name and arguments, as the SDK accepts them, and nothing else."""
+    if params is None or not params.keys() <= _FIELDS:
+        return False
+    name, arguments = params.get("name"), params.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        return False
+    return name.isascii() and all(map(str.isascii, arguments))

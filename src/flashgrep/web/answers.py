@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.store.database import StorageFull
-from flashgrep.transports.http.admission import ADMISSION, Admission
+from flashgrep.transports.access import ADMISSION, Admission
 from flashgrep.transports.http.guard import failed
 
 _STATUS: Final[Mapping[str, int]] = {

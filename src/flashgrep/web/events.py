@@ -41,9 +41,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, to_this_loop
 from flashgrep.transports.http.guard import EVENTS, secret_of
-from flashgrep.web.rooms import to_this_loop
 from flashgrep.web.suggestions import described
 
 EVENT_SECONDS: Final = 15.0

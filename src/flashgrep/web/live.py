@@ -13,7 +13,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, NoPlace
 from flashgrep.transports.http.guard import secret_of
 from flashgrep.web.peer import Peer, close
 from flashgrep.web.rooms import Close, Refused, Rooms, code_of

@@ -31,7 +31,7 @@ from flashgrep.notes.document.updates import parse as parse_update
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.transports.http.admission import Entrance
+from flashgrep.transports.access import Entrance
 from flashgrep.web import protocol
 from flashgrep.web.protocol import FrameKind, Malformed, Message
 from flashgrep.web.rooms import REASONS, Close, Refused, Room, code_of

@@ -8,8 +8,7 @@ twice does nothing.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import IntEnum
 from typing import Final, Protocol
@@ -20,6 +19,7 @@ from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.database import StorageFull
+from flashgrep.transports.access import to_this_loop
 from flashgrep.web import protocol
 from flashgrep.web.protocol import Presence, Speaker
 
@@ -78,24 +78,6 @@ def code_of(error: FlashgrepError) -> Close:
     if isinstance(error, NotFound):
         return Close.NO_NOTE
     return Close.OVERLOADED if isinstance(error, StorageFull) else Close.FAILED
-
-
-# ── from the notes' thread ───────────────────────────────────────────────────────────────────────
-# From the thread of the notes to the loop that serves people.
-
-
-Job = Callable[[], None]
-
-
-def to_this_loop() -> Callable[[Job], None]:
-    """A way, for any thread, to have something done on the loop that runs now, while it does."""
-    loop = asyncio.get_running_loop()
-
-    def on_loop(job: Job) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(job)
-
-    return on_loop
 
 
 # ── rooms ────────────────────────────────────────────────────────────────────────────────────────

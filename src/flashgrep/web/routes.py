@@ -29,7 +29,7 @@ from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds
-from flashgrep.transports.http.admission import Admission, Entrance
+from flashgrep.transports.access import Admission, Entrance
 from flashgrep.transports.http.server import Mounted
 from flashgrep.web.answers import handler
 from flashgrep.web.events import Events

@@ -22,7 +22,7 @@ from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
 from flashgrep.system.clock import milliseconds, moment
-from flashgrep.transports.http.admission import Admission
+from flashgrep.transports.access import Admission
 from flashgrep.web.answers import check_query, handler, whole_number
 
 Answer = tuple[int, Mapping[str, Any]]

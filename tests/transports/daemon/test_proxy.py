@@ -1,6 +1,6 @@
 """`flashgrep mcp` as the wire between a client and a daemon: real processes at every place.
 
-A fake daemon stands in where the daemon has to misbehave; it listens on a real socket.
+A fake server, on a real socket, stands in where the server has to misbehave.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.transports.clients import (
     serving,
     tool_call,
 )
-from tests.transports.daemon.test_join import NO_PORTS, answer, fake
+from tests.transports.lines.test_join import NO_PORTS, answer, fake
 from tests.warm import Warm
 
 PLAIN = "--no-index"
@@ -205,7 +205,7 @@ def test_a_daemon_killed_in_a_call_is_an_error_for_every_request_that_waits(work
         assert each["error"]["code"] == -32000
         assert each["error"]["data"] == {"code": "unavailable"}
         assert "start" in each["error"]["message"]
-    assert b"the daemon ended" in log
+    assert b"the server ended" in log
 
 
 def _until_sent(client: Program) -> None:
@@ -319,7 +319,7 @@ def test_a_line_is_sent_on_when_it_is_whole(workdir: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_not_held(workdir: Path) -> None:
-    """It goes on before its end, and the daemon refuses it where it ends."""
+    """It is passed on before its end, and the server refuses it where it ends."""
     seen = threading.Event()
 
     def listen(connection: socket.socket) -> None:

@@ -17,9 +17,10 @@ from starlette.routing import BaseRoute, Route
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Callers
-from flashgrep.transports.http.admission import Entrance
+from flashgrep.transports.access import Entrance
+from flashgrep.transports.http.connections import serve_http
 from flashgrep.transports.http.guard import Names
-from flashgrep.transports.http.server import Mounted, build_app, serve_http
+from flashgrep.transports.http.server import Mounted, build_app
 from tests.transports.clients import PATIENCE_SECONDS
 from tests.transports.program import toolbox
 

@@ -1,4 +1,4 @@
-"""The settings of a connection: told as text, read strictly, and never wider than the server's."""
+"""The settings of a connection: sent as text, read strictly, and never wider than the server's."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import pytest
 
 from flashgrep.errors import InvalidParams
 from flashgrep.settings import SETTINGS, Settings, read_settings
-from flashgrep.transports.lines import connection_settings
-from flashgrep.transports.lines.connection_settings import ROWS, narrowed, restrictions, told
+from flashgrep.transports.lines.join import (
+    ROWS,
+    narrowed,
+    read_sent,
+    restrictions,
+    sent_settings,
+)
 
 GIVEN: dict[str, Any] = {
     "anthropic_compat": True,
@@ -24,37 +29,33 @@ GIVEN: dict[str, Any] = {
 }
 
 
-def read(given: Any) -> Settings:
-    return connection_settings.read(given)
-
-
 def test_they_are_the_settings_that_shape_answers_and_nothing_else() -> None:
     assert set(ROWS) == GIVEN.keys()
 
 
-def test_nothing_is_told_of_settings_that_were_not_given() -> None:
-    assert told(Settings()) == {}
-    assert told(read_settings({"deny_dir": ["x"], "log_level": "debug"}, {})) == {}
+def test_nothing_is_sent_of_settings_that_were_not_given() -> None:
+    assert sent_settings(Settings()) == {}
+    assert sent_settings(read_settings({"deny_dir": ["x"], "log_level": "debug"}, {})) == {}
 
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_is_told_is_read_as_it_was(name: str) -> None:
     settings = replace(Settings(), **{name: GIVEN[name]})
-    assert getattr(read(told(settings)), name) == GIVEN[name]
-    assert told(settings).keys() == {name}
+    assert getattr(read_sent(sent_settings(settings)), name) == GIVEN[name]
+    assert sent_settings(settings).keys() == {name}
 
 
 def test_a_setting_that_was_given_at_its_default_is_told_too() -> None:
     given = read_settings({"max_output_chars": "45000"}, {"FLASHGREP_READ_ONLY": "false"})
-    assert told(given) == {"max_output_chars": "45000", "read_only": "false"}
-    assert read(told(given)).explicit == {"max_output_chars", "read_only"}
+    assert sent_settings(given) == {"max_output_chars": "45000", "read_only": "false"}
+    assert read_sent(sent_settings(given)).explicit == {"max_output_chars", "read_only"}
 
 
 BAD: list[tuple[Any, str]] = [
     (None, "object"),
     ([], "object"),
     ("read_only", "object"),
-    ({"read_onyl": "true"}, "read_onyl; there are: anthropic_compat"),
+    ({"read_onyl": "true"}, "read_onyl; those are anthropic_compat"),
     *[({row.name: "x"}, row.name) for row in SETTINGS if not row.per_connection],
     ({"read_only": True}, "read_only must be text, not bool"),
     ({"toolsets": ["files"]}, "toolsets must be text, not list"),
@@ -70,7 +71,7 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("given", "reason"), BAD, ids=[str(row[0])[:40] for row in BAD])
 def test_what_is_unknown_or_malformed_is_refused_by_name(given: Any, reason: str) -> None:
     with pytest.raises(InvalidParams) as refused:
-        read(given)
+        read_sent(given)
     assert reason in refused.value.message
 
 
@@ -83,7 +84,7 @@ def test_how_it_is_answered_is_the_connections_own_choice() -> None:
     assert (kept.anthropic_compat, kept.structured, kept.max_output_chars) == (False, False, 45_000)
     assert kept.workdir == "/w"
     assert "max_output_chars" not in kept.explicit
-    given = narrowed(Settings(), read({"max_output_chars": "5", "anthropic_compat": "true"}))
+    given = narrowed(Settings(), read_sent({"max_output_chars": "5", "anthropic_compat": "true"}))
     assert (given.anthropic_compat, given.max_output_chars) == (True, 5)
     assert "max_output_chars" in given.explicit
 
@@ -132,12 +133,12 @@ RESTRICTED: list[tuple[dict[str, str], dict[str, str], dict[str, Any], list[str]
 def test_what_the_server_restricts_a_connection_can_only_narrow(
     server: dict[str, str], asked: dict[str, str], kept: dict[str, Any], said: list[str]
 ) -> None:
-    wanted = read(asked)
-    got = narrowed(read(server), wanted)
+    wanted = read_sent(asked)
+    got = narrowed(read_sent(server), wanted)
     assert {name: getattr(got, name) for name in kept} == kept
     assert restrictions(wanted, got) == said
 
 
 def test_toolsets_that_the_server_has_none_of_are_refused() -> None:
-    with pytest.raises(InvalidParams, match=r"toolsets index: .* offers none of them, but files"):
-        narrowed(read({"toolsets": "files"}), read({"toolsets": "index"}))
+    with pytest.raises(InvalidParams, match=r"toolsets index: .* offers only files"):
+        narrowed(read_sent({"toolsets": "files"}), read_sent({"toolsets": "index"}))

@@ -15,10 +15,9 @@ import pytest
 from flashgrep.errors import NotFound
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.http.admission import Entrance
-from flashgrep.transports.lines.access import Authorisation
+from flashgrep.transports.access import Authorisation, Entrance
 from flashgrep.transports.lines.session import LineSession, ListenerRules
-from flashgrep.transports.lines.streams import SocketWire
+from flashgrep.transports.lines.sockets import SocketWire
 from flashgrep.transports.protocol import build_server
 from tests.transports.clients import request
 from tests.transports.program import toolbox

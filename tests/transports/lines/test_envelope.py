@@ -9,15 +9,15 @@ import pytest
 
 from flashgrep.errors import AccessDenied, InvalidPattern, NotFound, TooLarge
 from flashgrep.transports.lines import messages
-from flashgrep.transports.lines.messages import BadEnvelope, Notification, Request, read_envelope
+from flashgrep.transports.lines.messages import BadEnvelope, Request, read_envelope
 
 V = {"jsonrpc": "2.0"}
-READ: list[tuple[Any, Request | Notification | None]] = [
+READ: list[tuple[Any, Request | None]] = [
     (V | {"id": 1, "method": "m"}, Request(1, "m", None)),
     (V | {"id": "1", "method": "m", "params": {}}, Request("1", "m", {})),
     (V | {"id": "", "method": "m", "params": None}, Request("", "m", None)),
     (V | {"id": 10**40, "method": "m"}, Request(10**40, "m", None)),
-    (V | {"method": "m", "params": {"a": 1}}, Notification("m", {"a": 1})),
+    (V | {"method": "m", "params": {"a": 1}}, Request(None, "m", {"a": 1})),
     (V | {"id": 1, "result": {}}, None),
     (V | {"id": 1, "error": {}}, None),
 ]

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.lines.access import Authorisation
-from flashgrep.transports.lines.plain_calls import is_plain, plain_calls
+from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.session import LineSession, ListenerRules
-from flashgrep.transports.lines.streams import SocketWire
-from flashgrep.transports.protocol import build_server
+from flashgrep.transports.lines.sockets import SocketWire
+from flashgrep.transports.protocol import build_server, is_plain, plain_calls
 from tests.transports.clients import HANDSHAKE, request, tool_call
 from tests.transports.program import TOOLS, toolbox
 

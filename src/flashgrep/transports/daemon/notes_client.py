@@ -11,8 +11,8 @@ from flashgrep import limits
 from flashgrep.errors import RemoteFailure
 from flashgrep.notes.home import SOCKET, owner_of
 from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
-from flashgrep.transports.daemon.join import JOIN_SECONDS
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient, NotSent
+from flashgrep.transports.lines.join import JOIN_SECONDS
 from flashgrep.transports.lines.unix_socket import reach_at
 
 _SILENCE_SECONDS: Final = 2.0

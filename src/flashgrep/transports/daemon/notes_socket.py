@@ -34,11 +34,10 @@ from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.remote import CALL, PROGRESS, SHAPING, caller_of, known
-from flashgrep.transports.lines.access import Authorisation
-from flashgrep.transports.lines.connection_settings import shorter
-from flashgrep.transports.lines.plain_calls import TELL, Tell
-from flashgrep.transports.lines.session import DirectMethod
-from flashgrep.transports.lines.sockets import LineListener, unix_manners
+from flashgrep.transports.access import Authorisation
+from flashgrep.transports.lines.join import shorter
+from flashgrep.transports.lines.session import TELL, DirectMethod, Tell
+from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.unix_socket import bind_at, peer_is_us
 from flashgrep.transports.protocol import build_server
 
@@ -60,13 +59,13 @@ class OwnerSocket:
     ) -> None:
         """Bind and serve; `Unavailable` where the socket cannot be made."""
         direct = {**administrative(administration), **(more or {})}
-        manners = replace(unix_manners(direct), message_bytes=OWNER_MESSAGE_BYTES)
+        rules = socket_rules(direct, message_bytes=OWNER_MESSAGE_BYTES)
         server = build_server(toolbox)
         try:
             self._bound = bind_at(path)
         except OSError as error:
             raise Unavailable(f"{path}: {error.strerror or error}") from None
-        self._listener = LineListener(self._bound.listener, server, self._gate, manners)
+        self._listener = LineListener(self._bound.listener, server, self._gate, rules)
         self._numbers = itertools.count(1)
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop

@@ -1,16 +1,15 @@
-"""Carries bytes between our standard streams and a daemon's socket.
+"""Carries bytes between our standard streams and a server's socket.
 
-What the client sees is what `flashgrep mcp` alone would show it: the same bytes, the same line
-discipline (the daemon's own reader refuses what is broken or too long), an end within
-DRAIN_SECONDS of the end of stdin. Each direction has a thread that waits for its reader before
-it reads on, so memory is bounded. A line is sent on when it is whole: a client may take its time
-over one on stdio, on the daemon's socket it may not.
+The client sees what `flashgrep mcp` alone would show it: the same bytes, the same line discipline
+(the server's own reader refuses what is broken or too long), an end within DRAIN_SECONDS of the end
+of stdin. Each direction has a thread that writes before it reads on, so memory is bounded. A line
+is passed on when it is whole: on stdio it may take its time, on the server's socket it may not.
 
-When the daemon ends:
-- before the client has said anything, the caller of `pump` serves by itself, unnoticed;
-- later, every request that waits is answered with an error (-32000, `unavailable`) and the
-  process ends with status 1. What was negotiated and which files were read died with the
-  daemon, and a call may have been half done: starting anew is the client's decision.
+When the server ends:
+- before the client has sent anything, the caller of `run_proxy` serves by itself, unnoticed;
+- later, every open request is answered with an error (-32000, `unavailable`) and the process ends
+  with status 1. What was negotiated and which files were read is lost with the server, and a call
+  may be half done: starting again is the client's decision.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from flashgrep.transports.lines.messages import (
 log = logging.getLogger(__name__)
 
 _HEAD = 1024
-_DIED = "the flashgrep daemon ended before it answered; start flashgrep mcp again"
+_DIED = "the flashgrep server ended before it answered; start flashgrep mcp again"
 
 
 def run_proxy(connection: socket.socket, incoming: int = 0, outgoing: int = 1) -> int | None:
-    """Serve the client on our streams through a daemon; the exit status.
+    """Serve the client on our streams through a server; the exit status.
 
-    None where the daemon ended before a single byte was passed on: serve by yourself then.
+    None where the server ended before a byte was passed on: the caller then serves by itself.
     """
     with connection, suppress(_Stopped, KeyboardInterrupt):
         signal.signal(signal.SIGTERM, _stop)
@@ -68,9 +67,9 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _is_dead_first(connection: socket.socket, incoming: int) -> bool:
-    """Wait for the first word of either side; whether the daemon has ended by then.
+    """Wait for the first byte of either side; whether the server has ended by then.
 
-    Nothing has been passed on yet, so a client that spoke meanwhile has lost nothing.
+    Nothing has been passed on yet, so the client has lost nothing.
     """
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
@@ -91,7 +90,7 @@ class _Pump:
         self._out = outgoing
         self._open = _OpenRequests()
         self._client_ended = threading.Event()
-        self._daemon_ended = threading.Event()
+        self._server_ended = threading.Event()
 
     def run(self) -> int:
         threading.Thread(target=self._send, name="stdin", daemon=True).start()
@@ -99,13 +98,13 @@ class _Pump:
             self._receive()
             if self._client_ended.is_set():
                 return 0
-            log.error("the daemon ended; %d requests were open", len(self._open.ids()))
+            log.error("the server ended; %d requests were open", len(self._open.ids()))
             write_all(self._out, self._open.obituary())
         except BrokenPipeError:
-            return 0  # nobody reads any more: the client is gone
+            return 0  # the client is gone
         return 1
 
-    # ── client to daemon ────────────────────────────────────────────────────────────────────────
+    # ── client to server ────────────────────────────────────────────────────────────────────────
 
     def _send(self) -> None:
         held = bytearray()
@@ -114,16 +113,16 @@ class _Pump:
                 held += chunk
                 whole = held.rfind(b"\n") + 1
                 if len(held) > limits.MESSAGE_BYTES:
-                    whole = len(held)  # too long for the daemon too, which says so
+                    whole = len(held)  # too long for the server too, which says so
                 if whole:
                     self._pass_on(bytes(held[:whole]))
                     del held[:whole]
             self._pass_on(bytes(held))
             self._client_ended.set()
             self._socket.shutdown(socket.SHUT_WR)
-            self._daemon_ended.wait(DRAIN_SECONDS)
+            self._server_ended.wait(DRAIN_SECONDS)
         except OSError as reason:
-            log.debug("the daemon reads no more: %r", reason)
+            log.debug("the server reads no more: %r", reason)
         # Wakes the other thread, whatever it waits for.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -139,7 +138,7 @@ class _Pump:
         self._open.asked(data)
         self._socket.sendall(data)
 
-    # ── daemon to client ────────────────────────────────────────────────────────────────────────
+    # ── server to client ────────────────────────────────────────────────────────────────────────
 
     def _receive(self) -> None:
         try:
@@ -149,15 +148,15 @@ class _Pump:
         except ConnectionError as reason:
             if isinstance(reason, BrokenPipeError):
                 raise
-            log.debug("the daemon is gone: %r", reason)
+            log.debug("the server is gone: %r", reason)
         finally:
-            self._daemon_ended.set()
+            self._server_ended.set()
 
 
 class _OpenRequests:
-    """The requests that have gone out and have no answer yet, by the client's own ids.
+    """The requests that are sent and not answered, by the client's ids.
 
-    Lines are read as they pass; what the daemon will refuse unread, or cannot have sent, is let be.
+    Lines are read as they pass; what the server refuses unread, or cannot have sent, is ignored.
     """
 
     def __init__(self) -> None:
@@ -186,17 +185,17 @@ class _OpenRequests:
                     self._count(message.get("id"), -1)
 
     def ids(self) -> list[Any]:
-        """What waits; an id used twice stands twice."""
+        """The open ids; one used twice is listed twice."""
         with self._lock:
             return [key[1] for key, count in self._waiting.items() for _ in range(count)]
 
     def obituary(self) -> bytes:
-        """The lines that tell the client of the daemon's end."""
+        """The lines that report the end of the server to the client."""
         told = [
             messages.error(waiting, messages.SERVER_ERROR, _DIED, {"code": "unavailable"})
             for waiting in self.ids()
         ]
-        # An answer that broke off must not spoil the line behind it.
+        # An answer that broke off must not spoil the next line.
         begun = b"\n" if self._back.begun else b""
         return begun + b"".join(messages.encode(answer) for answer in told)
 

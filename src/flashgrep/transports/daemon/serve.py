@@ -9,11 +9,11 @@ import os
 import secrets
 import shlex
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -23,15 +23,13 @@ from flashgrep.settings import BY_NAME, Settings
 from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.http.admission import SERVER, Entrance
-from flashgrep.transports.lines.access import Authorisation, PeerUsers
+from flashgrep.transports.access import SERVER, Authorisation, ConnectionSlots, Entrance
 from flashgrep.transports.lines.offers import Offers, direct_methods
-from flashgrep.transports.lines.plain_calls import plain_calls
-from flashgrep.transports.lines.session import Joined
-from flashgrep.transports.lines.sockets import LineListener, tcp_manners, unix_manners
+from flashgrep.transports.lines.peer_user import PeerUsers
+from flashgrep.transports.lines.sockets import LineListener, socket_rules
+from flashgrep.transports.lines.stdio import serve_until_signal
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
-from flashgrep.transports.protocol import build_server
-from flashgrep.transports.signals import serve_until_signal
+from flashgrep.transports.protocol import build_server, plain_calls
 from flashgrep.workspace.scope import shown_name
 
 if TYPE_CHECKING:
@@ -346,19 +344,17 @@ class Serving:
         if self.tcp is not None:
             # With --token nobody is let in by who they are.
             recognise = None if self.settings.token else PeerUsers.of(self.tcp).is_us
-            manners = tcp_manners(direct, plain)
-            yield LineListener(self.tcp, server, self._tcp_gate, manners, recognise)
+            rules = socket_rules(direct, plain, strict_first_line=True)
+            yield LineListener(self.tcp, server, self._tcp_gate, rules, recognise)
         if self.unix is not None:
-            manners = unix_manners(direct, plain, self._join())
-            yield LineListener(self.unix.listener, server, self._unix_gate, manners)
-
-    def _join(self) -> Callable[[Mapping[str, Any] | None], Joined] | None:
-        return Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
+            join = Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
+            rules = socket_rules(direct, plain, join=join)
+            yield LineListener(self.unix.listener, server, self._unix_gate, rules)
 
     async def _serve_http(self, listener: socket.socket) -> None:
-        from flashgrep.transports.http.admission import ConnectionSlots
+        from flashgrep.transports.http.connections import serve_http
         from flashgrep.transports.http.guard import Names
-        from flashgrep.transports.http.server import build_app, serve_http
+        from flashgrep.transports.http.server import build_app
 
         accepted = Names.of(
             self._bound_names(),

@@ -39,7 +39,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
-from flashgrep.transports.http.admission import ADMISSION, Admission, Entrance, NoPlace
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, NoPlace
 from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.messages import INVALID_REQUEST, BadMessage, decode, too_long
 

@@ -1,55 +1,60 @@
-"""Streamable HTTP: the routes, and uvicorn made to serve them beside other listeners.
+"""Streamable HTTP: `/mcp` in both protocol eras and `/health`, sessions, and how streams end.
 
-It has no limit on how long a request head may take nor on how many connections may idle, so its
-protocol class is extended with both. Its server wakes ten times a second, for ever; ours does not.
+Further routes, those of the notes, are mounted beside them. `connections` has how uvicorn serves
+them, `guard` what a request must pass first.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import h11
-import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import (
+    StreamableHTTPASGIApp,
+    StreamableHTTPSessionManager,
+)
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.hangup import NoticedHangUps
-from flashgrep.transports.http.admission import ADMISSION, Admission, ConnectionSlots, Entrance
-from flashgrep.transports.http.guard import ENDING, HEALTH, MCP, Guard, Names, broken, not_routed
-from flashgrep.transports.http.streams import PING_SECONDS, EndsWithToken, Sessions
-from flashgrep.transports.protocol import Context, build_server, client_of
+from flashgrep.transports.access import ADMISSION, Admission, ConnectionSlots, Entrance
+from flashgrep.transports.http.guard import (
+    ENDING,
+    HEALTH,
+    MCP,
+    Guard,
+    Names,
+    Refusal,
+    broken,
+    failed,
+    not_routed,
+    secret_of,
+)
+from flashgrep.transports.protocol import Context, ToolCall, build_server, client_of
 
 if TYPE_CHECKING:
     from flashgrep.notes.access.tokens import AgentToken, Tokens
 
-_KEEP_ALIVE_SECONDS: Final = 60
-"""An HTTP connection between two requests."""
-
-
-# ── routes ───────────────────────────────────────────────────────────────────────────────────────
-# Streamable HTTP: `/mcp` in both protocol eras and `/health`, on a socket bound by us.
-#
-# Further routes, those of the notes, are mounted beside them by whoever builds the server.
-#
-# How uvicorn runs them is `server`'s affair; bodies are the guard's.
+_CALLS: Final = "flashgrep.calls"
+"""The key of a request's calls in an ASGI scope."""
+_UNREAD: Final[dict[str, Any]] = {
+    "content": [{"type": "text", "text": "The connection was closed"}],
+    "isError": True,
+}
+"""In place of an answer that nobody is there to read."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Mounted:
     """Routes beside our own."""
 
     routes: Callable[[Entrance], Sequence[BaseRoute]]
-    """Given who knows the tokens: a connection that stays open is looked at again."""
+    """Given the entrance, by which connections that stay open are checked again."""
     running: Callable[[], AbstractAsyncContextManager[None]]
     """What runs while the server does."""
     tokens: Tokens
@@ -79,13 +84,18 @@ class HttpPeers:
         admission: Admission = request.scope[ADMISSION]
         session = request.headers.get("mcp-session-id")
         kind, key = ("session", session) if session is not None else ("http", name)
-        # With the token's name, so that nobody else's session gives what was not granted here.
+        # With the token's name: a session id of another token gives nothing here.
         caller = self._callers.get(f"{kind}:{admission.token}:{key}")
         caller.token = admission.token
         caller.notes_only = not admission.opens_files
         caller.call_itself(name, version)
         caller.principal = replace(admission.on_tools, name=caller.author)
         return caller
+
+    async def run(self, context: Context, call: ToolCall) -> dict[str, Any]:
+        request: Request = context.request  # type: ignore[assignment] # always there on HTTP
+        calls: _OpenCalls = request.scope[_CALLS]
+        return await calls.run(call)
 
 
 def build_app(
@@ -97,10 +107,10 @@ def build_app(
     mounted: Mounted | None = None,
     places: ConnectionSlots | None = None,
     remedy: str = "",
-) -> EndableStreams:
-    """The ASGI application: the guard, and the routes behind it.
+) -> Exchanges:
+    """The ASGI application: the guard, and the routes after it.
 
-    `remedy` is what whoever comes without a token is told.
+    `remedy` is for requests without a token.
     """
     agent = mounted.agent.secret if mounted and mounted.agent else None
     entrance = Entrance(token, mounted.tokens if mounted else None, places, agent)
@@ -120,16 +130,47 @@ def build_app(
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
     more = entrance.places.most - limits.LIVE_CONNECTIONS
-    guarded = NoticedHangUps(Guard(app, names, entrance, remedy))
-    return EndableStreams(guarded, mounted is not None, limits.CONNECTIONS + max(more, 0))
+    guarded = Guard(app, names, entrance, remedy)
+    return Exchanges(guarded, mounted is not None, limits.CONNECTIONS + max(more, 0))
 
 
 async def _health(request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-class EndableStreams:
-    """Ends the endless: a client's GET stream is finished when the server stops, not torn down."""
+class _OpenCalls:
+    """The calls of one request; they end when its client hangs up.
+
+    The protocol with a handshake lets a client come back for an answer it has missed, if the server
+    keeps answers. Ours keeps none, so nothing could ever read it.
+    """
+
+    def __init__(self) -> None:
+        self._running: set[anyio.CancelScope] = set()
+        self._is_over = False
+
+    def end(self) -> None:
+        self._is_over = True
+        for scope in tuple(self._running):
+            scope.cancel()
+
+    async def run(self, call: ToolCall) -> dict[str, Any]:
+        with anyio.CancelScope() as scope:
+            if self._is_over:
+                scope.cancel()
+            self._running.add(scope)
+            try:
+                return await call()
+            finally:
+                self._running.discard(scope)
+        return _UNREAD
+
+
+class Exchanges:
+    """Ends what is open: calls whose client hangs up, and streams when the server stops.
+
+    A stream is finished, not torn down.
+    """
 
     def __init__(
         self, app: ASGIApp, has_sockets: bool = False, connections: int = limits.CONNECTIONS
@@ -141,13 +182,28 @@ class EndableStreams:
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        unfinished = False
+        calls = scope[_CALLS] = _OpenCalls()
+
+        async def noticing() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                calls.end()
+            return message
+
+        if scope["method"] == "GET":
+            await self._endable(scope, noticing, send)
+        else:
+            await self._app(scope, noticing, send)
+
+    async def _endable(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = unfinished = False
 
         async def watched(message: Message) -> None:
-            nonlocal unfinished
+            nonlocal has_begun, unfinished
+            has_begun = True
             unfinished = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
 
@@ -159,6 +215,10 @@ class EndableStreams:
                 self._open.discard(ending)
         if ending.cancelled_caught and unfinished:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif ending.cancelled_caught and not has_begun:
+            await failed(503, "unavailable", "the stream ended before it began")(
+                scope, receive, send
+            )
 
     def end(self) -> None:
         """Finish every open stream."""
@@ -166,155 +226,70 @@ class EndableStreams:
             scope.cancel()
 
 
-# ── uvicorn ──────────────────────────────────────────────────────────────────────────────────────
+class EndsWithToken:
+    """Ends a GET stream when the token of the knowledge base that opened it no longer counts.
 
-
-async def serve_http(app: EndableStreams, listener: socket.socket) -> None:
-    """Serve until cancelled; open exchanges then have a second to end."""
-    server = HttpServer(app)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_shielded, server, listener)
-        try:
-            await anyio.sleep_forever()
-        finally:
-            server.end()
-
-
-async def _shielded(server: uvicorn.Server, listener: socket.socket) -> None:
-    with anyio.CancelScope(shield=True):
-        await server.serve([listener])
-
-
-def _sockets(app: EndableStreams) -> Any:
-    """The class that serves websockets; none where no route has them."""
-    if not app.has_sockets:
-        return "none"
-    from flashgrep.transports.http.streams import LiveSocket
-
-    return LiveSocket
-
-
-def _config(app: EndableStreams) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=_PatientProtocol,
-        ws=_sockets(app),
-        ws_ping_interval=PING_SECONDS,
-        ws_ping_timeout=PING_SECONDS,
-        loop="asyncio",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        h11_max_incomplete_event_size=limits.HEADER_BYTES,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
-    )
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn without its signal handlers, HTTP is one listener of several; and without its clock.
-
-    Ten times a second it would look whether to end, and set the date of the answers to come.
+    The server's own token lives as long as the server. Any other request is over soon, and the
+    guard checks the next one.
     """
 
-    def __init__(self, app: EndableStreams) -> None:
-        super().__init__(_config(app))
-        self.server_state = _Dated()
-        self.server_state.most = app.connections
+    def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
         self._app = app
-        self._ending = asyncio.Event()
+        self._entrance = entrance
 
-    def end(self) -> None:
-        """Begin to shut down."""
-        self.should_exit = True
-        self._ending.set()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admission: Admission = scope[ADMISSION]
+        if scope["method"] != "GET" or admission.principal is None:
+            await self._app(scope, receive, send)
+            return
+        secret = secret_of(scope)
 
-    async def main_loop(self) -> None:
-        await self._ending.wait()
+        def look() -> None:
+            if self._entrance.admit(secret) is None:
+                scope[ENDING].cancel()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.end()
-        await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-class _Dated(ServerState):
-    """Makes the headers of all answers when they are asked for; knows how many may connect."""
-
-    most = limits.CONNECTIONS
-
-    @property
-    def default_headers(self) -> list[tuple[bytes, bytes]]:
-        return [(b"date", formatdate(usegmt=True).encode("ascii"))]
-
-    @default_headers.setter
-    def default_headers(self, _: object) -> None:
-        """What uvicorn begins with."""
+        unwatch = self._entrance.watch(look)
+        try:
+            if self._entrance.admit(secret) is None:  # revoked before anything watched
+                refusal = Refusal(401, "the token was revoked or has expired")
+                await refusal.response(scope["path"])(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        finally:
+            unwatch()
 
 
-class _PatientProtocol(H11Protocol):
-    """HTTP/1.1 with a deadline for request heads and a cap on connections."""
+# ── sessions ─────────────────────────────────────────────────────────────────────────────────────
+# The SDK refuses a new session when there are as many as allowed. A script that begins a session
+# for every call and ends none would lock all clients out for half an hour: so the session that has
+# been idle longest makes room.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._head_timer: asyncio.TimerHandle | None = None
-        self.since = self.loop.time()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watch_head()
-        most = self.server_state.most if isinstance(self.server_state, _Dated) else 0
-        if len(self.connections) > most:
-            self._make_room()
+class Sessions(StreamableHTTPSessionManager):
+    """Sessions of which the idlest makes room."""
 
-    def data_received(self, data: bytes) -> None:
-        self.since = self.loop.time()
-        super().data_received(data)
-        self._watch_head()
+    def __init__(self, server: Any, most: int) -> None:
+        super().__init__(server, max_sessions=most)
+        self._most = most
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
-        super().connection_lost(exc)
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        if len(self._server_instances) >= self._most:
+            self._end_idlest()
+        return super()._admit_session(requestor)
 
-    @property
-    def idle(self) -> bool:
-        """Whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete
+    def _end_idlest(self) -> None:
+        """End the session whose last request is longest ago, unless all are being served."""
+        ends = {key: _end(session) for key, session in self._server_instances.items()}
+        key = min(ends, key=ends.__getitem__)
+        if ends[key] < math.inf:
+            session = self._server_instances.pop(key)
+            self._session_owners.pop(key, None)
+            if session.idle_scope is not None:
+                session.idle_scope.cancel()
 
-    def _watch_head(self) -> None:
-        """Have a timer exactly while a head is awaited that has begun, or is the first."""
-        if self.conn.their_state is not h11.IDLE or not self.idle:
-            self._stop_timer()
-        elif self._head_timer is None:
-            self._head_timer = self.loop.call_later(limits.HEADER_SECONDS, self._give_up)
 
-    def _give_up(self) -> None:
-        self._head_timer = None
-        if self.idle and not self.transport.is_closing():
-            self.transport.close()
-
-    def _stop_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _make_room(self) -> None:
-        """Close the connection idle longest, or this one where all are busy.
-
-        Before any of them goes a websocket that was told to close, and takes its time.
-        """
-        for peer in self.connections:
-            if getattr(peer, "is_leaving", False):
-                peer.transport.abort()
-                self.connections.discard(peer)
-                return
-        idle = [peer for peer in self.connections if isinstance(peer, _PatientProtocol)]
-        waiting = [peer for peer in idle if peer.idle and peer is not self]
-        oldest = min(waiting, key=lambda peer: peer.since, default=self)
-        oldest.transport.close()
-        self.connections.discard(oldest)
+def _end(session: StreamableHTTPServerTransport) -> float:
+    """When a session would end for being idle."""
+    return math.inf if session.idle_scope is None else session.idle_scope.deadline

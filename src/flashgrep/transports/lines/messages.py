@@ -1,21 +1,25 @@
-"""Bytes to JSON-RPC messages and back: lines under a ceiling, decoded strictly.
+"""Bytes to JSON-RPC messages and back: lines under a limit, decoded strictly; open requests.
 
-The splitter never holds more than one message's ceiling of an unfinished line, whatever is sent:
-a line that outgrows it is dropped as it comes and reported where it ends. The decoder refuses
-broken UTF-8 instead of repairing it (a repaired write would store U+FFFD), nesting deeper than
-any schema of ours, and values so many that a small message would become a large object.
+The splitter holds at most one message's limit of an unfinished line: a longer line is dropped as it
+comes and reported at its end. The decoder refuses broken UTF-8 instead of repairing it (a repaired
+write would store U+FFFD), nesting deeper than any schema of ours, and so many values that a small
+message would become a large object.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
+
+if TYPE_CHECKING:
+    import anyio  # not loaded by the proxy, which starts faster without
 
 DRAIN_SECONDS: Final = 1.5
 """After the end of stdin, running calls have this long: the process must be gone in two seconds."""
@@ -58,7 +62,7 @@ class BadMessage(Exception):
 
 
 class LineSplitter:
-    """Cuts a byte stream into lines, holding at most `ceiling` bytes of an unfinished one."""
+    """Cuts a byte stream into lines, and holds at most `ceiling` bytes of an unfinished one."""
 
     def __init__(self, ceiling: int = limits.MESSAGE_BYTES) -> None:
         self._ceiling = ceiling
@@ -67,7 +71,7 @@ class LineSplitter:
         self._head = b""
         self._tail = b""
         self.dropped_id: str | int | None = None
-        """The request id of the last line that was dropped, where it can be told for certain."""
+        """The request id of the last line that was dropped, where that is certain."""
 
     @property
     def begun(self) -> bool:
@@ -75,7 +79,7 @@ class LineSplitter:
         return self._dropping or bool(self._held)
 
     def feed(self, chunk: bytes) -> list[bytes | None]:
-        """The lines that end in `chunk`; None stands for one that was over the ceiling."""
+        """The lines that end in `chunk`; None for one over the limit."""
         *ended, rest = chunk.split(b"\n")
         lines = [self._end(piece) for piece in ended]
         self._hold(rest)
@@ -111,7 +115,7 @@ def request_id_of(head: bytes, tail: bytes) -> str | int | None:
     """The id of a request of which only the two ends are known.
 
     Without it a client waits for ever for the answer to a call that was too large. Only an id that
-    must be the request's own counts: right behind the opening brace (after `jsonrpc` and `method`
+    must be the request's own counts: right after the opening brace (and `jsonrpc` and `method`
     at most), or right before the one brace that closes the message.
     """
     found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
@@ -122,7 +126,7 @@ def request_id_of(head: bytes, tail: bytes) -> str | int | None:
 
 
 def too_long(request_id: str | int | None = None) -> BadMessage:
-    """The refusal of a message over the ceiling."""
+    """The refusal of a message over the limit."""
     return BadMessage(
         INVALID_REQUEST,
         f"message too large: the limit is {limits.MESSAGE_BYTES} bytes; send less in one call",
@@ -189,8 +193,6 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 # ── JSON-RPC ─────────────────────────────────────────────────────────────────────────────────────
-# JSON-RPC 2.0 envelopes: values in, requests and notifications out; answers back to bytes.
-
 
 INVALID_PARAMS: Final = -32602
 ACCESS_DENIED: Final = -32001
@@ -208,17 +210,9 @@ _CODES: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """A call that wants an answer."""
+    """A call; one without an id is a notification, which is never answered."""
 
-    id: str | int
-    method: str
-    params: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Notification:
-    """A message that is never answered."""
-
+    id: str | int | None
     method: str
     params: Mapping[str, Any] | None
 
@@ -232,8 +226,8 @@ class BadEnvelope(BadMessage):
         super().__init__(code, message, request_id=request_id)
 
 
-def read_envelope(value: Any) -> Request | Notification | None:
-    """The message in a JSON value; None for an answer, which nobody here waits for."""
+def read_envelope(value: Any) -> Request | None:
+    """The request in a JSON value; None for an answer: this side asks nothing."""
     if not isinstance(value, dict):
         raise BadEnvelope("Invalid Request: a message is a JSON object")
     request_id = _read_id(value)
@@ -247,8 +241,6 @@ def read_envelope(value: Any) -> Request | Notification | None:
     params = value.get("params")
     if params is not None and not isinstance(params, dict):
         raise BadEnvelope('Invalid params: "params" must be an object', request_id, INVALID_PARAMS)
-    if request_id is None:
-        return Notification(method, params)
     return Request(request_id, method, params)
 
 
@@ -271,15 +263,15 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def result(request_id: str | int, value: Any) -> dict[str, Any]:
-    """An answer that tells a result."""
+def result(request_id: str | int | None, value: Any) -> dict[str, Any]:
+    """An answer with a result."""
     return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
 def error(
     request_id: str | int | None, code: int, message: str, data: Any = None
 ) -> dict[str, Any]:
-    """An answer that tells a protocol error."""
+    """An answer with a protocol error."""
     body: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         body["data"] = data
@@ -296,7 +288,7 @@ def refused(bad: BadMessage) -> dict[str, Any]:
     return error(bad.id, bad.code, bad.message, {"code": bad.name})
 
 
-def failed(request_id: str | int, failure: FlashgrepError) -> dict[str, Any]:
+def failed(request_id: str | int | None, failure: FlashgrepError) -> dict[str, Any]:
     """The answer of a direct method that failed."""
     code = _CODES.get(failure.code, SERVER_ERROR)
     return error(request_id, code, failure.message, {"code": failure.code, **failure.details})
@@ -310,3 +302,101 @@ def encode(value: Any) -> bytes:
     except UnicodeEncodeError:
         # A lone surrogate the caller sent and we echo: escaped it is still JSON.
         return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+# ── open requests ────────────────────────────────────────────────────────────────────────────────
+# The SDK never sees a caller's ids: requests get numbers of ours, and answers the caller's id back.
+# So `7` and `"7"` stay two ids, an id used twice gets two answers, a batch is complete when all of
+# it is answered, and a connection knows what still runs when its peer has sent its last line.
+
+
+Send = Callable[[Any], Awaitable[None]]
+
+
+@dataclass
+class RequestBatch:
+    """The answers of a batch, sent together once the last one is there."""
+
+    waiting: int = 1
+    """Open requests, and the reader until it has passed on the last message."""
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class OpenRequest:
+    """A request that has not been answered."""
+
+    id: str | int | None
+    """The caller's id; None for a notification."""
+    batch: RequestBatch | None
+    scope: anyio.CancelScope | None = None
+    """Of a call that runs here, direct or plain; the SDK cancels its own."""
+
+
+class OpenRequests:
+    """Numbers requests as they begin, and sends their answers as they end."""
+
+    def __init__(self, send: Send, slots: anyio.Semaphore) -> None:
+        """`slots` limits how many are open at a time."""
+        self._send = send
+        self._open: dict[int, OpenRequest] = {}
+        self._numbers = itertools.count(1)
+        self._slots = slots
+
+    def __bool__(self) -> bool:
+        """Whether anything is open."""
+        return bool(self._open)
+
+    async def begin(self, request: OpenRequest) -> int:
+        """A number for a request; waits while too many are open."""
+        await self._slots.acquire()
+        number = next(self._numbers)
+        self._open[number] = request
+        if request.batch is not None:
+            request.batch.waiting += 1
+        return number
+
+    async def settle(self, number: int, answer: dict[str, Any] | None = None) -> None:
+        """Close a request, with its answer or, where it was cancelled, without one."""
+        request = self._open.pop(number, None)
+        if request is None:
+            return
+        self._slots.release()
+        if answer is not None and request.id is not None:
+            await self.answer({**answer, "id": request.id}, request.batch)
+        if request.batch is not None:
+            await self.one_less(request.batch)
+
+    async def answer(self, answer: dict[str, Any], batch: RequestBatch | None) -> None:
+        """Send an answer, or keep it for its batch."""
+        if batch is None:
+            await self._send(answer)
+        else:
+            batch.answers.append(answer)
+
+    async def one_less(self, batch: RequestBatch) -> None:
+        """Count a batch down; the last one sends it, unless it has no answers."""
+        batch.waiting -= 1
+        if batch.waiting == 0 and batch.answers:
+            await self._send(batch.answers)
+
+    def cancel(self, request_id: Any) -> int | None:
+        """Stop a call that runs here; the number of any other, for the SDK to stop."""
+        number = self._number_of(request_id)
+        scope = self._open[number].scope if number is not None else None
+        if scope is None:
+            return number
+        scope.cancel()
+        return None
+
+    def _number_of(self, request_id: Any) -> int | None:
+        """The newest open request under this id; some clients send its number as a string."""
+        alike = [n for n, request in self._open.items() if str(request.id) == str(request_id)]
+        exact = [n for n in alike if type(self._open[n].id) is type(request_id)]
+        return next(reversed(exact or alike), None)
+
+    def cancel_own(self) -> None:
+        """Stop all calls that run here."""
+        for request in self._open.values():
+            if request.scope is not None:
+                request.scope.cancel()

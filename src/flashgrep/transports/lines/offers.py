@@ -7,11 +7,11 @@ on the workspace's unix socket:
     ← {"version", "settings_hash", "restricted"}   the server's; how it narrows what was asked for
 
 Where the hashes differ, the error's data has the server's `settings` by flag, in words for a
-person: the other side says which of them are not its own.
+person: the other side can say which differ.
 
-With `settings` (see `connection_settings`) the connection speaks MCP from then on, as `flashgrep
-mcp` alone would: with its own tools, and without direct methods. They are enforced here, by the
-server, whatever the process at the other end does later. Without, nothing changes for it.
+With `settings` (see `join`) the connection speaks MCP from then on, as `flashgrep mcp` alone would:
+with its own tools, and without direct methods. The server enforces them, whatever the process at
+the other end does later. Without, nothing changes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from flashgrep.errors import Conflict, InvalidParams, SettingsError
 from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.lines import connection_settings
-from flashgrep.transports.lines.plain_calls import plain_calls
-from flashgrep.transports.lines.session import DirectMethod, Joined, Offer
-from flashgrep.transports.protocol import build_server
+from flashgrep.transports.lines.join import JOIN, narrowed, read_sent, restrictions
+from flashgrep.transports.lines.session import DirectMethod, Offer
+from flashgrep.transports.protocol import build_server, plain_calls
 
 _CONNECTION_OFFERS: Final = 32
 """Different sets of connection settings whose tools are kept ready; more are made again."""
@@ -48,19 +47,19 @@ class Offers:
         self._toolbox = toolbox
         self._made: OrderedDict[Settings, Offer] = OrderedDict()
 
-    def join(self, params: Mapping[str, Any] | None) -> Joined:
+    def join(self, params: Mapping[str, Any] | None) -> tuple[dict[str, Any], Offer | None]:
         """Answer `flashgrep/join`."""
         given = params or {}
         if unknown := sorted(given.keys() - JOINING):
-            raise InvalidParams(f"{connection_settings.JOIN} does not take {', '.join(unknown)}")
+            raise InvalidParams(f"{JOIN} does not take {', '.join(unknown)}")
         answer: dict[str, Any] = {"version": __version__, "settings_hash": self._hash}
         if "settings" not in given:
-            return Joined(answer)
+            return answer, None
         self._require_same(given)
-        asked = connection_settings.read(given["settings"])
-        kept = connection_settings.narrowed(self._settings, asked)
-        answer["restricted"] = connection_settings.restrictions(asked, kept)
-        return Joined(answer, self._offer(kept))
+        asked = read_sent(given["settings"])
+        kept = narrowed(self._settings, asked)
+        answer["restricted"] = restrictions(asked, kept)
+        return answer, self._offer(kept)
 
     def _require_same(self, given: Mapping[str, Any]) -> None:
         if given.get("version") != __version__:
@@ -92,19 +91,15 @@ class Offers:
 
 
 # ── direct methods ───────────────────────────────────────────────────────────────────────────────
-# Direct methods: tools called by their own name as JSON-RPC methods, on TCP and the unix socket.
-#
-# They come from the same rows as the tools and run through the same toolbox, so arguments, access
-# and behaviour cannot differ; only the envelope does. The result is the object itself, a failure is
-# a JSON-RPC error that carries the tool's code, and there is no budget.
+# Tools called by their own name as JSON-RPC methods, on TCP and the unix socket. They come from the
+# same rows as the tools and run through the same toolbox; only the envelope differs. The result is
+# the object itself, a failure is a JSON-RPC error with the tool's code, and there is no budget.
 
 
 def direct_methods(toolbox: Toolbox) -> Mapping[str, DirectMethod]:
     """The methods a toolbox offers, by name."""
-    return {name: partial(_call, toolbox, name) for name in toolbox.direct_names()}
 
+    async def call(name: str, caller: Caller, params: Mapping[str, Any] | None) -> Any:
+        return await toolbox.direct(name, params, caller)
 
-async def _call(
-    toolbox: Toolbox, name: str, caller: Caller, params: Mapping[str, Any] | None
-) -> Any:
-    return await toolbox.direct(name, params, caller)
+    return {name: partial(call, name) for name in toolbox.direct_names()}

@@ -3,18 +3,19 @@
     bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain calls: here
                                                    └→ the SDK's loop, both protocol eras
 
-Every open request stands in the `OpenRequests` under a number of ours.
+Every open request is in `OpenRequests` under a number of ours.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import select
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import anyio
 import anyio.abc
@@ -25,53 +26,87 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
+from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.transports.access import AUTH, Authorisation, TokenRefused
 from flashgrep.transports.lines import messages
-from flashgrep.transports.lines.access import AUTH, Authorisation, TokenEnded
-from flashgrep.transports.lines.connection_settings import JOIN
+from flashgrep.transports.lines.join import JOIN
 from flashgrep.transports.lines.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     BadMessage,
     LineSplitter,
-    Notification,
+    OpenRequest,
+    OpenRequests,
     Request,
+    RequestBatch,
     decode,
     too_long,
 )
-from flashgrep.transports.lines.open_requests import OpenRequest, OpenRequests, RequestBatch
-from flashgrep.transports.lines.plain_calls import METHOD as TOOL_CALL
-from flashgrep.transports.lines.plain_calls import TELL, PlainCall, is_plain
-from flashgrep.transports.lines.streams import ByteStream
-from flashgrep.transports.protocol import OnePeer, Peers
+from flashgrep.transports.protocol import TOOL_CALL, OnePeer, Peers, PlainCall, is_plain
 
 _LINGER_SECONDS: Final = 2.0
-"""How long a refused connection is read to its end: closed earlier, what it still sends would
-make the kernel reset it, and drop answers that its peer has not read."""
+"""How long a refused connection is read to its end: closed earlier, the kernel would reset it for
+what it still sends, and drop answers that its peer has not read."""
 
 log = logging.getLogger(__name__)
 
 DirectMethod = Callable[[Caller, Mapping[str, Any] | None], Awaitable[Any]]
-"""A method of our own, answered without the SDK: raises `FlashgrepError`, or returns the result."""
+"""A method answered without the SDK: raises `FlashgrepError`, or returns the result."""
+
+Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Sends a notification: its method and its parameters."""
+
+
+async def _nobody(_: str, __: Mapping[str, Any]) -> None:
+    pass
+
+
+TELL: ContextVar[Tell] = ContextVar("TELL", default=_nobody)
+"""Sends to the peer of the direct method that is running, before its answer."""
 
 _POLL_SECONDS = 0.02
 
 
+class ByteStream(Protocol):
+    """A duplex byte stream."""
+
+    async def receive(self) -> bytes:
+        """The next bytes, at most a chunk; empty at the peer's end."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Send all of `data`; OSError when the peer is gone."""
+        ...
+
+    def finish(self) -> None:
+        """Send no more: the peer reads what was sent, and then the end."""
+        ...
+
+    def gone(self) -> bool:
+        """Whether nobody can read what is sent (a peer that only half-closed still can)."""
+        ...
+
+
+def hung_up(descriptor: int) -> bool:
+    """Whether the other end of a pipe or socket is closed."""
+    if descriptor < 0:
+        return True
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+
+
 @dataclass(frozen=True)
 class Offer:
-    """What a connection is served once it has joined."""
+    """What a connection is served after it has joined."""
 
     server: Server[Peers]
     plain: PlainCall | None
 
 
-@dataclass(frozen=True)
-class Joined:
-    """The answer to `flashgrep/join`, and what the connection is offered from now on, if other."""
-
-    answer: Mapping[str, Any]
-    offer: Offer | None = None
+Join = Callable[[Mapping[str, Any] | None], tuple[Mapping[str, Any], Offer | None]]
+"""Answers `flashgrep/join`; an offer replaces what the connection is served."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +118,7 @@ class ListenerRules:
     line_seconds: float | None = None
     """A line, once begun, must end in this time."""
     strict_first_line: bool = False
-    """Close when the first line is no JSON object or array: it may be a browser's POST."""
+    """Close when the first line is not a JSON object or array: it may be a browser's POST."""
     routes_own_methods: bool = False
     """Whether `auth` and the direct methods are answered here."""
     direct: Mapping[str, DirectMethod] = field(default_factory=dict)
@@ -91,20 +126,20 @@ class ListenerRules:
     """Answers the tool calls that need nothing of the SDK, once it has accepted the handshake."""
     message_bytes: int = limits.MESSAGE_BYTES
     """The longest line."""
-    join: Callable[[Mapping[str, Any] | None], Joined] | None = None
-    """Answers `flashgrep/join`, where connections may have settings of their own."""
+    join: Join | None = None
+    """Where connections may have settings of their own."""
 
 
 class _Closed(Exception):
-    """The connection must end now, everything sent that was to be sent."""
+    """The connection ends now; all answers are sent."""
 
 
 class _Refused(_Closed):
-    """As above; the peer may still be sending, and must read why."""
+    """The same; the peer may still be sending, and must be able to read why."""
 
 
 class _SdkStreams:
-    """What goes to the SDK's loop and what comes back."""
+    """The streams to the SDK's loop and back."""
 
     def __init__(self) -> None:
         self.to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
@@ -117,22 +152,24 @@ class _SdkStreams:
 
 
 class LineSession:
-    """One connection: one caller, its open requests, its place in the queue."""
+    """One connection: one caller and its open requests."""
 
     def __init__(
-        self, server: Server[Peers], wire: ByteStream, gate: Authorisation, manners: ListenerRules
+        self, server: Server[Peers], wire: ByteStream, gate: Authorisation, rules: ListenerRules
     ) -> None:
         self.established = False
-        """Whether a message was accepted: such a connection is never closed to make room."""
+        """Whether a message was accepted: then it is never closed to make room."""
         self._server = server
         self._wire = wire
         self._gate = gate
-        self._manners = manners
-        self._splitter = LineSplitter(manners.message_bytes)
+        self._rules = rules
+        self._splitter = LineSplitter(rules.message_bytes)
         self._deadline: float | None = None
         self._first = True
         self._has_asked = False
-        self._ledger = OpenRequests(self._send)
+        self._requests = OpenRequests(
+            self._send, anyio.Semaphore(limits.REQUESTS_IN_FLIGHT, fast_acquire=True)
+        )
         self._handshakes: dict[int, tuple[str, str]] = {}
         """What the client calls itself in an `initialize` that the SDK has not answered yet."""
         self._shaken = False
@@ -181,14 +218,14 @@ class LineSession:
         raise _Closed("a line was begun and not ended in time")
 
     def _set_deadline(self, any_ended: bool) -> None:
-        if self._manners.line_seconds is None or not self._splitter.begun:
+        if self._rules.line_seconds is None or not self._splitter.begun:
             self._deadline = None
         elif any_ended or self._deadline is None:
-            self._deadline = anyio.current_time() + self._manners.line_seconds
+            self._deadline = anyio.current_time() + self._rules.line_seconds
 
     async def _take_line(self, line: bytes | None) -> None:
         first, self._first = self._first, False
-        strict = first and self._manners.strict_first_line
+        strict = first and self._rules.strict_first_line
         if line is not None and not line.strip() and not strict:
             return
         try:
@@ -196,11 +233,13 @@ class LineSession:
                 raise too_long(self._splitter.dropped_id)
             value = decode(line)
             if strict and not isinstance(value, dict | list):
-                raise BadMessage(PARSE_ERROR, "Parse error: the first line is no JSON-RPC message")
+                raise BadMessage(
+                    PARSE_ERROR, "Parse error: the first line is not a JSON-RPC message"
+                )
         except BadMessage as bad:
             await self._send(messages.refused(bad))
             if strict and bad.code == PARSE_ERROR:
-                raise _Refused("the first line is no JSON-RPC message") from None
+                raise _Refused("the first line is not a JSON-RPC message") from None
             return
         await self._take_value(value)
 
@@ -222,120 +261,96 @@ class LineSession:
             for value in values:
                 await self._take_message(value, batch)
         finally:
-            await self._ledger.one_less(batch)
+            await self._requests.one_less(batch)
 
     async def _take_message(self, value: Any, batch: RequestBatch | None) -> None:
         try:
             message = messages.read_envelope(value)
         except BadMessage as bad:
-            await self._ledger.answer(messages.refused(bad), batch)
+            await self._requests.answer(messages.refused(bad), batch)
             return
         if message is None:
             return
         try:
             self._gate.check(message.method)
-        except AccessDenied as denied:
-            is_over = isinstance(denied, TokenEnded)
+            await self._route(message, batch)
+        except FlashgrepError as failure:
+            is_over = isinstance(failure, TokenRefused)
             if is_over:
-                await self._drain()
-            if isinstance(message, Request):
-                await self._ledger.answer(messages.failed(message.id, denied), batch)
+                await self._drain()  # what was asked before is answered before
+            await self._answer(message, batch, messages.failed(message.id, failure))
             if is_over:
-                raise _Refused("the token has ended") from None
-            return
-        await self._route(message, batch)
+                raise _Refused(failure.message) from None
         self.established = self.established or not self._gate.locked
 
+    async def _answer(
+        self, message: Request, batch: RequestBatch | None, answer: dict[str, Any]
+    ) -> None:
+        if message.id is not None:
+            await self._requests.answer(answer, batch)
+
     # ── routing ─────────────────────────────────────────────────────────────────────────────────
-    async def _route(self, message: Request | Notification, batch: RequestBatch | None) -> None:
-        own = self._manners.routes_own_methods
+    async def _route(self, message: Request, batch: RequestBatch | None) -> None:
+        rules, method, params = self._rules, message.method, message.params
         comes_first, self._has_asked = not self._has_asked and batch is None, True
-        if own and message.method == AUTH:
-            await self._authenticate(message, batch)
-        elif own and message.method == JOIN and self._manners.join is not None:
-            await self._join(message, batch, comes_first)
-        elif own and message.method in self._manners.direct:
-            await self._start_direct(message, batch)
-        elif isinstance(message, Notification):
+        if rules.routes_own_methods and method == AUTH:
+            granted = self._gate.present(params)
+            self._end_with_token()
+            await self._answer(message, batch, messages.result(message.id, granted))
+        elif rules.routes_own_methods and method == JOIN and rules.join is not None:
+            if message.id is not None:
+                joined = self._join(rules.join, params, comes_first)
+                await self._requests.answer(messages.result(message.id, joined), batch)
+        elif rules.routes_own_methods and method in rules.direct:
+            call = partial(rules.direct[method], self._gate.caller, params)
+            await self._start(message, batch, call)
+        elif message.id is None:
             await self._notify_sdk(message)
-        elif self._shaken and message.method == TOOL_CALL and is_plain(message.params):
-            await self._start_plain(message, batch)
+        elif self._shaken and rules.plain and method == TOOL_CALL and is_plain(params):
+            await self._start(message, batch, partial(rules.plain, self._gate.caller, params or {}))
         else:
             await self._ask_sdk(message, batch)
 
-    async def _authenticate(
-        self, message: Request | Notification, batch: RequestBatch | None
-    ) -> None:
-        asked = message.id if isinstance(message, Request) else None
-        try:
-            granted = self._gate.present(message.params)
-            self._end_with_token()
-            if asked is not None:
-                await self._ledger.answer(messages.result(asked, granted), batch)
-        except FlashgrepError as failure:
-            is_over = isinstance(failure, AccessDenied)
-            if is_over:
-                await self._drain()  # what was asked before is answered before
-            if asked is not None:
-                await self._ledger.answer(messages.failed(asked, failure), batch)
-            if is_over:
-                raise _Refused("wrong token") from None
-
     def _end_with_token(self) -> None:
-        """Close the connection, idle or not, when the token it came with is taken back."""
+        """Close the connection, idle or not, when the token it presented is revoked."""
         self._unwatch()
-        self._unwatch = lambda: None
-        if not self._gate.may_end:
-            return
-        loop = asyncio.get_running_loop()
 
         def look() -> None:
             if self._gate.is_over():
                 log.debug("connection ends: its token has ended")
                 self._tasks.cancel_scope.cancel()
 
-        def tell() -> None:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(look)
+        self._unwatch = self._gate.watch(look)
 
-        self._unwatch = self._gate.watch(tell)
-
-    async def _join(
-        self, message: Request | Notification, batch: RequestBatch | None, comes_first: bool
-    ) -> None:
-        assert self._manners.join is not None  # noqa: S101 - it is not routed here otherwise
-        if isinstance(message, Notification):
-            return
-        try:
-            if not comes_first:
-                raise InvalidParams(f"{JOIN} must be the first message of a connection")
-            joined = self._manners.join(message.params)
-        except FlashgrepError as failure:
-            await self._ledger.answer(messages.failed(message.id, failure), batch)
-            return
-        if joined.offer is not None:
-            self._server = joined.offer.server
-            self._manners = replace(
-                self._manners, plain=joined.offer.plain, direct={}, routes_own_methods=False
+    def _join(
+        self, join: Join, params: Mapping[str, Any] | None, comes_first: bool
+    ) -> dict[str, Any]:
+        if not comes_first:
+            raise InvalidParams(f"{JOIN} must be the first message of a connection")
+        answer, offer = join(params)
+        if offer is not None:
+            self._server = offer.server
+            self._rules = replace(
+                self._rules, plain=offer.plain, direct={}, routes_own_methods=False
             )
-        await self._ledger.answer(messages.result(message.id, dict(joined.answer)), batch)
+        return dict(answer)
 
     async def _ask_sdk(self, request: Request, batch: RequestBatch | None) -> None:
-        number = await self._ledger.begin(OpenRequest(request.id, batch))
-        if request.method == "initialize" and self._manners.plain is not None:
+        number = await self._requests.begin(OpenRequest(request.id, batch))
+        if request.method == "initialize" and self._rules.plain is not None:
             self._handshakes[number] = _client_of(request.params)
         message = types.JSONRPCRequest(
             jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
         )
-        unanswered = ServerMessageMetadata(
-            on_request_unanswered=partial(self._ledger.settle, number)
+        settle = partial(self._requests.settle, number)
+        await self._to_sdk(
+            SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
         )
-        await self._to_sdk(SessionMessage(message, unanswered))
 
-    async def _notify_sdk(self, notification: Notification) -> None:
+    async def _notify_sdk(self, notification: Request) -> None:
         params = notification.params
         if notification.method == "notifications/cancelled":
-            number = self._ledger.cancel((params or {}).get("requestId"))
+            number = self._requests.cancel((params or {}).get("requestId"))
             if number is None:
                 return
             params = {**(params or {}), "requestId": number}
@@ -344,27 +359,14 @@ class LineSession:
         )
         await self._to_sdk(SessionMessage(message))
 
-    async def _start_direct(
-        self, message: Request | Notification, batch: RequestBatch | None
-    ) -> None:
-        method = self._manners.direct[message.method]
-        await self._start(message, batch, partial(method, self._gate.caller, message.params))
-
-    async def _start_plain(self, message: Request, batch: RequestBatch | None) -> None:
-        assert self._manners.plain is not None  # noqa: S101 - there is no handshake to wait for
-        await self._start(
-            message, batch, partial(self._manners.plain, self._gate.caller, message.params or {})
-        )
-
     async def _start(
         self,
-        message: Request | Notification,
+        message: Request,
         batch: RequestBatch | None,
         call: Callable[[], Awaitable[Any]],
     ) -> None:
         scope = anyio.CancelScope()
-        asked = message.id if isinstance(message, Request) else None
-        number = await self._ledger.begin(OpenRequest(asked, batch, scope))
+        number = await self._requests.begin(OpenRequest(message.id, batch, scope))
         self._tasks.start_soon(self._run, number, call, scope)
 
     async def _run(
@@ -378,7 +380,7 @@ class LineSession:
             except FlashgrepError as failure:
                 answer = messages.failed(number, failure)
         try:
-            await self._ledger.settle(number, answer)
+            await self._requests.settle(number, answer)
         except OSError as reason:
             self._hang_up(reason)
 
@@ -389,12 +391,12 @@ class LineSession:
             await self._wire.send(data)
 
     async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
-        with suppress(OSError, anyio.BrokenResourceError):  # whoever is gone is seen by reading
+        with suppress(OSError, anyio.BrokenResourceError):  # reading notices that the peer is gone
             await self._send(messages.notification(method, params))
 
     # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
     async def _to_sdk(self, message: SessionMessage) -> None:
-        """Hand a message over; the SDK starts with the first, when it is known what is offered."""
+        """Pass a message on; the SDK starts with the first, when the offer is known."""
         if self._sdk is None:
             self._sdk = _SdkStreams()
             self._tasks.start_soon(self._serve_sdk, self._sdk)
@@ -420,11 +422,11 @@ class LineSession:
     async def _forward_one(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
             self._shake(message.id)
-            await self._ledger.settle(message.id, messages.result(message.id, message.result))
+            await self._requests.settle(message.id, messages.result(message.id, message.result))
         elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
             told = message.error
             self._handshakes.pop(message.id, None)
-            await self._ledger.settle(
+            await self._requests.settle(
                 message.id, messages.error(message.id, told.code, told.message, told.data)
             )
         else:
@@ -440,13 +442,13 @@ class LineSession:
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
     async def _drain(self) -> None:
         """Let running calls answer a peer that has stopped sending, if it still reads."""
-        with anyio.move_on_after(self._manners.drain_seconds):
-            while self._ledger and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
+        with anyio.move_on_after(self._rules.drain_seconds):
+            while self._requests and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
                 await anyio.sleep(_POLL_SECONDS)
-        self._ledger.cancel_own()
+        self._requests.cancel_own()
 
     async def _linger(self) -> None:
-        """Say that this was all, and read what still comes, to no effect."""
+        """Send the end, and read what still comes without acting on it."""
         with suppress(OSError), anyio.move_on_after(_LINGER_SECONDS):
             self._wire.finish()
             while await self._wire.receive():

@@ -1,9 +1,8 @@
 """TCP and unix socket listeners: one `LineSession` per connection, under a cap.
 
-At the cap a new connection takes the place of the one that has been open longest without a single
-accepted message (on a server with `--token`: without `auth`); where every connection has spoken,
-the new one is closed. So idle connections, however many, keep nobody out, and no client that
-works is ever cut off.
+At the cap a new connection replaces the oldest one that has not had a message accepted (on a server
+with `--token`: not `auth`); if there is none, the new one is closed. So idle connections, however
+many, keep no client out, and no working client is cut off.
 """
 
 from __future__ import annotations
@@ -14,18 +13,22 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 import anyio.lowlevel
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
-from flashgrep.transports.lines.access import Authorisation
-from flashgrep.transports.lines.plain_calls import PlainCall
-from flashgrep.transports.lines.session import DirectMethod, Joined, LineSession, ListenerRules
-from flashgrep.transports.lines.streams import SocketWire
-from flashgrep.transports.protocol import Peers
+from flashgrep.transports.access import Authorisation
+from flashgrep.transports.lines.messages import READ_CHUNK_BYTES
+from flashgrep.transports.lines.session import (
+    DirectMethod,
+    Join,
+    LineSession,
+    ListenerRules,
+    hung_up,
+)
+from flashgrep.transports.protocol import Peers, PlainCall
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,29 @@ class _Connection:
     scope: anyio.CancelScope
 
 
+class SocketWire:
+    """A connected stream socket, driven by the event loop."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+
+    async def receive(self) -> bytes:
+        # A flood is always ready to be read, and sock_recv then does not yield.
+        await anyio.lowlevel.checkpoint()
+        loop = asyncio.get_running_loop()
+        return await loop.sock_recv(self._socket, READ_CHUNK_BYTES)
+
+    async def send(self, data: bytes) -> None:
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    def finish(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def gone(self) -> bool:
+        return hung_up(self._socket.fileno())
+
+
 class LineListener:
     """Accepts connections on a bound socket and serves each."""
 
@@ -48,10 +74,10 @@ class LineListener:
         listener: socket.socket,
         server: Server[Peers],
         gate: Callable[[socket.socket], Authorisation | None],
-        manners: ListenerRules,
+        rules: ListenerRules,
         recognise: Callable[[socket.socket], Awaitable[bool]] | None = None,
     ) -> None:
-        """`gate` gives a connection its standing, or None to refuse it.
+        """`gate` authorises a connection, or returns None to refuse it.
 
         `recognise` says whether a locked connection may be opened without a token; it is asked
         before anything is read.
@@ -59,7 +85,7 @@ class LineListener:
         self._listener = listener
         self._server = server
         self._gate = gate
-        self._manners = manners
+        self._rules = rules
         self._recognise = recognise
         self._open: list[_Connection] = []
         self._accepting: anyio.CancelScope
@@ -84,44 +110,37 @@ class LineListener:
         self._accepting.cancel()
 
     def _waiting(self) -> Iterator[_Connection]:
-        """The connections that nobody has accepted yet."""
+        """The connections that are not accepted yet."""
         while True:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            entry = self._admit(connection)
-            if entry is None:
-                connection.close()
-            else:
+            if entry := self._admit(connection):
                 yield entry
 
     async def _accept(self) -> _Connection | None:
         try:
-            # Where connections wait, sock_accept does not yield: the others must have their turn.
+            # While connections wait, sock_accept does not yield to others.
             await anyio.lowlevel.checkpoint()
             connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
         except OSError as error:
-            # Out of descriptors, or the peer was quicker: neither is the end of the listener.
+            # Out of descriptors, or the peer has gone: the listener continues.
             log.warning("cannot accept a connection: %s", error)
             self._make_room(0)
             await anyio.sleep(_ACCEPT_PAUSE_SECONDS)
             return None
-        entry = self._admit(connection)
-        if entry is None:
-            connection.close()
-        return entry
+        return self._admit(connection)
 
     def _admit(self, connection: socket.socket) -> _Connection | None:
         gate = self._gate(connection)
-        if gate is None:
-            log.warning("refused a connection of another user")
-            return None
-        if not self._make_room(limits.CONNECTIONS - 1):
-            log.warning("refused a connection: %d are open", len(self._open))
+        if gate is None or not self._make_room(limits.CONNECTIONS - 1):
+            why = "of another user" if gate is None else f": {len(self._open)} are open"
+            log.warning("refused a connection %s", why)
+            connection.close()
             return None
         _tune(connection)
-        session = LineSession(self._server, SocketWire(connection), gate, self._manners)
+        session = LineSession(self._server, SocketWire(connection), gate, self._rules)
         entry = _Connection(
             connection=connection, gate=gate, session=session, scope=anyio.CancelScope()
         )
@@ -129,7 +148,7 @@ class LineListener:
         return entry
 
     def _make_room(self, most: int) -> bool:
-        """Have at most `most` connections open, at the cost of one that never spoke."""
+        """Have at most `most` connections open; one without a message is closed for that."""
         if len(self._open) <= most:
             return True
         for entry in self._open:
@@ -145,7 +164,7 @@ class LineListener:
                 await self._unlock(entry)
                 await entry.session.run()
             except Exception:
-                # One connection's failure is its own: the others and the listener go on.
+                # The other connections and the listener continue.
                 log.exception("a connection failed")
         if entry in self._open:
             self._open.remove(entry)
@@ -156,37 +175,28 @@ class LineListener:
 
 
 def _tune(connection: socket.socket) -> None:
-    """Answers leave at once, and a peer that lost its power is noticed some day."""
+    """Answers leave at once, and a peer that lost power is noticed in the end."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def tcp_manners(
-    direct: Mapping[str, DirectMethod], plain: PlainCall | None = None
-) -> ListenerRules:
-    """How a TCP connection is treated."""
-    return ListenerRules(
-        drain_seconds=limits.SOCKET_DRAIN_SECONDS,
-        line_seconds=limits.LINE_SECONDS,
-        strict_first_line=True,
-        routes_own_methods=True,
-        direct=direct,
-        plain=plain,
-    )
-
-
-def unix_manners(
+def socket_rules(
     direct: Mapping[str, DirectMethod],
     plain: PlainCall | None = None,
-    join: Callable[[Mapping[str, Any] | None], Joined] | None = None,
+    *,
+    join: Join | None = None,
+    strict_first_line: bool = False,
+    message_bytes: int = limits.MESSAGE_BYTES,
 ) -> ListenerRules:
-    """How a connection on the unix socket is treated."""
+    """The rules of a connection on TCP or a unix socket."""
     return ListenerRules(
         drain_seconds=limits.SOCKET_DRAIN_SECONDS,
         line_seconds=limits.LINE_SECONDS,
+        strict_first_line=strict_first_line,
         routes_own_methods=True,
         direct=direct,
         plain=plain,
+        message_bytes=message_bytes,
         join=join,
     )

@@ -1,21 +1,39 @@
-"""MCP over stdin and stdout: messages only on stdout, and the end of stdin is the end."""
+"""MCP over stdin and stdout, and how a server ends on a signal.
+
+Only messages go to stdout, and the end of stdin ends the server. SIGTERM and SIGINT end it in
+order, with exit status 0, within a few seconds.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import select
+import signal
+import stat
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from typing import Final
 
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from flashgrep.system.atomic import write_all
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.lines.access import Authorisation
-from flashgrep.transports.lines.messages import DRAIN_SECONDS
-from flashgrep.transports.lines.plain_calls import plain_calls
-from flashgrep.transports.lines.session import LineSession, ListenerRules
-from flashgrep.transports.lines.streams import PipeWire
-from flashgrep.transports.protocol import build_server
-from flashgrep.transports.signals import serve_until_signal
+from flashgrep.transports.access import Authorisation
+from flashgrep.transports.lines.messages import DRAIN_SECONDS, READ_CHUNK_BYTES
+from flashgrep.transports.lines.session import LineSession, ListenerRules, hung_up
+from flashgrep.transports.protocol import build_server, plain_calls
+
+STOP_SECONDS: Final = 4.0
+"""After SIGTERM, the process ends this much later whatever still runs: service managers and
+people expect five seconds, and everything on disk survives a kill."""
+
+log = logging.getLogger(__name__)
 
 
 async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
@@ -23,10 +41,10 @@ async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
     server = build_server(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
         wire = PipeWire(incoming, outgoing)
-        manners = ListenerRules(
+        rules = ListenerRules(
             drain_seconds=DRAIN_SECONDS, plain=plain_calls(toolbox, structured=structured)
         )
-        session = LineSession(server, wire, Authorisation(Caller("stdio")), manners)
+        session = LineSession(server, wire, Authorisation(Caller("stdio")), rules)
         await serve_until_signal(session.run)
 
 
@@ -49,3 +67,84 @@ def private_streams() -> Iterator[tuple[int, int]]:
         os.dup2(outgoing, 1)
         for descriptor in (nothing, incoming, outgoing):
             os.close(descriptor)
+
+
+class PipeWire:
+    """A descriptor to read and one to write: pipes, terminals, files, sockets alike.
+
+    Neither descriptor is made non-blocking: that flag belongs to the open file, which a terminal
+    shares with the shell. Reads wait for readiness instead; a write that may block has a thread.
+    """
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._in = incoming
+        self._out = outgoing
+        self._waits = _can_be_polled(incoming)
+        self._out_is_pipe = stat.S_ISFIFO(os.fstat(outgoing).st_mode)
+        self._one_writer = anyio.CapacityLimiter(1)
+
+    async def receive(self) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        if self._waits:
+            await anyio.wait_readable(self._in)
+        return os.read(self._in, READ_CHUNK_BYTES)
+
+    async def send(self, data: bytes) -> None:
+        if self._fits_at_once(data):
+            os.write(self._out, data)
+            return
+        await anyio.to_thread.run_sync(
+            write_all, self._out, data, abandon_on_cancel=True, limiter=self._one_writer
+        )
+
+    def finish(self) -> None:
+        """Nothing: what is in a pipe can be read after its writer has ended."""
+
+    def gone(self) -> bool:
+        return self._out_is_pipe and hung_up(self._out)
+
+    def _fits_at_once(self, data: bytes) -> bool:
+        """A writable pipe takes PIPE_BUF bytes without blocking."""
+        if not self._out_is_pipe or len(data) > select.PIPE_BUF:
+            return False
+        return bool(select.select([], [self._out], [], 0)[1])
+
+
+def _can_be_polled(descriptor: int) -> bool:
+    """Regular files and /dev/null are always ready, and epoll refuses them."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+# ── signals ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def serve_until_signal(serve: Callable[[], Awaitable[None]]) -> None:
+    """Run `serve` until it returns or a signal asks us to stop; it is cancelled then."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with anyio.create_task_group() as tasks:
+
+            async def watch() -> None:
+                async for number in signals:
+                    log.info("stopping on %s", signal.Signals(number).name)
+                    _end_later(STOP_SECONDS)
+                    tasks.cancel_scope.cancel()
+                    return
+
+            tasks.start_soon(watch)
+            await serve()
+            tasks.cancel_scope.cancel()
+
+
+def _end_later(seconds: float) -> None:
+    """End the process whatever still runs then: a call in a thread that checks no flag, or a
+    change of notes. Nothing acknowledged is lost: what is on disk survives a kill."""
+
+    def end() -> None:
+        log.warning("ended %g seconds after the signal, with work that did not stop", seconds)
+        logging.shutdown()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()

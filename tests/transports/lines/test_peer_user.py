@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.transports.lines.access import PeerUsers
+from flashgrep.transports.lines.peer_user import PeerUsers
 from tests.transports.clients import (
     HANDSHAKE,
     PATIENCE_SECONDS,

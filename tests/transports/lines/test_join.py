@@ -20,8 +20,8 @@ import pytest
 
 from flashgrep import __version__, limits
 from flashgrep.settings import BY_NAME, SETTINGS, Settings, settings_hash
-from flashgrep.transports.daemon import join as joining
-from flashgrep.transports.daemon.join import JOIN_BYTES, join
+from flashgrep.transports.lines import join as joining
+from flashgrep.transports.lines.join import JOIN_BYTES, join
 from tests.transports.clients import RawLines, Server, serving
 
 NO_PORTS = ("--http-port", "none", "--tcp-port", "none")
@@ -79,7 +79,7 @@ def test_a_connection_with_settings_it_does_not_take_serves_by_itself(
 ) -> None:
     caplog.set_level(logging.INFO)
     assert not joins(Settings(workdir=workdir_of(daemon), disable_tools=("no such tool",)))
-    assert "does not take us: --disable-tools: unknown tool 'no such tool'" in caplog.text
+    assert "refuses us: --disable-tools: unknown tool 'no such tool'" in caplog.text
 
 
 DIFFERENCES = {
@@ -137,7 +137,7 @@ def test_a_restriction_of_the_daemon_is_told(
     with serving(tmp_path, flags, ports=False):
         assert joins(Settings(workdir=str(tmp_path), anthropic_compat=True))
     (record,) = caplog.records
-    assert record.message.endswith("which holds us to --read-only --disable-tools glob")
+    assert record.message.endswith("which restricts us to --read-only --disable-tools glob")
 
 
 def test_a_relative_allow_dir_is_the_directory_it_leads_to(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ LIES: list[tuple[str, Callable[[Path], bytes], str]] = [
         lambda w: answer(
             w, error={"code": -32000, "message": "other version", "data": {"code": "conflict"}}
         ),
-        "does not take us: other version",
+        "refuses us: other version",
     ),
     ("an error without words", lambda w: answer(w, error={"data": {"code": "x"}}), "not know"),
     ("another hash", lambda w: answer(w, result={"settings_hash": "0" * 24}), "other settings"),
@@ -290,7 +290,7 @@ def test_one_that_says_something_else_is_not_joined(
 def test_one_that_says_nothing_is_not_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.05)
+    monkeypatch.setattr("flashgrep.transports.lines.join.JOIN_SECONDS", 0.05)
     caplog.set_level(logging.INFO)
     with fake(tmp_path, lambda connection: None):
         assert not joins(Settings(workdir=str(tmp_path)))
@@ -300,7 +300,7 @@ def test_one_that_says_nothing_is_not_waited_for(
 def test_one_that_dribbles_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("flashgrep.transports.daemon.join.JOIN_SECONDS", 0.2)
+    monkeypatch.setattr("flashgrep.transports.lines.join.JOIN_SECONDS", 0.2)
     caplog.set_level(logging.INFO)
 
     def dribble(connection: socket.socket) -> None:
@@ -320,7 +320,7 @@ def test_one_that_hangs_up_is_not_joined(tmp_path: Path, caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO)
     with fake(tmp_path, lambda connection: connection.shutdown(socket.SHUT_RDWR)):
         assert not joins(Settings(workdir=str(tmp_path)))
-    assert "no daemon joined" in caplog.text
+    assert "no server joined" in caplog.text
 
 
 def test_no_socket_is_nothing_to_talk_about(

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from flashgrep.transports.http.admission import ConnectionSlot, ConnectionSlots, NoPlace
+from flashgrep.transports.access import ConnectionSlot, ConnectionSlots, NoPlace
 
 
 class House:

@@ -1,46 +1,36 @@
-"""Who may call on a socket: by token, or by the user at the other end of a TCP connection.
+"""The user at the other end of a TCP connection inside one machine.
 
-The kernel knows the owner of both ends of a connection inside one machine. The peer's end is
-looked up by its exact addresses and ports:
+The kernel knows the owner of both ends. The peer's end is looked up by its exact addresses and
+ports:
 
-    sock_diag       a netlink question answered from the kernel's hash table: some 20 µs, however
+    sock_diag       a netlink request, answered from the kernel's hash table: about 20 µs, however
                     many sockets there are
-    /proc/net/tcp   the same rows as text, where netlink is not to be had: the whole table is
+    /proc/net/tcp   the same rows as text, where netlink is not available: the whole table is
     /proc/net/tcp6  read, so in a thread, one reader at a time
 
-Only a row with an inode counts. A peer that has closed leaves a row whose owner reads 0, which
-would make it root. A listener is no peer either, and neither is a connection that is only being
-tried. Whatever cannot be determined is not our user; so is everybody on a system with neither
-table.
+Only a row with an inode counts: a peer that has closed leaves a row with owner 0, which would make
+it root. Listeners and half-open connections do not count either. A peer that cannot be determined
+is not our user; on a system with neither table nobody is.
 
-The uid is that of who made the socket. A process of our user that hands its socket on, or that
-forwards connections, speaks for our user: nothing here can see behind it.
+The uid is that of the process that made the socket. A process of our user that passes its socket
+on, or forwards connections, acts for our user: that cannot be seen here.
 """
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import os
 import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
-
-from flashgrep.errors import AccessDenied, InvalidParams
-from flashgrep.tools.dispatch.caller import Caller
-
-if TYPE_CHECKING:
-    from flashgrep.transports.http.admission import Admission, Entrance
-
 
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
@@ -63,7 +53,7 @@ _ANSWER_BYTES: Final = 8192
 
 _LISTEN: Final = 10
 _CONNECTED: Final = frozenset({1, 4, 5, 8})
-"""ESTABLISHED, FIN_WAIT1 and FIN_WAIT2 (it has said all and still reads), CLOSE_WAIT."""
+"""ESTABLISHED, FIN_WAIT1 and FIN_WAIT2 (it has sent all and still reads), CLOSE_WAIT."""
 
 
 class Ends(NamedTuple):
@@ -85,7 +75,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class PeerUsers:
-    """Knows the peers of one listener."""
+    """Looks up the peers of one listener."""
 
     by_netlink: bool
     tables: tuple[Path, Path] = TABLES
@@ -93,7 +83,7 @@ class PeerUsers:
 
     @classmethod
     def of(cls, listener: socket.socket) -> PeerUsers:
-        """Finds out whether netlink can be asked: the listener itself must be found by it."""
+        """Use netlink if it finds the listener itself."""
         address, port = listener.getsockname()[:2]
         packed = _packed(address)
         found = None
@@ -112,8 +102,8 @@ class PeerUsers:
             else:
                 reading = partial(_read_tables, self.tables, ends)
                 row = await anyio.to_thread.run_sync(reading, limiter=self._readers)
-            # The pair of addresses stands for this peer only while our end is open: after a reset
-            # somebody else may have connected from the same port.
+            # The addresses identify this peer only while our end is open: after a reset another
+            # process may have connected from the same port.
             is_current = _is_open(connection)
         except OSError:
             return False
@@ -198,7 +188,7 @@ def _names(found: tuple[int, int, bytes, bytes], ends: Ends) -> bool:
 
 
 def _same(found: bytes, wanted: bytes) -> bool:
-    """A socket of IPv6 that speaks IPv4 is told with its address as IPv6 writes it."""
+    """The kernel reports an IPv6 socket that speaks IPv4 with a mapped address."""
     if len(wanted) == 4:
         return found in (wanted + bytes(12), _mapped(wanted))
     return found == wanted
@@ -212,7 +202,7 @@ def _mapped(address: bytes) -> bytes:
 
 
 def _read_tables(tables: tuple[Path, Path], ends: Ends) -> Row | None:
-    """The row of a socket in the tables as text; IPv4 may stand in either."""
+    """The row of a socket in the tables as text; IPv4 may be in either."""
     forms = [ends]
     if len(ends.address) == 4:
         forms.append(
@@ -242,98 +232,3 @@ def _hexadecimal(address: bytes) -> str:
     """As the kernel prints it: words of four bytes, each as this machine's number."""
     words = struct.unpack(f"={len(address) // 4}I", address)
     return "".join(f"{word:08X}" for word in words)
-
-
-# ── tokens ───────────────────────────────────────────────────────────────────────────────────────
-# Who may call on a socket: the token, and what a connection may do before it has shown it.
-
-
-AUTH = "auth"
-
-
-def same_token(given: str, token: str) -> bool:
-    """Compare in constant time; text that is not Unicode is never the token."""
-    return hmac.compare_digest(
-        given.encode("utf-8", "surrogatepass"), token.encode("utf-8", "surrogatepass")
-    )
-
-
-class TokenEnded(AccessDenied):
-    """The token that a connection came with counts no more, and the connection closes."""
-
-
-@dataclass
-class Authorisation:
-    """One connection's standing. `entrance` None: any token will do. `locked`: nothing but `auth`.
-
-    A connection may show another token later: then it is what that one says. One that showed a
-    token of the knowledge base is over when that is revoked or expires.
-    """
-
-    caller: Caller
-    entrance: Entrance | None = None
-    locked: bool = False
-    reason: str = ""
-    """Why it is locked, where that needs saying."""
-    _own: str = field(init=False)
-    """What the server's own token is called on this connection."""
-    _shown: tuple[str, Admission] | None = field(default=None, init=False, repr=False)
-    """A token of the knowledge base that was shown, and what it was found to be."""
-
-    def __post_init__(self) -> None:
-        self._own = self.caller.token
-
-    def check(self, method: str) -> None:
-        """Refuse a method this connection may not use yet, or not any more."""
-        if method == AUTH:
-            return
-        if self.locked:
-            raise AccessDenied(
-                f"{method} needs the token first{self.reason}. "
-                'Send {"jsonrpc":"2.0","id":1,"method":"auth","params":{"token":…}}.'
-            )
-        if self.is_over():
-            raise TokenEnded("the token was taken back or has expired; the connection closes")
-
-    def present(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Answer `auth`: a token opens what it opens on HTTP, a wrong one is `AccessDenied`."""
-        given = (params or {}).get("token")
-        if not isinstance(given, str):
-            raise InvalidParams('auth needs params {"token": "…"}, a string')
-        if self.entrance is not None:
-            admission = self.entrance.admit(given)
-            if admission is None:
-                raise AccessDenied(
-                    "the token is wrong, expired or taken back; the connection closes"
-                )
-            self._shown = (given, admission) if admission.principal else None
-            self._become(admission)
-        self.locked = False
-        self.caller.may_write = True
-        return {"ok": True}
-
-    def _become(self, admission: Admission) -> None:
-        name = admission.token if admission.principal else self._own
-        self.caller.come_with(name, admission.on_tools, notes_only=not admission.opens_files)
-
-    # ── tokens that end ─────────────────────────────────────────────────────────────────────────
-
-    @property
-    def may_end(self) -> bool:
-        """Whether it came with a token that can be taken back while it is open."""
-        return self._shown is not None
-
-    def is_over(self) -> bool:
-        """Whether the token it came with counts no more."""
-        if self._shown is None or self.entrance is None:
-            return False
-        secret, known = self._shown
-        admission = self.entrance.admit(secret)
-        if admission is not None and admission != known:
-            self._shown = (secret, admission)
-            self._become(admission)
-        return admission is None
-
-    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Be told, from another thread, when `is_over` may have changed; gives the end of that."""
-        return self.entrance.watch(told) if self.entrance is not None else lambda: None
