@@ -66,7 +66,7 @@ def test_a_page_holds_its_matches_and_their_neighbours(
         patch.setattr(limits, "WINDOW_BYTES", window)
         (Path(directory) / "file").write_bytes(data)
         scope = Scope(directory)
-        request = ScanRequest(scope.workdir, spec, "lines", scope.packed())
+        request = ScanRequest(scope.workdir, spec, "lines", scope.packed)
         page = Page([("file", first, first + count)], before, after, False, 0, 0)
         shown = FileExcerpts(Scanner(request, scope)).page(page)
         scope.close()

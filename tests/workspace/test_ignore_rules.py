@@ -145,9 +145,9 @@ def judged_by_us(tree: Tree, files: dict[bytes, bytes]) -> dict[bytes, bool]:
             if below is not None:
                 inner = path + name + b"/"
                 own = parse_rules(files[inner]) if inner in files else None
-                walk(below, inner, chain.child(name, own), lost or not keep)
+                walk(below, inner, chain.child(name).with_rules(own), lost or not keep)
 
-    walk(tree, b"", IgnoreChain.empty().with_rules(parse_rules(files.get(b"", b""))), False)
+    walk(tree, b"", IgnoreChain().with_rules(parse_rules(files.get(b"", b""))), False)
     return answers
 
 
@@ -330,21 +330,21 @@ def kept(chain: IgnoreChain, *names: str) -> list[str]:
 
 
 def test_deeper_rule_files_win() -> None:
-    top = IgnoreChain.empty().with_rules(parse_rules(b"*.log"))
-    source = top.child(b"src", parse_rules(b"!debug.log"))
+    top = IgnoreChain().with_rules(parse_rules(b"*.log"))
+    source = top.child(b"src").with_rules(parse_rules(b"!debug.log"))
     assert kept(top, "debug.log", "a.c") == ["a.c"]
     assert kept(source, "debug.log", "other.log", "a.c") == ["debug.log", "a.c"]
-    assert kept(source.child(b"deep", None), "debug.log", "other.log") == ["debug.log"]
+    assert kept(source.child(b"deep"), "debug.log", "other.log") == ["debug.log"]
 
 
 def test_paths_are_relative_to_their_own_rule_file() -> None:
-    top = IgnoreChain.empty().with_rules(parse_rules(b"/a\nsrc/b\nsrc/**/c"))
-    source = top.child(b"src", parse_rules(b"/d\nx/e"))
+    top = IgnoreChain().with_rules(parse_rules(b"/a\nsrc/b\nsrc/**/c"))
+    source = top.child(b"src").with_rules(parse_rules(b"/d\nx/e"))
     assert kept(top, "a", "b", "c", "d", "src/") == ["b", "c", "d", "src/"]
     assert kept(source, "a", "b", "c", "d", "e") == ["a", "e"]
-    below = source.child(b"x", None)
+    below = source.child(b"x")
     assert kept(below, "a", "b", "c", "d", "e") == ["a", "b", "d"]
-    assert kept(below.child(b"y", None), "d", "e") == ["d", "e"]
+    assert kept(below.child(b"y"), "d", "e") == ["d", "e"]
 
 
 def test_only_touched_entries_are_asked_whether_they_are_directories() -> None:
@@ -354,26 +354,26 @@ def test_only_touched_entries_are_asked_whether_they_are_directories() -> None:
         asked.append(at)
         return True
 
-    chain = IgnoreChain.empty().with_rules(parse_rules(b"build/"))
+    chain = IgnoreChain().with_rules(parse_rules(b"build/"))
     assert chain.split(["a", "build", "c"], is_directory) == [True, False, True]
     assert asked == [1]
 
 
 def test_an_empty_chain_keeps_everything() -> None:
-    assert kept(IgnoreChain.empty().child(b"a", None), "x", "y/") == ["x", "y/"]
-    assert IgnoreChain.empty().with_rules(parse_rules(b"*")).split([], lambda _: False) == []
+    assert kept(IgnoreChain().child(b"a"), "x", "y/") == ["x", "y/"]
+    assert IgnoreChain().with_rules(parse_rules(b"*")).split([], lambda _: False) == []
 
 
 def test_a_deep_tree_does_not_carry_its_path_where_only_names_count() -> None:
-    chain = IgnoreChain.empty().with_rules(parse_rules(b"*.o\n/top/x\n"))
+    chain = IgnoreChain().with_rules(parse_rules(b"*.o\n/top/x\n"))
     for _ in range(5_000):
-        chain = chain.child(b"d" * 200, None)
+        chain = chain.child(b"d" * 200)
     assert len(chain.levels[0].parent) < 1_000
     assert kept(chain, "a.o", "x", "top") == ["x", "top"]
 
 
 def test_a_chain_survives_pickling() -> None:
-    chain = IgnoreChain.empty().with_rules(parse_rules(b"*.o\na/b")).child(b"a", None)
+    chain = IgnoreChain().with_rules(parse_rules(b"*.o\na/b")).child(b"a")
     again = pickle.loads(pickle.dumps(chain))  # noqa: S301 - our own bytes
     assert kept(again, "x.o", "b", "c") == ["c"]
 
@@ -393,9 +393,9 @@ ADMITTED = [
 def test_rules_that_ignore_the_search_root_are_dropped(
     data: bytes, root: bytes, names: list[str], left: list[str]
 ) -> None:
-    chain = IgnoreChain.empty().with_rules(parse_rules(data))
+    chain = IgnoreChain().with_rules(parse_rules(data))
     for name in root.split(b"/"):
-        chain = chain.admitting(name, True).child(name, None)
+        chain = chain.admitting(name, True).child(name)
     assert kept(chain, *names) == left
     rules = parse_rules(data).without_lines_matching(root, True)
     below = [root + b"/" + name.encode() for name in names]
@@ -405,8 +405,8 @@ def test_rules_that_ignore_the_search_root_are_dropped(
 
 
 def test_a_root_that_a_deeper_file_brings_back_drops_nothing() -> None:
-    top = IgnoreChain.empty().with_rules(parse_rules(b"*.d"))
-    inner = top.child(b"src", parse_rules(b"!x.d")).admitting(b"x.d", True).child(b"x.d", None)
+    top = IgnoreChain().with_rules(parse_rules(b"*.d"))
+    inner = top.child(b"src").with_rules(parse_rules(b"!x.d")).admitting(b"x.d", True).child(b"x.d")
     assert kept(inner, "y.d", "y") == ["y"]
 
 

@@ -74,7 +74,7 @@ def _walk(scope: Scope, root: Path, ignoring: bool = True) -> list[str]:
         listing = _list(scope, root / at, chain)
         found.extend(os.path.join(at, name) for name in listing.files)
         for name in reversed(listing.directories):
-            below = listing.chain.child(os.fsencode(name), None) if chain is not None else None
+            below = listing.chain.child(os.fsencode(name)) if chain is not None else None
             stack.append((os.path.join(at, name), below))
     return [path for path in found if not path.endswith(".gitignore")]
 
@@ -89,7 +89,7 @@ def test_entries_are_told_apart_and_sorted_by_bytes(top: Path) -> None:
     (top / "dead").symlink_to("nowhere")
     os.mkfifo(top / "pipe")
     with _scope(top) as scope:
-        listing = _list(scope, top, IgnoreChain.empty())
+        listing = _list(scope, top, IgnoreChain())
     assert listing.files == ["B", "a", "b", "z", "é", os.fsdecode(b"\xff")]
     assert listing.directories == ["Dir", "dir"]
     assert listing.links == ["dead", "link"]
@@ -107,8 +107,8 @@ def test_noise_is_left_out_at_any_depth(top: Path, place: str) -> None:
     _make(top, f"{place}.git/config", f"{place}node_modules/m.js", f"{place}keep/x")
     (top / place / ".flashgrep").mkdir()
     with _scope(top) as scope:
-        quiet = _list(scope, top / place, IgnoreChain.empty())
-        noisy = _list(scope, top / place, IgnoreChain.empty(), noise=True)
+        quiet = _list(scope, top / place, IgnoreChain())
+        noisy = _list(scope, top / place, IgnoreChain(), noise=True)
     assert set(quiet.directories) & {".git", "node_modules", ".flashgrep"} == set()
     assert {".git", "node_modules"} <= set(noisy.directories)
     assert ".flashgrep" not in noisy.directories  # ours, whatever is asked
@@ -125,7 +125,7 @@ def test_denied_entries_are_left_out(top: Path) -> None:
     _make(top, "a.txt", "a.key", "vault/x", "src/vault/x")
     (top / "link.key").symlink_to("a.txt")
     with _scope(top, "**/*.key", "**/vault") as scope:
-        listing = _list(scope, top, IgnoreChain.empty())
+        listing = _list(scope, top, IgnoreChain())
     assert (listing.files, listing.directories, listing.links) == (["a.txt"], ["src"], [])
 
 
@@ -147,7 +147,7 @@ def test_a_link_is_no_directory_to_a_rule(top: Path) -> None:
     for name in ("build", "other"):
         (top / name).symlink_to("real")
     with _scope(top) as scope:
-        assert _list(scope, top, IgnoreChain.empty()).links == ["build"]
+        assert _list(scope, top, IgnoreChain()).links == ["build"]
 
 
 def test_deeper_rules_win(top: Path) -> None:

@@ -232,7 +232,7 @@ class Finder(Chooser):
         self, at: _Directory, listing: DirectoryListing, shown: str, name: str
     ) -> _Directory:
         encoded = os.fsencode(name)
-        chain = listing.chain.child(encoded, None) if at.chain is not None else None
+        chain = listing.chain.child(encoded) if at.chain is not None else None
         return _Directory(
             shown=shown, real=at.real.rstrip(b"/") + b"/" + encoded, depth=at.depth + 1, chain=chain
         )

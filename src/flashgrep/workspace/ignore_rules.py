@@ -304,17 +304,12 @@ class IgnoreChain:
 
     levels: tuple[_DirectoryRules, ...] = ()
 
-    @staticmethod
-    def empty() -> IgnoreChain:
-        return IgnoreChain()
-
-    def child(self, name: bytes, rules: Rules | None) -> IgnoreChain:
-        """Descend into a subdirectory, with the rules that stand in it."""
-        below = IgnoreChain(tuple(level.below(name) for level in self.levels))
-        return below.with_rules(rules)
+    def child(self, name: bytes) -> IgnoreChain:
+        """Descend into a subdirectory; `with_rules` adds its own rules."""
+        return IgnoreChain(tuple(level.below(name) for level in self.levels))
 
     def with_rules(self, rules: Rules | None) -> IgnoreChain:
-        """Add the rules that stand in this directory itself: how a chain starts at its top."""
+        """Add the rules of this directory itself."""
         return IgnoreChain((*self.levels, _DirectoryRules(rules))) if rules else self
 
     def split(self, names: Sequence[str], is_directory: Callable[[int], bool]) -> list[bool]:

@@ -151,16 +151,14 @@ class Scope:
         self.allowed = tuple(_existing_directory(path, "--allow-dir") for path in allow)
         self.denied = tuple(deny)
         self.always_denied = tuple(always_denied)
+        self.packed: PackedScope = self.workdir, self.allowed, self.denied, self.always_denied
+        """The scope as plain data, for another process."""
         try:
             self._deny = DenyRules(deny, self.workdir)
         except InvalidParams as error:
             raise SettingsError(f"--deny-dir: {error.message}") from None
         self._spelled = _spelled(zip((workdir, *allow), (self.workdir, *self.allowed), strict=True))
         self._roots = [(path, os.open(path, STEP)) for path in self.allowed or (b"/",)]
-
-    def packed(self) -> PackedScope:
-        """The scope as plain data, for another process."""
-        return self.workdir, self.allowed, self.denied, self.always_denied
 
     @classmethod
     def unpacked(cls, packed: PackedScope) -> Scope:
@@ -261,7 +259,7 @@ class Scope:
             return True
         if any(is_within(path, own) for own in self.always_denied):
             return True
-        return self._deny.denies(path)
+        return bool(self.denied) and self._deny.denies(path)
 
     def denies(self, path: bytes) -> bool:
         """Whether a real path is denied, whatever is allowed."""

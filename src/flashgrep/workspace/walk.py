@@ -74,7 +74,7 @@ def _listing(
     """What a walk goes on with of the files, directories and links that were found."""
     files, directories, links = found
     if chain is not None:
-        chain = chain.with_rules(own)
+        chain = chain.with_rules(own) if own else chain
         files = _kept(chain, files, False)
         directories = _kept(chain, directories, True)
         links = _kept(chain, links, False)
@@ -86,7 +86,7 @@ def _listing(
         files=_without_temporaries(by_bytes(files)),
         directories=by_bytes(directories),
         links=_without_temporaries(by_bytes(links)),
-        chain=chain or IgnoreChain.empty(),
+        chain=chain or IgnoreChain(),
         has_rules=bool(own),
     )
 
@@ -204,7 +204,7 @@ def chain_above(rules: Sequence[tuple[bytes, bytes]], root: bytes) -> IgnoreChai
     A search may start in an ignored directory: the rules that ignore the root itself, or a parent
     of it, are dropped; all others go on to count below it.
     """
-    chain = IgnoreChain.empty()
+    chain = IgnoreChain()
     if not rules:
         return chain
     texts = dict(rules)
@@ -212,7 +212,7 @@ def chain_above(rules: Sequence[tuple[bytes, bytes]], root: bytes) -> IgnoreChai
     for name in root[len(at) + 1 :].split(b"/"):
         text = texts.get(at or b"/")
         chain = chain.with_rules(parse_rules(text) if text else None)
-        chain = chain.admitting(name, True).child(name, None)
+        chain = chain.admitting(name, True).child(name)
         at = at + b"/" + name
     return chain
 
@@ -288,7 +288,7 @@ class RuleChains:
         for name in shown.split("/"):
             real = places.get(at)
             chain = chain.with_rules(self._rules_at(real) if real else None)
-            chain = chain.child(os.fsencode(name), None)
+            chain = chain.child(os.fsencode(name))
             at = f"{at}/{name}" if at else name
         return chain
 

@@ -77,7 +77,7 @@ def test_a_search_goes_on_with_the_workers_it_has(tmp_path: Path) -> None:
         (tmp_path / name / "f").write_text("needle\n", encoding="utf-8")
     scope, pool = Scope(str(tmp_path)), OnlyOne(2)
     try:
-        request = ScanRequest(os.fsencode(tmp_path), PatternSpec("needle"), "lines", scope.packed())
+        request = ScanRequest(os.fsencode(tmp_path), PatternSpec("needle"), "lines", scope.packed)
         scan = Scan(request, scope, pool, False, lambda *_: None)
         scan._queue([Item(name, os.fsencode(tmp_path / name)) for name in names])
         while scan._has_more():

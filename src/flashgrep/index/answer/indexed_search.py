@@ -87,7 +87,6 @@ class IndexedScan:
         """`damaged` takes a segment that cannot be used, `changed` the files (as names of the tree)
         that are not what the segments have."""
         self.request = request
-        self.number = pool.number()
         self.scanner = Scanner(request, tracker.scope)
         self.skipped: list[tuple[str, str]] = []
         self.remarks: list[str] = []
@@ -409,7 +408,7 @@ class IndexedScan:
         return self._table.in_order(order)
 
     def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
-        return read_lines(page, self.scanner, self.number, self._pool, self._cancelled, self._text)
+        return read_lines(page, self.scanner, self._pool, self._cancelled, self._text)
 
     def _text(self, shown: str) -> Text | None:
         """The text of a found file, if it is in a segment."""

@@ -336,7 +336,7 @@ class Builders:
     """Builds segments in as many processes as there are cores."""
 
     def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
-        self._scope = tracker.scope.packed()
+        self._scope = tracker.scope.packed
         self._tracker = tracker
         self.stopped = stopped
         self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)

@@ -122,7 +122,7 @@ def _cannot_read(tree: Tree, place: Waiting, error: OSError) -> None:
 
 def chain_of(listing: DirectoryListing, name: str) -> IgnoreChain:
     """The rules in force in a directory that a listing has."""
-    return listing.chain.child(os.fsencode(name), None)
+    return listing.chain.child(os.fsencode(name))
 
 
 def _look_at(tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
@@ -197,7 +197,7 @@ class _Shared:
         is_free: Callable[[], bool],
     ) -> None:
         fd = -1 if lister.inotify is None else lister.inotify.fd
-        self._place = (lister.scope.packed(), lister.root, fd, lister.above)
+        self._place = (lister.scope.packed, lister.root, fd, lister.above)
         self._lister = lister
         self._stopped = stopped
         self._workers = workers

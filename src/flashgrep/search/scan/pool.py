@@ -88,13 +88,6 @@ class Pool:
         self._idle: list[Worker] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._numbers = 0
-
-    def number(self) -> int:
-        """A number for a new search."""
-        with self._lock:
-            self._numbers += 1
-            return self._numbers
 
     @property
     def has_waiters(self) -> bool:
@@ -324,6 +317,8 @@ class WorkerTasks(Generic[Task]):
 
     def release(self) -> Sequence[tuple[Task, Any]]:
         """Give the workers back, killing those lost in a long match; what the others answered."""
+        if not self._jobs:
+            return []
         is_urgent = bool(self._cancelled)
         deadline = time.monotonic() + (CANCEL_SECONDS if is_urgent else RETURN_SECONDS)
         done: list[tuple[Task, Any]] = []

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from flashgrep import limits
@@ -69,7 +70,6 @@ class Scan:
         self.request = request
         self.pool = pool
         self.cancelled = cancelled
-        self.number = pool.number()
         self.scanner = Scanner(request, scope)
         self.found: list[FoundFile] = []
         self.skipped: list[tuple[str, str]] = []
@@ -83,10 +83,15 @@ class Scan:
         self._links: list[tuple[str, int, Item]] = []
         self._entered = {request.root}
         self._order = 0
-        self._crew = WorkerTasks[list[Item]](pool, cancelled, is_tame(request.pattern))
         self._report = report
         self._reported = time.monotonic()
         self._deaths = 0
+        self._is_done = False
+        """Whether the first slice was all of it."""
+
+    @cached_property
+    def _crew(self) -> WorkerTasks[list[Item]]:
+        return WorkerTasks(self.pool, self.cancelled, is_tame(self.request.pattern))
 
     def run(self, items: list[Item]) -> None:
         """Search `items` and everything below them."""
@@ -95,6 +100,8 @@ class Scan:
 
     def go_on(self, has_better: Callable[[], bool]) -> bool:
         """Search what is left; False where `has_better` ended it before, and it may go on again."""
+        if self._is_done:
+            return True
         try:
             while self._has_more() and not self._has_enough():
                 if self.cancelled:
@@ -128,6 +135,7 @@ class Scan:
         except TooLong:
             return  # workers begin anew, and can be stopped
         self._take(outcome, items)
+        self._is_done = not self._pending and not self._links
 
     # ── what was found ──────────────────────────────────────────────────────────────────────────
 
@@ -138,7 +146,7 @@ class Scan:
         return sorted(in_walk_order, key=lambda file: -file.modified)
 
     def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
-        return read_lines(page, self.scanner, self.number, self.pool, self.cancelled)
+        return read_lines(page, self.scanner, self.pool, self.cancelled)
 
     def stale(self, paths: Sequence[str]) -> list[str]:
         return []  # it was searched on disk just now
@@ -179,8 +187,8 @@ class Scan:
 
     def _send(self, worker: Worker, share: list[Item]) -> None:
         items = [tuple(item) for item in share]
-        message = ("scan", self.number, items, list(self._entered))
-        if not self._crew.send(worker, share, message, (self.number, self.request.packed())):
+        message = ("scan", self.scanner.number, items, list(self._entered))
+        if not self._crew.send(worker, share, message, self.scanner.begin):
             self._bury(share)
 
     # ── taking in ───────────────────────────────────────────────────────────────────────────────
@@ -264,23 +272,22 @@ class Scan:
 def read_lines(
     page: Page,
     scanner: Scanner,
-    number: int,
     pool: Pool,
     cancelled: CancelFlag,
     source: Source = lambda _: None,
 ) -> list[tuple[str, list[Line]]]:
     """The lines of a page of files: read here if the files are small, else in a worker.
 
-    `source` has the texts that are in memory; `number` is the search the workers know it by.
+    `source` has the texts that are in memory.
     """
     try:
         with briefly():
             return FileExcerpts(scanner, source).page(page._replace(largest=INLINE_FILE_BYTES))
     except (NeedsWorker, TooLong):
-        begin = (number, scanner.request.packed())
         is_short = is_tame(scanner.request.pattern)
+        message = ("page", scanner.number, tuple(page))
         lines: list[tuple[str, list[Line]]]
-        _, lines = run_one(pool, ("page", number, tuple(page)), cancelled, begin, is_short)
+        _, lines = run_one(pool, message, cancelled, scanner.begin, is_short)
         return lines
 
 

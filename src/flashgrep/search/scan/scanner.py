@@ -8,6 +8,7 @@ and hands back what is left, so that several workers share one tree and a cancel
 from __future__ import annotations
 
 import errno
+import itertools
 import math
 import os
 import stat
@@ -52,6 +53,7 @@ INLINE_FILE_BYTES: Final = 1 * limits.MIB
 INLINE_TAME_BYTES: Final = 4 * limits.MIB
 """The same for a pattern that is sure to be matched fast: 10 ms, less than a process takes."""
 
+_NUMBERS: Final = itertools.count(1)
 _OPEN_DIRECTORIES = 16
 _LOOK_AT_CLOCK = 32
 _MOST_WAITING = 4
@@ -98,7 +100,7 @@ def _request(
         root=root,
         pattern=question.pattern,
         counting=question.counting,
-        reach=scope.packed(),
+        reach=scope.packed,
         filters=question.filters,
         rules=rules,
     )
@@ -128,16 +130,19 @@ class Scanner:
         self.request = request
         self.scope = scope
         self.counter = Counter(request.pattern, request.counting)
-        self._filters = [
-            NameFilter(names if isinstance(names, str) else list(names))
-            for names in request.filters
-        ]
-        self._chains = RuleChains(scope, chain_above(request.rules, request.root))
+        self.number = next(_NUMBERS)
+        """By which the workers know the search."""
+        self._filters = [NameFilter(names) for names in request.filters]
         self._batches: dict[int, FileBatch] = {}
+
+    # Made where something is read from disk: a search by the index alone needs neither.
+
+    @cached_property
+    def _chains(self) -> RuleChains:
+        return RuleChains(self.scope, chain_above(self.request.rules, self.request.root))
 
     @cached_property
     def root_is_made_up(self) -> bool:
-        """Asked for where something is looked at on disk: an index alone need not know."""
         return is_made_up_place(self.scope, self.request.root)
 
     def batch(self, room: int) -> FileBatch:
@@ -151,6 +156,11 @@ class Scanner:
     ) -> SliceResult:
         """Search `items` in order, as far as patience goes."""
         return _Slice(self, items, entered, patience).run()
+
+    @property
+    def begin(self) -> tuple[int, tuple[Any, ...]]:
+        """What a worker has to know before it works for the search."""
+        return self.number, self.request.packed()
 
     def keeps(self, shown: str) -> bool:
         """Whether a file passes every name filter."""
@@ -194,6 +204,8 @@ class _Slice:
             while self.stack and not self._is_over():
                 item, chain = self.stack.pop()
                 self._directory(item, chain)
+                if len(self.directories) >= _OPEN_DIRECTORIES:
+                    self._flush()
             self._flush()
         finally:
             self.batch.clear()
@@ -214,20 +226,21 @@ class _Slice:
     def _directory(self, item: Item, chain: IgnoreChain | None) -> None:
         try:
             directory = self._open(item.real)
+            self.directories.append(directory)
+            if not self.scanner.root_is_made_up and is_made_up(directory, item.real):
+                self.outcome.skipped.append((item.shown, REASON))
+                return
+            self.opened = (item.real, directory)
+            if item.names is None:
+                chain = chain or self.scanner.chain_of(item)
+                listing = list_directory(directory, item.real, chain, self.scope)
         except OSError as error:
             self._skip(item.shown or ROOT, error)
             return
-        self.directories.append(directory)
-        if not self.scanner.root_is_made_up and is_made_up(directory, item.real):
-            self.outcome.skipped.append((item.shown, REASON))
-            return
-        self.opened = (item.real, directory)
-        if item.names is not None:
-            self._files(item, directory, list(item.names))
+        if item.names is None:
+            self._listed(item, directory, listing)
         else:
-            self._listed(item, directory, chain or self.scanner.chain_of(item))
-        if len(self.directories) >= _OPEN_DIRECTORIES:
-            self._flush()
+            self._files(item, directory, list(item.names))
 
     def _open(self, real: bytes) -> int:
         """Open a directory: by one name from its parent, if that is the last one opened."""
@@ -236,12 +249,7 @@ class _Slice:
             return open_in(name, DIRECTORY, dir_fd=self.opened[1])
         return self.scope.open_real(real, DIRECTORY)
 
-    def _listed(self, item: Item, directory: int, chain: IgnoreChain) -> None:
-        try:
-            listing = list_directory(directory, item.real, chain, self.scope)
-        except OSError as error:
-            self._skip(item.shown or ROOT, error)
-            return
+    def _listed(self, item: Item, directory: int, listing: DirectoryListing) -> None:
         if listing.has_rules:
             item = item._replace(ruled=(*item.ruled, (item.shown, item.real)))
         self._push(item, listing)
@@ -256,11 +264,12 @@ class _Slice:
     def _push(self, item: Item, listing: DirectoryListing) -> None:
         prefix = item.shown + "/" if item.shown else ""
         real = item.real.rstrip(b"/") + b"/"
+        chain = listing.chain
         for name in reversed(listing.directories):
             encoded = os.fsencode(name)
             child = Item(prefix + name, real + encoded, item.ruled)
             if child.real not in self.entered:
-                self.stack.append((child, listing.chain.child(encoded, None)))
+                self.stack.append((child, chain.child(encoded) if chain.levels else chain))
 
     def _link(self, item: Item, shown: str, name: str, directory: int) -> None:
         """A link to a file is that file; one to a directory outside is entered later, in order."""
