@@ -103,9 +103,7 @@ def _listed(spec: ToolSpec) -> str:
 
 
 def _does(spec: ToolSpec) -> str:
-    if spec.read_only:
-        return "reads"
-    return "overwrites" if spec.destructive else "writes"
+    return "reads" if spec.read_only else "overwrites"
 
 
 def _tool(spec: ToolSpec) -> str:

@@ -62,7 +62,8 @@ class Application:
         """The tools of a connection with settings of its own; a `SettingsError` where none are."""
         specs = offered(all_tools(), settings)
         told = instructions(self.services.scope, specs, settings)
-        return self.toolbox.beside(specs, settings, told, _mounts(settings, self.ownership))
+        mounts = _mounts(settings, self.ownership)
+        return Toolbox(specs, self.services, settings, told, mounts, self.toolbox.running)
 
     def start_index(self, is_settled: bool = True) -> None:
         """Begin to build the index in the background, if there is to be one.

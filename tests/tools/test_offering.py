@@ -26,7 +26,7 @@ def alone(tmp_path: Path) -> Iterator[NotesDesk]:
 
 def test_a_server_of_notes_alone_describes_notes_and_no_files(alone: NotesDesk) -> None:
     for tool in alone.application.toolbox.listed(alone.caller):
-        said = {"title": tool.title, "description": tool.description}
+        said = {"title": tool.spec.title, "description": tool.description}
         for name, schema in tool.input_schema["properties"].items():
             said[name] = f"{name} {schema['description']}"
         for what, text in said.items():

@@ -107,7 +107,6 @@ TOOLS = (
         _TEXT,
         _put,
         read_only=False,
-        destructive=True,
         direct=True,
         aliases=("put-it",),
     ),

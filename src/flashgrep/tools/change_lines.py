@@ -27,7 +27,7 @@ from flashgrep.settings import size_text
 from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
 from flashgrep.tools.dispatch.call import Call
 from flashgrep.tools.dispatch.caller import content_hash
-from flashgrep.tools.dispatch.spec import Parameter
+from flashgrep.tools.dispatch.spec import Parameter, file_path_row
 from flashgrep.tools.format import source
 from flashgrep.tools.mounts.files import missing
 from flashgrep.workspace.scope import ResolvedPath
@@ -165,13 +165,7 @@ def _quotable(text: str) -> str:
 
 
 PARAMETERS = (
-    Parameter(
-        "file_path",
-        "string",
-        "File, absolute or relative to the working directory",
-        aliases=("path",),
-        required=True,
-    ),
+    file_path_row("File, absolute or relative to the working directory"),
     Parameter("start_line", "integer", "First line to replace", required=True, minimum=1),
     Parameter("end_line", "integer", "Last line to replace", required=True, minimum=1),
     Parameter("replacement", "string", "The new lines; empty deletes", required=True),

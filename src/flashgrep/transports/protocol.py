@@ -123,19 +123,20 @@ async def call_tool(
 
 
 def _tool(listed: Listed) -> types.Tool:
+    spec = listed.spec
     return types.Tool(
         name=listed.name,
-        title=listed.title,
+        title=spec.title,
         description=listed.description,
         input_schema=dict(listed.input_schema),
         annotations=types.ToolAnnotations(
-            title=listed.title,
-            read_only_hint=listed.read_only,
-            destructive_hint=listed.destructive,
-            idempotent_hint=listed.idempotent,
+            title=spec.title,
+            read_only_hint=spec.read_only,
+            destructive_hint=not spec.read_only,
+            idempotent_hint=spec.idempotent,
             open_world_hint=False,
         ),
-        _meta=dict(LOADED_META) if listed.loaded else None,
+        _meta=dict(LOADED_META) if spec.loaded else None,
     )
 
 

@@ -171,9 +171,9 @@ def json_refusal(error: FlashgrepError) -> Answer:
     return Answer(json_text({"ok": False, "error": told}), code=error.code)
 
 
-def json_room(chars: int) -> int | None:
-    """How much of a budget the rows of an answer may take; None for any amount."""
-    return max(chars - FOOTER_CHARS, chars // 2) if chars else None
+def json_room(chars: int, used: int = 0) -> int | None:
+    """How much of a budget the rows of an answer may take beside `used`; None for any amount."""
+    return max(chars - FOOTER_CHARS - used, chars // 2) if chars else None
 
 
 def fitting(rows: Iterable[Row], room: int | None) -> list[Row]:

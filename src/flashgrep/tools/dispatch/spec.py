@@ -71,6 +71,24 @@ class Parameter:
         return tuple(dict.fromkeys(name for name in given if name))
 
 
+def path_row(text: str) -> Parameter:
+    """The required path of a tool of files, as both modes name it."""
+    return Parameter("path", "string", text, compat="file_path", required=True)
+
+
+def file_path_row(text: str, required: bool = True) -> Parameter:
+    """The path of a tool that answers JSON."""
+    return Parameter("file_path", "string", text, aliases=("path",), required=required)
+
+
+def page_rows(kind: str, limit: int | None = None) -> tuple[Parameter, Parameter]:
+    """`limit` and `offset` of a list."""
+    return (
+        Parameter("limit", "integer", f"At most this many {kind}", default=limit, minimum=1),
+        Parameter("offset", "integer", f"Skip this many {kind} first", default=0, minimum=0),
+    )
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool."""
@@ -84,7 +102,7 @@ class ToolSpec:
     normal: bool = True
     compat: bool = True
     read_only: bool = True
-    destructive: bool = False
+    """Whether it changes nothing; every tool that changes something can overwrite."""
     idempotent: bool = True
     aliases: tuple[str, ...] = ()
     """Further names, each listed, callable and, where the tool is one, a direct method."""
@@ -109,6 +127,12 @@ class ToolSpec:
     def is_direct(self) -> bool:
         """Whether it is a direct method."""
         return self.direct or self.answers_json
+
+    def describe(self, name: str) -> str:
+        """Its description under one of its names."""
+        if name == self.name:
+            return self.description
+        return f"Another name of {self.name}: {self.title.lower()}."
 
     def without(self, names: Collection[str]) -> ToolSpec | None:
         """The tool under the names that are left; None where none is."""

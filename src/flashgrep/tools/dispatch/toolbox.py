@@ -58,14 +58,10 @@ class Listed:
     """A tool as a client sees it."""
 
     name: str
-    title: str
+    """One of the names it has."""
     description: str
     input_schema: Mapping[str, Any]
-    read_only: bool
-    destructive: bool
-    idempotent: bool
-    loaded: bool
-    """Whether clients are told to load it at once and to take long answers of it whole."""
+    spec: ToolSpec
 
 
 class Toolbox:
@@ -78,39 +74,31 @@ class Toolbox:
         settings: Settings,
         instructions: str,
         mounts: Mounts | None = None,
+        running: CallShares | None = None,
     ) -> None:
-        """Without `mounts`, over files alone."""
+        """Without `mounts`, over files alone.
+
+        Several choices of tools of one server share its threads: `running` is that of the first.
+        """
         self.instructions = instructions
         self._services = services
         self._settings = settings
         self._generous = _generous(settings)
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
-        self._running = CallShares()
+        self.running = running or CallShares()
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared.
 
-        Those that a caller has not the role for are left out of what it is shown.
+        A caller is not shown those that it has not the role for.
         """
         compat = self._settings.compat_names
         return [
-            _listed(name, spec, compat)
+            Listed(name, spec.describe(name), input_schema(spec, compat), spec=spec)
             for name, spec in self._specs.items()
             if spec.in_mode(compat) and (caller is None or _has_role(caller, spec))
         ]
-
-    def beside(
-        self,
-        specs: tuple[ToolSpec, ...],
-        settings: Settings,
-        instructions: str,
-        mounts: Mounts | None = None,
-    ) -> Toolbox:
-        """Another choice of tools of the same server, with the same threads and shares."""
-        other = Toolbox(specs, self._services, settings, instructions, mounts)
-        other._running = self._running
-        return other
 
     def direct_names(self) -> tuple[str, ...]:
         """The tools that are JSON-RPC methods on the sockets too, aliases among them."""
@@ -124,11 +112,8 @@ class Toolbox:
         progress: Progress | None = None,
     ) -> Answer:
         """Run one tool; a failure is an answer with a code, never an exception."""
-        call = Call(caller, self._services, self._settings)
-        if progress is not None:
-            call.report = _from_thread(progress)
         try:
-            answer = await self._run(name, arguments, call)
+            answer = await self._run(name, arguments, self._call(caller, False, progress))
         except FlashgrepError as error:
             spec = self._specs.get(name)
             return json_refusal(error) if spec and spec.answers_json else refusal(error)
@@ -138,18 +123,16 @@ class Toolbox:
         self, name: str, params: Mapping[str, Any] | None, caller: Caller
     ) -> Mapping[str, Any]:
         """Run one direct method: the object that is its result; a failure is raised."""
-        call = Call(caller, self._services, self._settings, direct=True)
-        answer = await self._run(name, params, call)
+        answer = await self._run(name, params, self._call(caller, direct=True))
         return answer.data if answer.data is not None else {"text": answer.text}
 
     def here(
         self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool = False
     ) -> Answer:
         """Run one tool in this thread, without a budget: for a process that serves one caller."""
-        asked, point = self._prepare(name, arguments, caller)
-        settings = dataclasses.replace(self._settings, max_output_chars=0)
-        call = Call(caller, self._services, settings, direct=direct)
-        call.check_path = partial(self._mounts.check, asked.spec)
+        call = self._call(caller, direct)
+        call.settings = dataclasses.replace(self._settings, max_output_chars=0)
+        asked, point = self._prepare(name, arguments, call)
         return point.answer(asked, call)
 
     async def answer(
@@ -164,26 +147,33 @@ class Toolbox:
 
         About notes only: what is a file there is another one, or none, here.
         """
-        _, point = self._prepare(name, arguments, caller)
+        call = self._call(caller, direct, progress)
+        _, point = self._prepare(name, arguments, call)
         if not point.is_shared:
             raise InvalidParams(f"{name}: only calls about notes are answered for other servers")
-        call = Call(caller, self._services, self._settings, direct=direct)
-        if progress is not None:
-            call.report = _from_thread(progress)
         return await self._run(name, arguments, call)
 
+    def _call(self, caller: Caller, direct: bool, progress: Progress | None = None) -> Call:
+        call = Call(caller, self._services, self._settings, direct=direct)
+        if progress is not None:
+            run = anyio.from_thread.run
+            call.report = lambda done, total, message: run(progress, done, total, message)
+        return call
+
     async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
-        asked, point = self._prepare(name, arguments, call.caller)
-        spec = asked.spec
-        call.check_path = partial(self._mounts.check, spec)
-        if spec.loaded and call.caller.takes_long_answers:
+        asked, point = self._prepare(name, arguments, call)
+        if asked.spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous
+        key = call.caller.key
         try:
-            async with self._running.place(call.caller.key):
-                ON_BEHALF.set(call.caller.key)
+            await self.running.enter(key)
+            try:
+                ON_BEHALF.set(key)
                 call.cancelled.begin(self._settings.call_seconds)
                 work = partial(point.answer, asked, call)
-                return await _in_thread(spec, work, call, self._running.threads)
+                return await _in_thread(asked.spec, work, call, self.running.threads)
+            finally:
+                self.running.end(key)
         except Cancelled as ended:
             if call.cancelled.has_expired:
                 raise out_of_time(name, call.cancelled.seconds) from ended
@@ -198,10 +188,10 @@ class Toolbox:
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
     def _prepare(
-        self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
+        self, name: str, arguments: Mapping[str, Any] | None, call: Call
     ) -> tuple[Asked, MountPoint]:
         """What is asked, and the mount that it is about; refused where the caller may not."""
-        spec = self._specs.get(name)
+        caller, spec = call.caller, self._specs.get(name)
         if spec is None:
             raise self._unknown(name, caller)
         if not (caller.may_write or spec.read_only):
@@ -218,6 +208,7 @@ class Toolbox:
         values = read_arguments(spec, arguments)
         point = self._mounts.led_to(spec, values)
         point.admit(caller)
+        call.check_path = partial(self._mounts.check, spec)
         return Asked(spec=spec, name=name, arguments=arguments or {}, values=values), point
 
     def _unknown(self, name: str, caller: Caller) -> InvalidParams:
@@ -259,12 +250,7 @@ def out_of_time(name: str, seconds: int) -> Cancelled:
 async def _in_thread(
     spec: ToolSpec, work: Callable[[], Answer], call: Call, threads: anyio.CapacityLimiter
 ) -> Answer:
-    run = partial(
-        anyio.to_thread.run_sync,
-        work,
-        abandon_on_cancel=spec.read_only,
-        limiter=threads,
-    )
+    run = partial(anyio.to_thread.run_sync, work, abandon_on_cancel=spec.read_only, limiter=threads)
     if not spec.read_only:
         return await _flagged(run, call.cancelled)
     seconds = call.cancelled.seconds + _GRACE_SECONDS if call.cancelled.seconds else math.inf
@@ -306,39 +292,15 @@ def _structured(answer: Answer) -> Answer:
     """An answer with an object for `structuredContent`: clients then show a model only that."""
     if answer.structured is not None or answer.image is not None:
         return answer
-    if answer.data is not None:
-        return dataclasses.replace(answer, structured=answer.data)
-    return dataclasses.replace(answer, structured={"text": answer.text})
-
-
-def _from_thread(progress: Progress) -> Callable[[float, float | None, str], None]:
-    def report(done: float, total: float | None, message: str) -> None:
-        anyio.from_thread.run(progress, done, total, message)
-
-    return report
-
-
-def _listed(name: str, spec: ToolSpec, compat: bool) -> Listed:
-    description = spec.description
-    if name != spec.name:
-        description = f"Another name of {spec.name}: {spec.title.lower()}."
-    return Listed(
-        name=name,
-        title=spec.title,
-        description=description,
-        input_schema=input_schema(spec, compat),
-        read_only=spec.read_only,
-        destructive=spec.destructive,
-        idempotent=spec.idempotent,
-        loaded=spec.loaded,
-    )
+    data = {"text": answer.text} if answer.data is None else answer.data
+    return dataclasses.replace(answer, structured=data)
 
 
 def _named(error: OSError) -> str:
     name = error.filename
     if isinstance(name, bytes):
-        name = name.decode("utf-8", "backslashreplace")
-    return str(name) if name is not None else "the operating system gave no name"
+        return name.decode("utf-8", "backslashreplace")
+    return str(name or "the operating system gave no name")
 
 
 # ── whose call runs ──────────────────────────────────────────────────────────────────────────────
@@ -354,22 +316,6 @@ class _Waiting:
     admitted: anyio.Event = field(default_factory=anyio.Event)
 
 
-class _Place:
-    """A block of code that holds a place; not made of a generator, which costs every call more."""
-
-    __slots__ = ("_key", "_running")
-
-    def __init__(self, running: CallShares, key: str) -> None:
-        self._running = running
-        self._key = key
-
-    async def __aenter__(self) -> None:
-        await self._running.enter(self._key)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._running.end(self._key)
-
-
 class CallShares:
     """The calls of a server that run, and those that wait. For one event loop."""
 
@@ -381,10 +327,6 @@ class CallShares:
     def threads(self) -> anyio.CapacityLimiter:
         """The threads of the calls; made by the first one, because this loads asyncio."""
         return anyio.CapacityLimiter(THREADS + _RUNNING_CALLERS)
-
-    def place(self, key: str) -> _Place:
-        """Hold a place for a call of the caller with this key; the wait for it can be cancelled."""
-        return _Place(self, key)
 
     async def enter(self, key: str) -> None:
         """Take a place, which `end` gives back."""

@@ -37,45 +37,53 @@ class ShownLine:
 
 
 class LineStream:
-    """The lines of a text from number `first` on; `total` is right once they are exhausted."""
+    """The lines of a text from number `first` on."""
 
     def __init__(
         self, chunks: Iterable[str], first: int = 1, cap: int | None = None, column: int = 1
     ) -> None:
-        self.total = 0
         self._first = first
         self._cap = cap
         self._column = column
-        self._chunks = iter(chunks)
+        self._ends = 0
+        self._is_open = False
+        self._chunks = self._counted(chunks)
+
+    def _counted(self, chunks: Iterable[str]) -> Iterator[str]:
+        for chunk in filter(None, chunks):
+            self._ends += chunk.count("\n")
+            self._is_open = not chunk.endswith("\n")
+            yield chunk
+
+    @property
+    def total(self) -> int:
+        """How many lines the text has; those that were not read are counted, not looked at."""
+        for _ in self._chunks:
+            pass
+        return self._ends + self._is_open
 
     def __iter__(self) -> Iterator[ShownLine]:
-        chunks = self._skipped()
+        chunks, number = self._skipped(), self._first - 1
         part = _Part(self._column, self._cap)
         for chunk in chunks:
             *complete, rest = chunk.split("\n")
             for piece in complete:
                 part.feed(piece)
-                self.total += 1
-                yield part.line(self.total, ended=True)
+                number += 1
+                yield part.line(number, ended=True)
                 part = _Part(1, self._cap)
             part.feed(rest)
         if part.length:
-            self.total += 1
-            yield part.line(self.total, ended=False)
+            yield part.line(number + 1, ended=False)
 
     def _skipped(self) -> Iterator[str]:
         """Pass over the lines before the first wanted one, counting, and give what follows."""
-        wanted = self._first - 1
-        is_open = False
+        wanted, before = self._first - 1, 0
         for chunk in self._chunks:
-            ends = chunk.count("\n")
-            if self.total + ends >= wanted:
-                rest = chunk.split("\n", wanted - self.total)[-1]
-                self.total = wanted
+            if self._ends >= wanted:
+                rest = chunk.split("\n", wanted - before)[-1]
                 return itertools.chain((rest,), self._chunks)
-            self.total += ends
-            is_open = not chunk.endswith("\n")
-        self.total += is_open
+            before = self._ends
         return iter(())
 
 
@@ -128,12 +136,11 @@ def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budg
     """The lines of a file, or those of a range, as `read` answers them."""
     first, last = view_range or (1, None)
     stream = LineStream(chunks, first, limits.SHOWN_LINE_CHARS)
-    lines = iter(stream)
     shown = 0
     odd = OddLines()
-    for line in lines:
+    for line in stream:
         if not budget.take(shown_line(line)):
-            cut = _cut_view(first, shown, _counted(stream, lines), last)
+            cut = _cut_view(first, shown, stream.total, last)
             return budget.text(_footer(odd, cut))
         odd.see(line.number, line.text)
         shown = line.number
@@ -158,22 +165,15 @@ def _cut_view(first: int, shown: int, total: int, last: int | None) -> str:
     )
 
 
-def _counted(stream: LineStream, lines: Iterator[ShownLine]) -> int:
-    for _ in lines:
-        pass
-    return stream.total
-
-
 def read_lines(
     chunks: Iterable[str], offset: int, limit: int | None, column: int, budget: Budget
 ) -> str:
     """The lines from `offset` on as `read` answers them: whole, or continued by column."""
     stream = LineStream(chunks, offset, budget.room, column)
-    lines = iter(stream)
     last = offset - 1 + (limit or limits.READ_LINES)
     shown = offset - 1
     odd = OddLines()
-    for line in lines:
+    for line in stream:
         start = column if line.number == offset else 1
         if start > max(1, line.length):
             return (
@@ -181,7 +181,7 @@ def read_lines(
             )
         row = numbered(line.number, line.text)
         if start - 1 + len(line.text) < line.length or not budget.fits(len(row)):
-            return _cut_read(stream, lines, line, start, shown, offset, budget, odd)
+            return _cut_read(stream, line, start, shown, offset, budget, odd)
         budget.take(row)
         odd.see(line.number, line.text)
         shown = line.number
@@ -189,14 +189,13 @@ def read_lines(
             break
     if shown < offset:
         return EMPTY_FILE if not stream.total else _past(offset, stream.total)
-    if limit is None and shown == last and _counted(stream, lines) > last:
+    if limit is None and shown == last and stream.total > last:
         return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
     return budget.text(odd.note())
 
 
 def _cut_read(
     stream: LineStream,
-    lines: Iterator[ShownLine],
     line: ShownLine,
     start: int,
     shown: int,
@@ -206,7 +205,7 @@ def _cut_read(
 ) -> str:
     """End before a line that does not fit, or, when it is the first one, inside it."""
     if budget.lines:
-        return budget.text(_footer(odd, _partial(offset, shown, _counted(stream, lines))))
+        return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
     prefix = len(numbered(line.number, ""))
     text = line.text[: max(1, (budget.room or 0) - prefix)]
     budget.take(numbered(line.number, text))

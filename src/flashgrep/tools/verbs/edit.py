@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from flashgrep.mount import StringEdit
 from flashgrep.tools.dispatch.call import Answer, Call
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, path_row
 
 
 def edit(call: Call, arguments: Arguments) -> Answer:
-    """Replace `old_string` by `new_string`."""
+    """Replace `old_string` by `new_string` in a document that the caller has read."""
+    must_be_read = call.settings.require_view_before_edit != "false"
+    return _replace(call, arguments, ("old_string", "new_string"), must_be_read, fold_quotes=True)
+
+
+def str_replace(call: Call, arguments: Arguments) -> Answer:
+    """Replace `old_str` by `new_str`; whether it must have been read is a setting."""
+    must_be_read = call.settings.require_view_before_edit == "true"
+    return _replace(call, arguments, ("old_str", "new_str"), must_be_read, fold_quotes=False)
+
+
+def _replace(
+    call: Call, arguments: Arguments, words: tuple[str, str], must_be_read: bool, fold_quotes: bool
+) -> Answer:
+    word, new_word = words
     asked = StringEdit(
-        old=arguments.text("old_string"),
-        new=arguments.text("new_string"),
+        old=arguments.text(word),
+        new=arguments.text(new_word),
         replace_all=arguments.get("replace_all"),
-        word="old_string",
-        new_word="new_string",
-        fold_quotes=True,
-        needs_read=call.settings.require_view_before_edit != "false",
+        word=word,
+        new_word=new_word,
+        fold_quotes=fold_quotes,
+        needs_read=must_be_read,
     )
     target = call.target(arguments.text("path"), "document")
     return Answer(target.mount.edit(target.path, asked))
 
+
+_PATH = path_row("File to edit")
+_ALL = Parameter("replace_all", "boolean", "Replace every occurrence", default=False)
 
 EDIT = ToolSpec(
     name="edit",
@@ -32,43 +49,16 @@ EDIT = ToolSpec(
         "match change: encoding, line ends and mode stay."
     ),
     parameters=(
-        Parameter(
-            "path",
-            "string",
-            "File to edit",
-            compat="file_path",
-            required=True,
-        ),
+        _PATH,
         Parameter("old_string", "string", "Text to replace", aliases=("old_str",), required=True),
         Parameter("new_string", "string", "Text to put there", aliases=("new_str",), required=True),
-        Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
+        _ALL,
     ),
     handler=edit,
     normal=False,
     read_only=False,
-    destructive=True,
     idempotent=False,
 )
-
-
-# ── str replace ──────────────────────────────────────────────────────────────────────────────────
-# str_replace: replace a string that stands once in a document, or every one.
-
-
-def str_replace(call: Call, arguments: Arguments) -> Answer:
-    """Replace `old_str` by `new_str`."""
-    asked = StringEdit(
-        old=arguments.text("old_str"),
-        new=arguments.text("new_str"),
-        replace_all=arguments.get("replace_all"),
-        word="old_str",
-        new_word="new_str",
-        fold_quotes=False,
-        needs_read=call.settings.require_view_before_edit == "true",
-    )
-    target = call.target(arguments.text("path"), "document")
-    return Answer(target.mount.edit(target.path, asked))
-
 
 STR_REPLACE = ToolSpec(
     name="str_replace",
@@ -80,7 +70,7 @@ STR_REPLACE = ToolSpec(
         "and mode stay."
     ),
     parameters=(
-        Parameter("path", "string", "File to edit", compat="file_path", required=True),
+        _PATH,
         Parameter("old_str", "string", "Text to replace", compat="old_string", required=True),
         Parameter(
             "new_str",
@@ -89,11 +79,10 @@ STR_REPLACE = ToolSpec(
             compat="new_string",
             default="",
         ),
-        Parameter("replace_all", "boolean", "Replace every occurrence", default=False),
+        _ALL,
     ),
     handler=str_replace,
     compat=False,
     read_only=False,
-    destructive=True,
     idempotent=False,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep.mount import DocumentLinks
 from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import ToolSpec, file_path_row, page_rows
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
@@ -69,17 +69,7 @@ SPEC = ToolSpec(
         "in frontmatter count, and mean what they mean in Obsidian. Lines are those that read "
         "shows. limit and offset page through outgoing and backlinks."
     ),
-    parameters=(
-        Parameter(
-            "file_path",
-            "string",
-            "Path of the note, as read has it",
-            aliases=("path",),
-            required=True,
-        ),
-        Parameter("limit", "integer", "At most this many links each way", minimum=1),
-        Parameter("offset", "integer", "Skip this many links each way first", default=0, minimum=0),
-    ),
+    parameters=(file_path_row("Path of the note, as read has it"), *page_rows("links each way")),
     handler=get_links,
     toolset="kb",
 )

@@ -14,8 +14,8 @@ from flashgrep.ranking.question import path_weight
 from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, json_answer, json_text
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room, json_text
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.tools.format.passages import read_text
 from flashgrep.workspace.scope import shown_path
 
@@ -196,20 +196,13 @@ def _references(
     used: int,
 ) -> list[dict[str, Any]]:
     """The lines of the page, as many as the answer has room for."""
-    chars = call.output_chars
-    left = max(chars - FOOTER_CHARS - used, chars // 2) if chars else None
-    page = Page(on_page(files, offset, limit), budget=chars)
-    references: list[dict[str, Any]] = []
-    for name, lines in result.lines(page):
-        shown = shown_path(name)
-        for number, _, text in lines:
-            reference = {"file_path": shown, "line": number, "text": text.strip()}
-            if left is not None:
-                left -= len(json_text(reference)) + 1
-                if left < 0 and references:
-                    return references
-            references.append(reference)
-    return references
+    page = Page(on_page(files, offset, limit), budget=call.output_chars)
+    rows = (
+        {"file_path": shown_path(name), "line": number, "text": text.strip()}
+        for name, lines in result.lines(page)
+        for number, _, text in lines
+    )
+    return fitting(rows, json_room(call.output_chars, used))
 
 
 SPEC = ToolSpec(
@@ -220,7 +213,6 @@ SPEC = ToolSpec(
     toolset="index",
     parameters=(
         Parameter("symbol_name", "string", "The exact name", required=True),
-        Parameter("limit", "integer", "At most this many references", minimum=1),
-        Parameter("offset", "integer", "Skip this many references first", default=0, minimum=0),
+        *page_rows("references"),
     ),
 )

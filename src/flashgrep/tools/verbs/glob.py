@@ -9,7 +9,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
 from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Budget
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.workspace.find import FindRequest, FoundEntry
 from flashgrep.workspace.globs import Glob, compile_glob, name_filter
 
@@ -177,10 +177,7 @@ SPEC = ToolSpec(
     direct=True,
     parameters=(
         Parameter(
-            "pattern",
-            "string",
-            'The glob, e.g. "**/*.py"; required without extensions',
-            leads=True,
+            "pattern", "string", 'The glob, e.g. "**/*.py"; required without extensions', leads=True
         ),
         Parameter(
             "path",
@@ -188,24 +185,11 @@ SPEC = ToolSpec(
             "Directory to search; the working directory if absent",
             aliases=("file_path",),
         ),
-        Parameter(
-            "type",
-            "string",
-            "What to find",
-            choices=("file", "directory"),
-            default="file",
-        ),
+        Parameter("type", "string", "What to find", choices=("file", "directory"), default="file"),
         Parameter("exclude", "strings", "Globs to leave out", on_names=True),
+        Parameter("extensions", "strings", 'Only these extensions, e.g. ["py", "pyi"]'),
         Parameter(
-            "extensions",
-            "strings",
-            'Only these extensions, e.g. ["py", "pyi"]',
-        ),
-        Parameter(
-            "max_depth",
-            "integer",
-            "How deep to go; 0 = the directory's own entries",
-            minimum=0,
+            "max_depth", "integer", "How deep to go; 0 = the directory's own entries", minimum=0
         ),
         Parameter("include_hidden", "boolean", "Also names that begin with a dot", default=True),
         Parameter(
@@ -221,20 +205,9 @@ SPEC = ToolSpec(
             "desc is the default for modified and size, asc for name and path",
             choices=("asc", "desc"),
         ),
-        Parameter("limit", "integer", "At most this many results", default=100, minimum=1),
-        Parameter("offset", "integer", "Skip this many results first", default=0, minimum=0),
+        *page_rows("results", 100),
         Parameter("case_sensitive", "boolean", "Match letters by case", default=True),
-        Parameter(
-            "follow_symlinks",
-            "boolean",
-            "Enter links to directories",
-            default=False,
-        ),
-        Parameter(
-            "respect_gitignore",
-            "boolean",
-            "Leave ignored files out",
-            default=True,
-        ),
+        Parameter("follow_symlinks", "boolean", "Enter links to directories", default=False),
+        Parameter("respect_gitignore", "boolean", "Leave ignored files out", default=True),
     ),
 )

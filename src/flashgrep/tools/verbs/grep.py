@@ -380,11 +380,7 @@ SPEC = ToolSpec(
             compat="glob",
             on_names=True,
         ),
-        Parameter(
-            "type",
-            "string",
-            "Only files of this type: js, py, rust, go, java, …",
-        ),
+        Parameter("type", "string", "Only files of this type: js, py, rust, go, java, …"),
         Parameter(
             "output_mode",
             "string",
@@ -394,11 +390,7 @@ SPEC = ToolSpec(
         ),
         Parameter("case_insensitive", "boolean", "Ignore case", compat="-i", default=False),
         Parameter(
-            "line_numbers",
-            "boolean",
-            "Show line numbers (content only)",
-            compat="-n",
-            default=True,
+            "line_numbers", "boolean", "Show line numbers (content only)", compat="-n", default=True
         ),
         Parameter(
             "context_before",
@@ -435,13 +427,7 @@ SPEC = ToolSpec(
             default=0,
             minimum=0,
         ),
-        Parameter(
-            "offset",
-            "integer",
-            "Skip this many results first",
-            default=0,
-            minimum=0,
-        ),
+        Parameter("offset", "integer", "Skip this many results first", default=0, minimum=0),
         Parameter(
             "only_matching",
             "boolean",

@@ -7,7 +7,7 @@ from typing import Any
 from flashgrep import limits
 from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, json_room
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, page_rows
 from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import name_filter
 from flashgrep.workspace.scope import shown_path
@@ -63,8 +63,7 @@ SPEC = ToolSpec(
     ),
     parameters=(
         Parameter("pattern", "string", 'Only files matching this glob, e.g. "src/**/*.py"'),
-        Parameter("limit", "integer", "At most this many files", minimum=1),
-        Parameter("offset", "integer", "Skip this many files first", default=0, minimum=0),
+        *page_rows("files"),
     ),
     handler=list_files,
     toolset="index",

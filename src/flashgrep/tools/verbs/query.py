@@ -23,7 +23,7 @@ from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.texts import TextSearch
 from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, json_answer, json_text
-from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.tools.format.passages import (
     Finder,
     best_passage,
@@ -246,8 +246,7 @@ SPEC = ToolSpec(
     toolset="index",
     parameters=(
         Parameter("text", "string", "What to look for: a few words", required=True),
-        Parameter("limit", "integer", "At most this many results", default=10, minimum=1),
-        Parameter("offset", "integer", "Skip this many results first", default=0, minimum=0),
+        *page_rows("results", 10),
         Parameter(
             "mode",
             "string",

@@ -13,7 +13,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.mount import Document
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Call
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, path_row
 from flashgrep.tools.format.numbered import (
     binary_of,
     image_of,
@@ -186,13 +186,7 @@ READ = ToolSpec(
         "file before you edit it or write over it."
     ),
     parameters=(
-        Parameter(
-            "path",
-            "string",
-            "File to read, absolute or relative to the working directory",
-            compat="file_path",
-            required=True,
-        ),
+        path_row("File to read, absolute or relative to the working directory"),
         Parameter("offset", "integer", "First line to read, 1-based", default=1, minimum=0),
         Parameter("limit", "integer", "Number of lines to read (2,000 by default)", minimum=1),
         Parameter("pages", "string", 'Of a PDF, the pages to read, such as "3" or "2-5"'),
@@ -257,13 +251,7 @@ VIEW = ToolSpec(
         "the file."
     ),
     parameters=(
-        Parameter(
-            "path",
-            "string",
-            "File or directory, absolute or relative to the working directory",
-            compat="file_path",
-            required=True,
-        ),
+        path_row("File or directory, absolute or relative to the working directory"),
         Parameter("view_range", "line_range", "Lines to show: [start, end], 1-based, inclusive"),
     ),
     handler=view,

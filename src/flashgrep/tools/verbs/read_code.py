@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotFound, TooLarge
 from flashgrep.settings import size_text
-from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, Call, json_answer, json_text
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.call import (
+    Answer,
+    Call,
+    json_answer,
+    json_room,
+    json_text,
+)
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, file_path_row
 from flashgrep.tools.format.numbered import LineStream
 from flashgrep.tools.format.source import Source
 from flashgrep.tools.mounts.files import Files
@@ -89,11 +96,9 @@ class SliceBudget:
         tokens: int | None = None,
         overhead: int = 0,
     ) -> None:
-        self._lines = lines
-        self._bytes = size
-        self._chars = None if tokens is None else tokens * limits.TOKEN_CHARS
-        chars = call.output_chars
-        self._budget = max(chars - FOOTER_CHARS - overhead, chars // 2) if chars else None
+        chars = None if tokens is None else tokens * limits.TOKEN_CHARS
+        self._bounds = [math.inf if bound is None else bound for bound in (lines, size, chars)]
+        self._budget = json_room(call.output_chars, overhead)
 
     def take(self, line: str, is_first: bool, number: int) -> bool:
         """Take a line if it fits."""
@@ -105,21 +110,9 @@ class SliceBudget:
                     raise _too_long(number, line)
                 return False
             self._budget -= cost
-        fits = self._spend(line, joint)
-        return fits or is_first
-
-    def _spend(self, line: str, joint: int) -> bool:
-        fits = True
-        if self._lines is not None:
-            self._lines -= 1
-            fits = self._lines >= 0
-        if self._bytes is not None:
-            self._bytes -= len(line.encode("utf-8")) + joint
-            fits = fits and self._bytes >= 0
-        if self._chars is not None:
-            self._chars -= len(line) + joint
-            fits = fits and self._chars >= 0
-        return fits
+        costs = (1, len(line.encode("utf-8")) + joint, len(line) + joint)
+        self._bounds = [left - cost for left, cost in zip(self._bounds, costs, strict=True)]
+        return is_first or min(self._bounds) >= 0
 
 
 def _too_long(number: int, line: str) -> TooLarge:
@@ -156,38 +149,17 @@ def _require_text(source: Source) -> None:
 def _collected(
     chunks: Iterable[str], window: Window, room: SliceBudget
 ) -> tuple[list[str], int, bool]:
-    counted = _CountedLines(chunks)
+    stream = LineStream(chunks, window.first)
     taken: list[str] = []
     is_cut = False
-    for line in LineStream(counted, window.first):
+    for line in stream:
         if not room.take(line.text, not taken, line.number):
             is_cut = True
             break
         taken.append(line.text)
         if line.number == window.last:
             break
-    return taken, counted.total(), is_cut
-
-
-class _CountedLines:
-    """Text on its way, its lines counted; the rest of it is counted without being looked at."""
-
-    def __init__(self, chunks: Iterable[str]) -> None:
-        self._chunks = iter(chunks)
-        self._ends = 0
-        self._is_open = False
-
-    def __iter__(self) -> Iterator[str]:
-        for chunk in self._chunks:
-            self._ends += chunk.count("\n")
-            self._is_open = not chunk.endswith("\n")
-            yield chunk
-
-    def total(self) -> int:
-        """Lines in all, once the rest has passed."""
-        for _ in self:
-            pass
-        return self._ends + self._is_open
+    return taken, stream.total, is_cut
 
 
 # ── read code ────────────────────────────────────────────────────────────────────────────────────
@@ -292,12 +264,7 @@ READ_CODE = ToolSpec(
         "at least one line. Pass file_hash to write_code as expected_file_hash."
     ),
     parameters=(
-        Parameter(
-            "file_path",
-            "string",
-            "File, absolute or relative to the working directory",
-            aliases=("path",),
-        ),
+        file_path_row("File, absolute or relative to the working directory", required=False),
         Parameter("start_line", "integer", "First line, 1-based", minimum=1),
         Parameter("end_line", "integer", "Last line, inclusive", minimum=1),
         Parameter("max_lines", "integer", "At most this many lines", minimum=1),
@@ -340,14 +307,6 @@ def get_slice(call: Call, arguments: Arguments) -> Answer:
     return json_answer(answer)
 
 
-FILE_PATH = Parameter(
-    "file_path",
-    "string",
-    "File, absolute or relative to the working directory",
-    aliases=("path",),
-    required=True,
-)
-
 GET_SLICE = ToolSpec(
     name="get_slice",
     title="Get lines of a file",
@@ -358,7 +317,7 @@ GET_SLICE = ToolSpec(
         "you know the lines, e.g. from query, get_symbol or grep."
     ),
     parameters=(
-        FILE_PATH,
+        file_path_row("File, absolute or relative to the working directory"),
         Parameter("start_line", "integer", "First line, 1-based", required=True, minimum=1),
         Parameter("end_line", "integer", "Last line, inclusive", required=True, minimum=1),
     ),

@@ -79,11 +79,7 @@ LIST_SUGGESTIONS = ToolSpec(
         Parameter("older_than", "string", "Only those made before: an age (7d, 12h) or a time"),
         Parameter("newer_than", "string", "Only those made after: an age (7d, 12h) or a time"),
         Parameter(
-            "limit",
-            "integer",
-            "At most this many",
-            default=limits.LISTED_SUGGESTIONS,
-            minimum=1,
+            "limit", "integer", "At most this many", default=limits.LISTED_SUGGESTIONS, minimum=1
         ),
         Parameter("cursor", "string", "next of the page before"),
     ),
@@ -157,16 +153,11 @@ DECIDE_SUGGESTIONS = ToolSpec(
     parameters=(
         Parameter("ids", "strings", "Ids of suggestions", required=True),
         Parameter(
-            "action",
-            "string",
-            "What becomes of them",
-            required=True,
-            choices=("accept", "reject"),
+            "action", "string", "What becomes of them", required=True, choices=("accept", "reject")
         ),
     ),
     handler=decide_suggestions,
     toolset="kb",
     role=Role.WRITE,
     read_only=False,
-    destructive=True,
 )

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Call
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, path_row
 
 
 def write(call: Call, arguments: Arguments) -> Answer:
     """Create a file, or overwrite one the caller has read."""
+    must_be_read = call.settings.require_view_before_edit != "false"
+    return _write(call, arguments, must_be_read, "has been updated")
+
+
+def create_file(call: Call, arguments: Arguments) -> Answer:
+    """Create a file, or overwrite whatever is there."""
+    return _write(call, arguments, must_be_read=False, updated="overwritten")
+
+
+def _write(call: Call, arguments: Arguments, must_be_read: bool, updated: str) -> Answer:
     target = call.target(arguments.text("path"), "new")
     data = arguments.text("content").encode("utf-8")
-    must_be_read = call.settings.require_view_before_edit != "false"
     existed = target.mount.write(target.path, data, must_be_read)
-    verb = "has been updated" if existed else "created"
-    return Answer(f"File {verb}: {target.shown} ({size_text(len(data))})")
+    done = updated if existed else "created"
+    return Answer(f"File {done}: {target.shown} ({size_text(len(data))})")
 
+
+_PARAMETERS = (
+    path_row("File to write"),
+    Parameter("content", "string", "The whole content", required=True),
+)
 
 WRITE = ToolSpec(
     name="write",
@@ -25,29 +39,11 @@ WRITE = ToolSpec(
         "file that exists must have been read first and be unchanged since. The content is "
         "written exactly as given, as UTF-8. Prefer edit for changes to an existing file."
     ),
-    parameters=(
-        Parameter("path", "string", "File to write", compat="file_path", required=True),
-        Parameter("content", "string", "The whole content", required=True),
-    ),
+    parameters=_PARAMETERS,
     handler=write,
     normal=False,
     read_only=False,
-    destructive=True,
 )
-
-
-# ── create file ──────────────────────────────────────────────────────────────────────────────────
-# create_file: write a file whole, over whatever stands there.
-
-
-def create_file(call: Call, arguments: Arguments) -> Answer:
-    """Create a file or overwrite it."""
-    target = call.target(arguments.text("path"), "new")
-    data = arguments.text("content").encode("utf-8")
-    existed = target.mount.write(target.path, data, must_be_read=False)
-    verb = "overwritten" if existed else "created"
-    return Answer(f"File {verb}: {target.shown} ({size_text(len(data))})")
-
 
 CREATE_FILE = ToolSpec(
     name="create_file",
@@ -56,12 +52,8 @@ CREATE_FILE = ToolSpec(
         "Write content to a file, creating it and its parent directories, or overwriting it if it "
         "exists. The content is written exactly as given, as UTF-8."
     ),
-    parameters=(
-        Parameter("path", "string", "File to write", compat="file_path", required=True),
-        Parameter("content", "string", "The whole content", required=True),
-    ),
+    parameters=_PARAMETERS,
     handler=create_file,
     compat=False,
     read_only=False,
-    destructive=True,
 )

@@ -70,7 +70,6 @@ WRITE_CODE = ToolSpec(
     handler=write_code,
     toolset="index",
     read_only=False,
-    destructive=True,
     idempotent=False,
 )
 
@@ -202,6 +201,5 @@ BATCH_WRITE_CODE = ToolSpec(
     handler=batch_write_code,
     toolset="index",
     read_only=False,
-    destructive=True,
     idempotent=False,
 )
