@@ -13,8 +13,8 @@ from flashgrep.notes.access.roles import Grant, Principal, Role
 from flashgrep.notes.suggestions.pending import SUGGESTION
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
-from flashgrep.tools.format.source import Seen
-from flashgrep.tools.mounts import notes as note_reads
+from flashgrep.tools.dispatch.caller import note_key
+from flashgrep.tools.format.source import Seen, judge
 from tests.notes.test_tree import damage
 from tests.tools.workshop import Workshop, workshop_with_notes
 
@@ -218,14 +218,14 @@ def test_a_small_budget_keeps_lines_and_suggestions_within_it(tmp_path: Path) ->
 
 def test_a_reading_is_remembered_by_the_text_with_its_marks(shop: Workshop) -> None:
     note = shop.note("Plan.md", TEXT)
-    assert note_reads.judge(shop.caller, note, TEXT.encode()) is Seen.NEVER
+    assert judge(shop.caller, note_key(note), TEXT.encode()) is Seen.NEVER
     shop.text("grep", pattern="fox", path="kb://")
-    assert note_reads.judge(shop.caller, note, TEXT.encode()) is Seen.NEVER
+    assert judge(shop.caller, note_key(note), TEXT.encode()) is Seen.NEVER
     shop.text("read", path="kb://Plan.md", limit=1)
-    assert note_reads.judge(shop.caller, note, TEXT.encode()) is Seen.SAME
+    assert judge(shop.caller, note_key(note), TEXT.encode()) is Seen.SAME
     suggest(shop, "Plan.md", "quick", "slow")
     raw = shop.notes.read(note).data
-    assert note_reads.judge(shop.caller, note, raw) is Seen.CHANGED
+    assert judge(shop.caller, note_key(note), raw) is Seen.CHANGED
 
 
 def test_a_folder_scoped_caller_reads_its_folder_only(shop: Workshop) -> None:

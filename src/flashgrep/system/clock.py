@@ -40,6 +40,11 @@ def moment(name: str, text: str, now: int) -> int:
         ) from None
 
 
+def utc(seconds: float) -> str:
+    """A time since 1970 as answers about the index have it: in UTC, with a Z."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def written(time: int) -> str:
     """A time as it is told, in UTC; one no calendar has, as its number."""
     try:

@@ -1,1 +1,1 @@
-"""The commands of a person at a terminal: one file each, each with its `command`."""
+"""The commands for a person at a terminal; `cli` imports one by name when it is called."""

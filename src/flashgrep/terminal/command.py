@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, Self
 
 import click
@@ -140,29 +140,24 @@ class Output:
         return shown_name(path).encode("utf-8") if self.is_terminal else path
 
 
-def wants_color(choice: str, is_terminal: bool) -> bool:
+def wants_color(choice: str) -> bool:
     """Whether to colour: `auto` is at a terminal that can, unless NO_COLOR is set."""
     if choice != "auto":
         return choice == "always"
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return is_terminal and not plain
+    return Output().is_terminal and not plain
 
 
-def show(answer: Any, as_json: bool, print_text: Callable[[Output], None]) -> None:
-    """Print an answer, as text or as one line of JSON."""
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        print_text(output)
-    output.flush()
-
-
-def print_json(output: Output, data: Any) -> None:
-    """An object as one line of JSON."""
+def show(answer: Any, as_json: bool, lines: Iterable[str]) -> None:
+    """Print an answer as lines of text, or as one line of JSON."""
     import json
 
-    output.line(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    output = Output()
+    if as_json:
+        lines = [json.dumps(answer, ensure_ascii=False, separators=(",", ":"))]
+    for line in lines:
+        output.line(line)
+    output.flush()
 
 
 # ── progress bar ─────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -17,7 +17,6 @@ from flashgrep.terminal.command import (
     NOTHING,
     Output,
     common_options,
-    print_json,
     say,
     show,
     terminal_command,
@@ -59,19 +58,25 @@ def glob_command(
         if not os.path.isdir(root):
             raise NotFound(f"{shown_name(prefix)}: No such directory")
         answer = session.call("glob", {"path": shown_name(root), **_arguments(given)})
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        for name in answer["paths"]:
-            raw = os.path.join(prefix, parse_name(name) or os.fsencode(name))
-            output.write(output.path(raw) + (b"\0" if null else b"\n"))
-    output.flush()
+    _show_paths(answer, answer["paths"], prefix, null, as_json)
     for name, reason in answer.get("skipped", ()):
         say(f"{name}: {reason}")
     if answer.get("skipped"):
         return FAILED
     return FOUND if answer["total"] else NOTHING
+
+
+def _show_paths(
+    answer: Mapping[str, Any], paths: Iterable[str], prefix: bytes, null: bool, as_json: bool
+) -> None:
+    if as_json:
+        show(answer, as_json, ())
+        return
+    output = Output()
+    for name in paths:
+        raw = os.path.join(prefix, parse_name(name) or os.fsencode(name))
+        output.write(output.path(raw) + (b"\0" if null else b"\n"))
+    output.flush()
 
 
 def _arguments(given: dict[str, Any]) -> dict[str, Any]:
@@ -116,14 +121,7 @@ def files_command(
     arguments = {"pattern": pattern, "limit": limit, "offset": offset}
     with opened(settings, use_daemon) as session:
         answer = session.call("list_files", arguments)
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        for name in answer["files"]:
-            raw = parse_name(name) or os.fsencode(name)
-            output.write(output.path(raw) + (b"\0" if null else b"\n"))
-    output.flush()
+    _show_paths(answer, answer["files"], b"", null, as_json)
     return FOUND if answer["files"] else NOTHING
 
 
@@ -166,7 +164,7 @@ def view_command(
     text = answer.text
     if answer.image is not None:
         text = f"(an image: {answer.image.mime_type}, {len(answer.image.data):,} bytes)"
-    show({"path": arguments["path"], "text": text}, as_json, lambda output: output.line(text))
+    show({"path": arguments["path"], "text": text}, as_json, [text])
     return FOUND
 
 
@@ -194,7 +192,7 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
     }
     with opened(settings, use_daemon) as session:
         answer = session.call("get_slice", arguments)
-    show(answer, as_json, lambda output: output.line(answer["content"]))
+    show(answer, as_json, [answer["content"]])
     return FOUND
 
 
@@ -240,25 +238,21 @@ def query_command(
     }
     with opened(settings, use_daemon) as session:
         answer = session.call("query", arguments)
-    show(
-        answer,
-        as_json,
-        lambda output: _show_places(output, answer, wants_color(color, output.is_terminal)),
-    )
+    show(answer, as_json, _places(answer, wants_color(color)))
     return FOUND if answer["results"] else NOTHING
 
 
-def _show_places(output: Output, answer: Mapping[str, Any], color: bool) -> None:
+def _places(answer: Mapping[str, Any], color: bool) -> Iterator[str]:
     for result in answer["results"]:
         place = f"{result['file_path']}:{result['start_line']}-{result['end_line']}"
         if color:
             place = click.style(place, fg="magenta")
         symbol = f"  {result['symbol']}" if result.get("symbol") else ""
-        output.line(f"{place}  {result['score']:.1f}{symbol}")
+        yield f"{place}  {result['score']:.1f}{symbol}"
         for line in str(result["preview"]).splitlines():
-            output.line(f"    {line}")
+            yield f"    {line}"
     if answer.get("truncated"):
-        output.line(f"({answer['total']:,} in total; next: --offset {answer['next_offset']})")
+        yield f"({answer['total']:,} in total; next: --offset {answer['next_offset']})"
 
 
 # ── symbol ───────────────────────────────────────────────────────────────────────────────────────
@@ -277,26 +271,16 @@ def symbol_command(
     """Show the definitions of NAME, then every line that uses it, as path:line:text."""
     with opened(settings, use_daemon) as session:
         answer = session.call("get_symbol", {"symbol_name": name})
-    show(
-        answer,
-        as_json,
-        lambda output: _show_symbol(
-            output, answer, definitions, wants_color(color, output.is_terminal)
-        ),
-    )
+    show(answer, as_json, _symbol_lines(answer, definitions, wants_color(color)))
     shown = answer["definitions"] or (answer["references"] and not definitions)
     return FOUND if shown else NOTHING
 
 
-def _show_symbol(
-    output: Output, answer: Mapping[str, Any], only_defined: bool, color: bool
-) -> None:
+def _symbol_lines(answer: Mapping[str, Any], only_defined: bool, color: bool) -> Iterator[str]:
     for row in answer["definitions"]:
-        output.line(f"{_place(row, color)}{row['kind']}: {row['signature']}")
-    if only_defined:
-        return
-    for row in answer["references"]:
-        output.line(f"{_place(row, color)}{row['text']}")
+        yield f"{_place(row, color)}{row['kind']}: {row['signature']}"
+    for row in () if only_defined else answer["references"]:
+        yield f"{_place(row, color)}{row['text']}"
 
 
 def _place(row: Mapping[str, Any], color: bool) -> str:

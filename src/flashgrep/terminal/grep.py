@@ -17,10 +17,9 @@ from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import (
     FOUND,
-    Output,
     TerminalCommand,
     common_options,
-    print_json,
+    show,
     terminal_command,
 )
 from flashgrep.terminal.grep_run import Grepping
@@ -29,42 +28,9 @@ from flashgrep.workspace.globs import TYPES, NameFilter, globs_of, name_filter
 from flashgrep.workspace.safe_open import open_named
 
 # ── the pattern ──────────────────────────────────────────────────────────────────────────────────
-# The one pattern that -e, -f, -F, -w, -x, -i, -S and -U together mean.
 
 
 _ESCAPES = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP].|x\{[^}]*\}|.)", re.DOTALL)
-
-
-def pattern_of(
-    sources: Sequence[str],
-    *,
-    fixed: bool = False,
-    word: bool = False,
-    whole_line: bool = False,
-    ignore_case: bool = False,
-    smart_case: bool = False,
-    multiline: bool = False,
-    dotall: bool = False,
-) -> PatternSpec:
-    """Join alternatives and flags into a pattern that compiles, or `InvalidPattern`."""
-    if smart_case and not ignore_case:
-        ignore_case = not any(_has_capital(source, fixed) for source in sources)
-    for source in sources:
-        if not fixed:
-            # One by one, so that an unclosed group is not closed by its neighbour.
-            check(PatternSpec(source or "(?:)", ignore_case, multiline))
-    spelled = [quoted(source) if fixed else source for source in sources]
-    source = spelled[0] if len(spelled) == 1 else "|".join(f"(?:{each})" for each in spelled)
-    if multiline:
-        # As ripgrep: ^ and $ are a line's ends, and . stays on its line unless asked otherwise.
-        source = f"(?m:{source})" if dotall else f"(?m-s:{source})"
-    if whole_line:
-        source = f"(?m:^)(?:{source})(?m:$)" if multiline else f"^(?:{source})$"
-    elif word:
-        source = rf"\b(?:{source})\b"
-    spec = PatternSpec(source or "(?:)", ignore_case, multiline)
-    check(spec)
-    return spec
 
 
 def read_patterns(path: str) -> list[str]:
@@ -144,18 +110,30 @@ class Flags:
 
     @property
     def pattern(self) -> PatternSpec:
-        """What is looked for; `InvalidPattern` where it does not compile."""
+        """The one pattern that -e, -f, -F, -w, -x, -i, -S and -U together mean.
+
+        `InvalidPattern` where it does not compile.
+        """
         named = [*self.regexp, *(line for path in self.file for line in read_patterns(path))]
-        return pattern_of(
-            named or [self.words[0]],
-            fixed=self.fixed_strings,
-            word=self.word_regexp,
-            whole_line=self.line_regexp,
-            ignore_case=self.ignore_case,
-            smart_case=self.smart_case and not self.case_sensitive,
-            multiline=self.multiline or self.multiline_dotall,
-            dotall=self.multiline_dotall,
-        )
+        sources, fixed = named or [self.words[0]], self.fixed_strings
+        multiline, ignore_case = self.multiline or self.multiline_dotall, self.ignore_case
+        if self.smart_case and not self.case_sensitive and not ignore_case:
+            ignore_case = not any(_has_capital(source, fixed) for source in sources)
+        for source in () if fixed else sources:
+            # One by one, so that an unclosed group is not closed by its neighbour.
+            check(PatternSpec(source or "(?:)", ignore_case, multiline))
+        spelled = [quoted(source) if fixed else source for source in sources]
+        source = spelled[0] if len(spelled) == 1 else "|".join(f"(?:{each})" for each in spelled)
+        if multiline:
+            # As ripgrep: ^ and $ are a line's ends, and . stays on its line unless asked otherwise.
+            source = f"(?m:{source})" if self.multiline_dotall else f"(?m-s:{source})"
+        if self.line_regexp:
+            source = f"(?m:^)(?:{source})(?m:$)" if multiline else f"^(?:{source})$"
+        elif self.word_regexp:
+            source = rf"\b(?:{source})\b"
+        spec = PatternSpec(source or "(?:)", ignore_case, multiline)
+        check(spec)
+        return spec
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -334,11 +312,5 @@ def grep_command(settings: Settings, use_daemon: bool, type_list: bool, **given:
 
 
 def _show_types(as_json: bool) -> int:
-    output = Output()
-    if as_json:
-        print_json(output, TYPES)
-    else:
-        for name, globs in TYPES.items():
-            output.line(f"{name}: {', '.join(globs)}")
-    output.flush()
+    show(TYPES, as_json, (f"{name}: {', '.join(globs)}" for name, globs in TYPES.items()))
     return FOUND

@@ -64,7 +64,7 @@ class Grepping:
         self._workdir = os.path.abspath(os.fsencode(settings.workdir))
         self._narrowing = narrowing
         self._output = Output()
-        self._color = flags.pretty or wants_color(flags.color, self._output.is_terminal)
+        self._color = flags.pretty or wants_color(flags.color)
         self._failed = False
 
     def run(self) -> int:

@@ -14,20 +14,22 @@ import click
 from flashgrep.errors import IOFailure, Unavailable
 from flashgrep.index.format.store import MANIFEST, newest
 from flashgrep.settings import Settings
+from flashgrep.system.clock import utc
 from flashgrep.system.lock import open_lock_file, try_lock
 from flashgrep.system.state import state_path
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
     Bar,
-    Output,
     common_options,
     say,
     show,
     terminal_command,
 )
 from flashgrep.terminal.session import Remote, opened
-from flashgrep.tools.verbs.stats import described, utc
+from flashgrep.tools.catalog import all_tools
+from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.toolbox import Toolbox
 
 # ── stats ────────────────────────────────────────────────────────────────────────────────────────
 # flashgrep stats: figures of the index.
@@ -42,7 +44,7 @@ def stats_command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
         answer = session.call("stats", {})
         if not isinstance(session, Remote) and not settings.no_index:
             answer = {**answer, **on_disk(index_directory(settings))}
-    show(answer, as_json, lambda output: show_stats(output, answer))
+    show(answer, as_json, stats_lines(answer))
     return FOUND
 
 
@@ -80,10 +82,9 @@ def on_disk(directory: Path) -> dict[str, Any]:
     }
 
 
-def show_stats(output: Output, answer: Mapping[str, Any]) -> None:
+def stats_lines(answer: Mapping[str, Any]) -> list[str]:
     """The figures, one a line."""
-    for name, value in answer.items():
-        output.line(f"{name:18}{_shown(name, value)}")
+    return [f"{name:18}{_shown(name, value)}" for name, value in answer.items()]
 
 
 def _shown(name: str, value: Any) -> str:
@@ -127,7 +128,7 @@ def index_command(
         return _remove(directory)
     with _looking(settings, use_daemon, directory, build=not status) as look:
         answer = look() if status else wait_until_ready(look)
-    show(answer, as_json, lambda output: show_stats(output, answer))
+    show(answer, as_json, stats_lines(answer))
     return FOUND if answer["grep_ready"] or not status else NOTHING
 
 
@@ -145,8 +146,9 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
 
     application = build_application(settings)
     application.start_index()
+    tools = Toolbox(all_tools(), application.services, settings, "")  # whatever is offered
     try:
-        yield lambda: described(application.services.index.status(), settings)
+        yield lambda: tools.here("stats", {}, Caller("terminal"), direct=True).data or {}
     finally:
         application.close()
 

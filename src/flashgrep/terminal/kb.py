@@ -17,7 +17,7 @@ from flashgrep import limits
 from flashgrep.notes.administration import Administration, Desk
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
-from flashgrep.terminal.command import FOUND, NOTHING, Output, print_json, say, terminal_command
+from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
 from flashgrep.transports.daemon.notes_client import OwnerClient
 
 # ── here, or at the owner ────────────────────────────────────────────────────────────────────────
@@ -160,13 +160,7 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
     with opened_desk(kb) as desk:
         answer = desk.call("kb/list", {"trash": trash})
     notes = answer["notes"]
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        for note in notes:
-            output.line(_row(note))
-    output.flush()
+    show(answer, as_json, map(_row, notes))
     for note in notes:
         if not as_json and "quarantined" in note:
             say(note["quarantined"])
@@ -182,26 +176,22 @@ def _row(note: dict[str, Any]) -> str:
 
 @terminal_command("history")
 @click.argument("note")
-@click.option("--show", metavar="VERSION", type=int, help="Print the text of a version.")
+@click.option("--show", "shown", metavar="VERSION", type=int, help="Print the text of a version.")
 @json_option
 @kb_option
-def history(kb: Path, note: str, show: int | None, as_json: bool) -> int:
+def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
     """List the versions of a note that it can go back to, the newest first."""
-    output = Output()
     with opened_desk(kb) as desk:
-        if show is not None:
-            text = desk.call("kb/text", {"note": note, "version": show})["text"]
+        if shown is not None:
+            output = Output()
+            text = desk.call("kb/text", {"note": note, "version": shown})["text"]
             output.write(text.encode())
             output.flush()
             return FOUND
         answer = desk.call("kb/history", {"note": note})
-    if as_json:
-        print_json(output, answer)
-    else:
-        for version in answer["versions"]:
-            output.line(f"{version['version']}\t{when(version['time'])}\t{version['author']}")
-    output.flush()
-    return FOUND if answer["versions"] else NOTHING
+    rows = answer["versions"]
+    show(answer, as_json, (f"{v['version']}\t{when(v['time'])}\t{v['author']}" for v in rows))
+    return FOUND if rows else NOTHING
 
 
 @terminal_command("restore")
@@ -245,16 +235,10 @@ def check(kb: Path, as_json: bool) -> int:
     """Load every note from what is stored; exit status 1 where something is damaged."""
     with opened_desk(kb) as desk:
         answer = desk.call("kb/check", {})
-    output = Output()
-    if as_json:
-        print_json(output, answer)
-    else:
-        for problem in answer["problems"]:
-            output.line(f"database: {problem}")
-        for note in answer["damaged"]:
-            output.line(f"{note['path']}: {note['reason']}")
-        output.line(f"{answer['notes']} notes, {len(answer['damaged'])} damaged")
-    output.flush()
+    lines = [f"database: {problem}" for problem in answer["problems"]]
+    lines += [f"{note['path']}: {note['reason']}" for note in answer["damaged"]]
+    total = f"{answer['notes']} notes, {len(answer['damaged'])} damaged"
+    show(answer, as_json, [*lines, total])
     if answer["damaged"] and not as_json:
         say("look at a note with flashgrep kb history, go back with flashgrep kb restore")
     return NOTHING if answer["damaged"] or answer["problems"] else FOUND

@@ -25,9 +25,8 @@ from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
     Bar,
-    Output,
-    print_json,
     say,
+    show,
     terminal_command,
 )
 from flashgrep.terminal.kb import (
@@ -72,21 +71,16 @@ def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_j
 
 
 def _tell_import(done: Imported, as_json: bool) -> None:
-    output = Output()
     counts = {**done.fates, "attachments": done.attachments}
-    if as_json:
-        lists = {"failed": done.failed, "attached": done.attached, "hidden": done.hidden}
-        suggestions = {"restored": done.restored, "lost": done.lost}
-        print_json(output, {**counts, **lists, **suggestions})
-    else:
-        if done.restored:
-            counts["suggestions restored"] = done.restored
-        output.line(_counted(counts))
+    lists = {"failed": done.failed, "attached": done.attached, "hidden": done.hidden}
+    suggestions = {"restored": done.restored, "lost": done.lost}
+    restored = {"suggestions restored": done.restored} if done.restored else {}
+    show({**counts, **lists, **suggestions}, as_json, [_counted({**counts, **restored})])
+    if not as_json:
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
         _tell_lost(done.lost)
         _tell_hidden(done.hidden)
-    output.flush()
 
 
 def _tell_lost(lost: Mapping[str, Sequence[str]]) -> None:
@@ -128,15 +122,11 @@ def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
 
 
 def _tell_export(done: ExportSummary, as_json: bool) -> None:
-    output = Output()
     counts = {"written": done.written, "attachments": done.attachments, "same": done.same}
-    if as_json:
-        print_json(output, {**counts, "failed": done.failed, "left": done.left})
-    else:
-        output.line(_counted(counts))
+    show({**counts, "failed": done.failed, "left": done.left}, as_json, [_counted(counts)])
+    if not as_json:
         _tell(done.failed)
         _tell(dict.fromkeys(done.left, "its note is not here any more; the file was left"))
-    output.flush()
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -169,13 +159,7 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     wanted = {name: value for name, value in asked.items() if value is not None}
     with opened_desk(kb) as desk:
         found = list(_all(desk, wanted))
-    output = Output()
-    if as_json:
-        print_json(output, {"suggestions": found})
-    else:
-        for one in found:
-            output.line(_row(one))
-    output.flush()
+    show({"suggestions": found}, as_json, map(_row, found))
     return FOUND if found else NOTHING
 
 
@@ -228,15 +212,10 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
 
 def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
     """Print what was done on stdout and what was not, by its `key`, on stderr; the exit status."""
-    output = Output()
+    done = [one for one in results if one["status"] == "done"]
     failed = [one for one in results if one["status"] != "done"]
-    if as_json:
-        print_json(output, {"results": results})
-    else:
-        for one in results:
-            if one["status"] == "done":
-                output.line(f"{one['id']}\t{one['message']}\t{one['decision']}")
-    output.flush()
+    rows = (f"{one['id']}\t{one['message']}\t{one['decision']}" for one in done)
+    show({"results": results}, as_json, rows)
     for one in [] if as_json else failed:
         say(f"{one[key]}: {one['message']}")
     return NOTHING if failed else FOUND
@@ -293,14 +272,10 @@ def make(
     """Make a token called NAME and print its secret, which is shown this once."""
     until = None if expires is None else milliseconds() + _milliseconds(expires)
     secret = _tokens(kb).make(name, role_named(role), folders or "", until)
-    output = Output()
-    if as_json:
-        print_json(output, {"name": name, "token": secret, "expires": until})
-    else:
-        output.line(secret)
+    show({"name": name, "token": secret, "expires": until}, as_json, [secret])
+    if not as_json:
         back = shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
-        say(f"keep it: it is not shown again. Take it back with: {back}")
-    output.flush()
+        say(f"keep it: it is not shown again. Revoke it with: {back}")
     return FOUND
 
 
@@ -314,14 +289,9 @@ def list_tokens(kb: Path, as_json: bool) -> int:
     """
     tokens = _tokens(kb).listed()
     printed = _printed(kb)
-    output = Output()
-    if as_json:
-        told = [{**_told(token), "agents_of": printed.get(token.name)} for token in tokens]
-        print_json(output, {"tokens": told})
-    else:
-        for token in tokens:
-            output.line(_token_row(token, printed.get(token.name)))
-    output.flush()
+    objects = [{**_described(token), "agents_of": printed.get(token.name)} for token in tokens]
+    rows = (_token_row(token, printed.get(token.name)) for token in tokens)
+    show({"tokens": objects}, as_json, rows)
     return FOUND if tokens else NOTHING
 
 
@@ -355,7 +325,7 @@ def _milliseconds(span: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 1_000
 
 
-def _told(token: Token) -> dict[str, Any]:
+def _described(token: Token) -> dict[str, Any]:
     return {
         "name": token.name,
         "role": token.role.shown,

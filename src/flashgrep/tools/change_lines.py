@@ -365,7 +365,7 @@ def write_all(call: Call, files: Sequence[Planned]) -> None:
                 raise _refused(file.place, error, note) from error
             written.append(file)
     for file in files:
-        source.wrote(call.caller, file.place, file.data)
+        source.wrote(call.caller, file.place.path, file.data)
 
 
 def _write(call: Call, place: ResolvedPath, current: Current, data: bytes) -> None:

@@ -59,7 +59,7 @@ def change(call: Call, place: ResolvedPath, make: Callable[[Current | None], byt
         status = None if current is None else current.status
         old = None if current is None else current.data
         now = replace(call, place, data, status, lambda target: is_still(target, current), old)
-        source.wrote(call.caller, now, data)
+        source.wrote(call.caller, now.path, data)
 
     _until_settled(place, attempt)
 
@@ -73,7 +73,7 @@ def overwrite(call: Call, place: ResolvedPath, data: bytes) -> bool:
         status = _regular_status(call, place)
         existed = status is not None
         now = replace(call, place, data, status, None)
-        source.wrote(call.caller, now, data)
+        source.wrote(call.caller, now.path, data)
 
     _until_settled(place, attempt)
     return existed
@@ -205,7 +205,7 @@ def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
                 f"{place.shown} is a binary file, and only text can be edited. Change it with the "
                 "program that makes it"
             )
-        seen = source.judge(call.caller, place, current.data, current.status)
+        seen = source.judge(call.caller, place.path, current.data, current.status)
         if seen is Seen.NEVER and edit.needs_read:
             raise source.not_read(place.shown)
         file = decode(current.data)

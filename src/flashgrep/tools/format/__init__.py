@@ -1,1 +1,1 @@
-"""Results as text and JSON."""
+"""Documents and results as text: `numbered` lines, `passages` of a query, an open `source`."""

@@ -156,18 +156,18 @@ class Seen(Enum):
     CHANGED = "changed"
 
 
-def judge(caller: Caller, place: ResolvedPath, data: bytes, status: os.stat_result) -> Seen:
-    """Whether the caller has seen these bytes at this place."""
-    seen = caller.seen(place.path)
+def judge(caller: Caller, key: bytes, data: bytes, status: os.stat_result | None = None) -> Seen:
+    """Whether the caller has seen a document, a file by its path, with these bytes."""
+    seen = caller.seen(key)
     if seen is None:
         return Seen.NEVER
-    now = identity(status) if seen.startswith("stat:") else content_hash(data)
+    now = identity(status) if status and seen.startswith("stat:") else content_hash(data)
     return Seen.SAME if seen == now else Seen.CHANGED
 
 
-def wrote(caller: Caller, place: ResolvedPath, data: bytes) -> None:
-    """A file the caller wrote counts as read."""
-    caller.remember(place.path, content_hash(data))
+def wrote(caller: Caller, key: bytes, data: bytes) -> None:
+    """A document the caller wrote counts as read."""
+    caller.remember(key, content_hash(data))
 
 
 def not_read(shown: str) -> NotRead:

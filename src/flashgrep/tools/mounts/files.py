@@ -158,7 +158,7 @@ class Files(Mount[ResolvedPath]):
         return existed
 
     def _require_read(self, path: ResolvedPath, current: Current) -> None:
-        seen = source.judge(self._call.caller, path, current.data, current.status)
+        seen = source.judge(self._call.caller, path.path, current.data, current.status)
         if seen is Seen.NEVER:
             raise source.not_read(path.shown)
         if seen is Seen.CHANGED:

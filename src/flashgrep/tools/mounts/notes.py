@@ -35,8 +35,8 @@ from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.plan import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
 from flashgrep.notes.suggestions.refusals import Words
-from flashgrep.tools.dispatch.caller import Caller, content_hash, note_key
-from flashgrep.tools.format.source import Seen, not_read
+from flashgrep.tools.dispatch.caller import Caller, note_key
+from flashgrep.tools.format.source import Seen, judge, not_read, wrote
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.tools.mounts.remote import RemoteNotes
 from flashgrep.tools.mounts.wording import INSTEAD
@@ -92,8 +92,8 @@ class Notes(Mount[str]):
             return False
 
     def _no_note(self, given: str, folder: str) -> FlashgrepError:
-        if folder and not self.tree.below(folder):
-            return self.tree.missing(folder)
+        if folder:
+            self.tree.below(folder)  # which refuses one that is not there
         return InvalidParams(
             f"{given} is a folder of notes; view shows one note. "
             f"List notes with glob, path: {given!r}"
@@ -158,7 +158,7 @@ class Notes(Mount[str]):
 
         def check(entry: Note, text: str) -> None:
             nonlocal seen
-            seen = judge(call.caller, entry.id, text.encode())
+            seen = judge(call.caller, note_key(entry.id), text.encode())
             if seen is Seen.NEVER and edit.needs_read:
                 raise not_read(shown)
 
@@ -178,7 +178,7 @@ class Notes(Mount[str]):
             if seen is Seen.CHANGED:
                 error.message += "\nThe document has changed since it was last read; read it again."
             raise
-        remember(call.caller, proposed.published.note, proposed.published.data)
+        wrote(call.caller, note_key(proposed.published.note), proposed.published.data)
         return _confirmation(shown, wish, proposed, seen is Seen.CHANGED)
 
     def _require_role(self, path: str, shown: str) -> None:
@@ -335,20 +335,8 @@ class NoteDocument(Document):
         return pending_block(self._reading, self._view, first, room)
 
     def was_shown(self) -> None:
-        remember(self._caller, self._note, self._reading.published.data)
-
-
-def remember(caller: Caller, note: str, data: bytes) -> None:
-    """Note that a caller was shown a note when its text, marks included, was `data`."""
-    caller.remember(note_key(note), content_hash(data))
-
-
-def judge(caller: Caller, note: str, data: bytes) -> Seen:
-    """Whether the caller has seen this text of the note."""
-    seen = caller.seen(note_key(note))
-    if seen is None:
-        return Seen.NEVER
-    return Seen.SAME if seen == content_hash(data) else Seen.CHANGED
+        # By the text with its marks: a suggestion that came since is a change.
+        wrote(self._caller, note_key(self._note), self._reading.published.data)
 
 
 # ── suggesting ──────────────────────────────────────────────────────────────────────────────────

@@ -1,1 +1,1 @@
-"""One file a verb."""
+"""One tool a file, or two that share their work; `catalog` finds them by their rows."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from flashgrep import __version__
-from flashgrep.index.index import IndexStatus
-from flashgrep.settings import Settings, settings_hash
+from flashgrep.settings import settings_hash
+from flashgrep.system.clock import utc
 from flashgrep.tools.dispatch.call import Answer, Call, json_answer
 from flashgrep.tools.dispatch.spec import Arguments, ToolSpec
 
 
 def stats(call: Call, arguments: Arguments) -> Answer:
-    """Tell the index's figures."""
-    return json_answer(described(call.services.index.status(), call.settings))
-
-
-def described(status: IndexStatus, settings: Settings) -> dict[str, Any]:
-    """The state of an index as every answer tells it."""
+    """Answer the figures of the index."""
+    status = call.services.index.status()
     answer: dict[str, Any] = {
         "total_files": status.total_files,
         "total_chunks": status.total_chunks,
@@ -29,16 +24,11 @@ def described(status: IndexStatus, settings: Settings) -> dict[str, Any]:
         "query_ready": status.query_ready,
         "progress": status.progress,
         "freshness": status.freshness,
-        "settings_hash": settings_hash(settings, __version__),
+        "settings_hash": settings_hash(call.settings, __version__),
     }
     if status.reason:
         answer["reason"] = status.reason
-    return answer
-
-
-def utc(seconds: float) -> str:
-    """A time as answers tell it."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return json_answer(answer)
 
 
 SPEC = ToolSpec(
