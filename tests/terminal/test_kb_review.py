@@ -114,7 +114,7 @@ def test_a_decision_is_undone_by_the_number_that_decide_printed(desk: Desk) -> N
     again = desk.run("undo", numbers[0], "999")
     assert (again.status, again.text) == (1, "")
     assert f"flashgrep: {numbers[0]}: decision {numbers[0]} was undone already, by Ann" in again.err
-    assert "flashgrep: 999: there is no decision 999" in again.err
+    assert "flashgrep: 999: there is no such decision" in again.err
     number = desk.run("decide", "reject", first, "--json").json["results"][0]["decision"]
     told = desk.run("undo", str(number), "999", "--json")
     assert told.status == 1

@@ -275,7 +275,7 @@ def test_outside_ones_folder_there_is_nothing(desk: NotesDesk) -> None:
 )
 def test_paths_that_are_none_of_a_note_are_refused(desk: NotesDesk, path: str) -> None:
     told = desk.refused("edit", "invalid_params", path=path, old_string="a", new_string="b")
-    assert "is no path of a note" in told
+    assert "is not a valid path of a note" in told
 
 
 def test_without_a_knowledge_base_a_note_is_told_to_be_unavailable(tmp_path: Path) -> None:

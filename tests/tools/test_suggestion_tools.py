@@ -167,7 +167,7 @@ def test_the_first_decision_counts(desk: NotesDesk) -> None:
         ("decide_suggestions", {"action": "accept"}, "ids"),
         ("decide_suggestions", {"ids": [5], "action": "accept"}, "ids"),
         ("list_suggestions", {"older_than": "soon"}, "older_than"),
-        ("list_suggestions", {"note": "../x.md"}, "no path of a note"),
+        ("list_suggestions", {"note": "../x.md"}, "not a valid path of a note"),
         ("list_suggestions", {"limit": 0}, "limit"),
         ("list_suggestions", {"limit": 100_000}, "limit"),
         ("list_suggestions", {"cursor": "x"}, "cursor"),

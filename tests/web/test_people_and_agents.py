@@ -206,5 +206,5 @@ def test_a_note_with_a_hidden_or_misleading_name_is_not_made(
     moved = server.post("/kb/notes/move", {"from": made, "to": path})
     for answer in (refused, moved):
         assert answer.status_code == 400
-        assert "is no path for a note" in answer.json()["error"]["message"]
+        assert "is not a valid path for a note" in answer.json()["error"]["message"]
     assert server.get(f"/kb/notes/{quote(path)}").status_code == 404

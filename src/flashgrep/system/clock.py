@@ -35,7 +35,7 @@ def moment(name: str, text: str, now: int) -> int:
         return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000)
     except (ValueError, OverflowError):
         raise InvalidParams(
-            f"{name} is {text[:40]!r}, which is no time; give an age (30m, 12h, 7d, 2w), a date "
+            f"{name} is {text[:40]!r}, not a time; give an age (30m, 12h, 7d, 2w), a date "
             "such as 2026-01-31, or milliseconds since 1970"
         ) from None
 

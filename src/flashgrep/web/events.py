@@ -39,7 +39,7 @@ from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.step import Job
+from flashgrep.notes.review.review import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.transports.access import ADMISSION, Admission, Entrance, to_this_loop
 from flashgrep.transports.http.guard import EVENTS, secret_of

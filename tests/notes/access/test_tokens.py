@@ -82,7 +82,7 @@ BAD_NAMES = ["", " ", "a/b", "a\nb", "-x", "_x", "x" * 65, "é", "a "]
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_name_that_would_be_no_author_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidParams, match="no name for a token"):
+    with pytest.raises(InvalidParams, match="not a valid token name"):
         Tokens(tmp_path).make(name, Role.READ)
 
 

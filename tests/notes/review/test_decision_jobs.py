@@ -17,8 +17,14 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
-from flashgrep.notes.review.review import Query
-from flashgrep.notes.review.step import DecisionJobs, DecisionStatus, Job, State, StepResult
+from flashgrep.notes.review.review import (
+    DecisionJobs,
+    DecisionStatus,
+    Job,
+    Query,
+    State,
+    StepResult,
+)
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 

@@ -102,7 +102,7 @@ def test_a_note_of_an_older_version_stays_where_it_is_and_comes_back_from_the_tr
     catalogue.to_trash("id", 1)
     assert catalogue.move("id", path).path == path
     assert catalogue.move("id", "fine.md").path == "fine.md"
-    with pytest.raises(InvalidParams, match="is no path for a note"):
+    with pytest.raises(InvalidParams, match="is not a valid path for a note"):
         catalogue.move("id", path)
 
 

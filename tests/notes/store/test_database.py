@@ -41,7 +41,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
     before = (tmp_path / "other.db").read_bytes()
     with pytest.raises(Unavailable) as refused:
         Database(tmp_path / "other.db")
-    told = f"{tmp_path}/other.db is no knowledge base of flashgrep; name another --kb"
+    told = f"{tmp_path}/other.db is not a flashgrep knowledge base; name another --kb"
     assert refused.value.message == told
     assert (tmp_path / "other.db").read_bytes() == before
 
@@ -59,7 +59,7 @@ def test_a_later_format_is_refused_and_left_alone(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "is no knowledge base of flashgrep; name another --kb"),
+        (b"", "is not a flashgrep knowledge base; name another --kb"),
         (
             b"no database at all, but long enough to be read" * 99,
             "is damaged (file is not a database); restore a backup",

@@ -1,1 +1,1 @@
-"""Who may do what: roles and tokens."""
+"""Who may do what: roles on folders of notes (`roles`), and tokens that carry them (`tokens`)."""

@@ -255,7 +255,7 @@ class Tokens:
         with self._changing() as tokens:
             if any(one.name == name for one in tokens):
                 raise Conflict(
-                    f"there is a token {name} already; take it back first, or choose another name"
+                    f"there is a token {name} already; revoke it first, or choose another name"
                 )
             tokens.append(token)
         return secret
@@ -375,7 +375,7 @@ def checked_name(name: str) -> str:
     """The name, if a token can have it: it becomes the author of what is done with the token."""
     if len(name) > _NAME_CHARS or not _NAME.fullmatch(name) or name != name.strip():
         raise InvalidParams(
-            f"{name[: limits.QUOTED_CHARS]!r} is no name for a token; take letters, digits and "
+            f"{name[: limits.QUOTED_CHARS]!r} is not a valid token name; use letters, digits and "
             f"any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with a letter "
             "or digit"
         )

@@ -1,1 +1,4 @@
-"""A note as a Yjs document: its text, its updates, how it is loaded."""
+"""A note as a Yjs document. The door: `note`, `loading`, `text`, `anchors`, `updates`.
+
+`causality` decides which part of an update a document can take.
+"""

@@ -1,1 +1,4 @@
-"""Notes from and to folders of files."""
+"""Notes from and to folders of files. The door: `exporting` and `vault`, for the terminal.
+
+`administration` has the owner's side: `importing`, `note_file` and `carried_suggestions`.
+"""

@@ -1,1 +1,4 @@
-"""Suggestions as marks in a text: parsing and views."""
+"""Marks in a text. The door: `critic`, which reads CriticMarkup.
+
+`literal` finds code and other literal zones, for marks and for links.
+"""

@@ -1,1 +1,1 @@
-"""Suggestions are listed, decided and undone."""
+"""Suggestions are listed, decided and undone. The door: `review`, `decide`, `decision_log`."""

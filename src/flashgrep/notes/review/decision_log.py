@@ -111,7 +111,7 @@ class Decisions:
         """One decision."""
         rows = self._rows("id = ?", number)
         if not rows:
-            raise NotFound(f"there is no decision {number}")
+            raise NotFound("there is no such decision")
         return rows[0]
 
     def latest(self, suggestion: str) -> Decided | None:

@@ -14,15 +14,27 @@ The methods wait for the thread of the notes and are for any other one.
 
 from __future__ import annotations
 
+import logging
+import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, Cancelled, Conflict, InvalidParams, NotFound
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+)
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
@@ -30,8 +42,8 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.step import DecisionJobs, Step, path_of
 from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
+from flashgrep.notes.review.step import Step, path_of
 from flashgrep.notes.review.step import StepResult as StepResult
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import ListedSuggestion
@@ -43,6 +55,8 @@ if TYPE_CHECKING:
 
 DECISIONS_A_TURN: Final = 100
 """More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
+
+log = logging.getLogger(__name__)
 
 ALL_DECISIONS = 2**62
 
@@ -241,7 +255,7 @@ def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
 def _check_role(library: Library, row: Decided, who: Principal) -> None:
     path = path_of(library, row.note)
     if not who.may(Role.READ, path):
-        raise NotFound(f"there is no decision {row.id}")
+        raise NotFound("there is no such decision")
     if not who.may(Role.WRITE, path):
         raise AccessDenied(f"undoing a decision needs the role write on {path}")
 
@@ -265,3 +279,113 @@ def _note_at(library: Library, path: str | None) -> str | None:
     except NotFound:
         return None
     return entry.id if entry.path == path else None
+
+
+# ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
+# Decisions on so many suggestions that nobody waits for the answer: a job, told of as it goes on.
+#
+# Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
+# the server for one, has decided some notes and not the others. The ids of the rest are pending as
+# they were, and can be sent again.
+
+
+Decide = Callable[
+    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, StepResult]]
+]
+
+
+class State(StrEnum):
+    """How far a job is."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it is at one moment."""
+
+    id: str
+    whose: str
+    """The token that began it, and that is told of it."""
+    total: int
+    done: int = 0
+    """Ids that have an outcome."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many of each status."""
+    state: State = State.RUNNING
+    message: str = ""
+    """Why it stopped or failed."""
+
+
+class DecisionJobs:
+    """The jobs of a knowledge base; for any thread but that of the notes."""
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+        self._guard = threading.Lock()
+        self._threads: dict[str, threading.Thread] = {}
+        self._is_closing = threading.Event()
+        self._listeners: list[Callable[[Job], None]] = []
+
+    def listen(self, told: Callable[[Job], None]) -> Callable[[], None]:
+        """Be told, in any thread, of each step of each job; gives the way to end that."""
+        self._listeners.append(told)
+        return lambda: self._listeners.remove(told)
+
+    def start(self, ids: Sequence[str], action: Action, who: Principal, by: str) -> Job:
+        """Begin to decide; refused where too many are named, or too many jobs run."""
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > limits.DECISIONS_A_JOB:
+            raise InvalidParams(
+                f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} suggestions at once"
+            )
+        job = Job(secrets.token_hex(8), by, len(wanted))
+        with self._guard:
+            if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
+                raise Unavailable(
+                    f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
+                )
+            thread = threading.Thread(
+                target=self._run,
+                args=(job, wanted, action, who, by),
+                name="flashgrep-deciding",
+                daemon=True,
+            )
+            self._threads[job.id] = thread
+            thread.start()
+        return job
+
+    def close(self) -> None:
+        """Stop all jobs, each after the note it is at."""
+        self._is_closing.set()
+        for thread in list(self._threads.values()):
+            thread.join()
+
+    def _run(self, job: Job, ids: list[str], action: Action, who: Principal, by: str) -> None:
+        counts: Counter[str] = Counter()
+        last = job
+        try:
+            for outcomes in self._decide(ids, action, who, by, self._is_closing.is_set):
+                counts.update(str(one.status) for one in outcomes.values())
+                last = replace(job, done=counts.total(), counts=dict(counts))
+                if last.done < last.total:
+                    self._tell(last)
+            last = replace(last, state=State.DONE)
+        except (Cancelled, Unavailable) as error:
+            last = replace(last, state=State.STOPPED, message=error.message)
+        except FlashgrepError as error:
+            last = replace(last, state=State.FAILED, message=error.message)
+        except Exception:
+            log.exception("a job that decides suggestions failed")
+            last = replace(last, state=State.FAILED, message="it failed inside; see the log")
+        finally:
+            with self._guard:
+                del self._threads[job.id]
+            self._tell(last)
+
+    def _tell(self, job: Job) -> None:
+        for told in list(self._listeners):
+            told(job)

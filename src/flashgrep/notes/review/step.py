@@ -1,4 +1,4 @@
-"""Decisions as transactions on the thread of the notes, and jobs of many such steps.
+"""The decisions on one note as one transaction on the thread of the notes.
 
 Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
 be prepared before: in the thread of whoever asks, and in short turns on the thread of the notes,
@@ -7,24 +7,17 @@ with others in between. Where the note changes meanwhile, it is worked out again
 
 from __future__ import annotations
 
-import logging
-import secrets
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import (
-    Cancelled,
     Conflict,
     FlashgrepError,
-    InvalidParams,
     NotFound,
-    Unavailable,
 )
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.anchors import Anchor, Anchors
@@ -42,8 +35,6 @@ if TYPE_CHECKING:
 
 ANCHORS_A_TURN: Final = 200
 """…for which so many characters are named at a time (40 ms in a note of 15,000 blocks)."""
-
-log = logging.getLogger(__name__)
 
 
 class DecisionStatus(StrEnum):
@@ -326,113 +317,3 @@ def _cutting(anchors: Anchors, cut: Cut, before: int | None, behind: int | None)
 
 def _named(anchors: Anchors, index: int | None) -> Anchor | None:
     return None if index is None else anchors.at(index)
-
-
-# ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
-# Decisions on so many suggestions that nobody waits for the answer: a job, told of as it goes on.
-#
-# Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
-# the server for one, has decided some notes and not the others. The ids of the rest are pending as
-# they were, and can be sent again.
-
-
-Decide = Callable[
-    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, StepResult]]
-]
-
-
-class State(StrEnum):
-    """How far a job is."""
-
-    RUNNING = "running"
-    DONE = "done"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as it is at one moment."""
-
-    id: str
-    whose: str
-    """The token that began it, and that is told of it."""
-    total: int
-    done: int = 0
-    """Ids that have an outcome."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """How many of each status."""
-    state: State = State.RUNNING
-    message: str = ""
-    """Why it stopped or failed."""
-
-
-class DecisionJobs:
-    """The jobs of a knowledge base; for any thread but that of the notes."""
-
-    def __init__(self, decide: Decide) -> None:
-        self._decide = decide
-        self._guard = threading.Lock()
-        self._threads: dict[str, threading.Thread] = {}
-        self._is_closing = threading.Event()
-        self._listeners: list[Callable[[Job], None]] = []
-
-    def listen(self, told: Callable[[Job], None]) -> Callable[[], None]:
-        """Be told, in any thread, of each step of each job; gives the way to end that."""
-        self._listeners.append(told)
-        return lambda: self._listeners.remove(told)
-
-    def start(self, ids: Sequence[str], action: Action, who: Principal, by: str) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run."""
-        wanted = list(dict.fromkeys(ids))
-        if len(wanted) > limits.DECISIONS_A_JOB:
-            raise InvalidParams(
-                f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} suggestions at once"
-            )
-        job = Job(secrets.token_hex(8), by, len(wanted))
-        with self._guard:
-            if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
-                raise Unavailable(
-                    f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
-                )
-            thread = threading.Thread(
-                target=self._run,
-                args=(job, wanted, action, who, by),
-                name="flashgrep-deciding",
-                daemon=True,
-            )
-            self._threads[job.id] = thread
-            thread.start()
-        return job
-
-    def close(self) -> None:
-        """Stop all jobs, each after the note it is at."""
-        self._is_closing.set()
-        for thread in list(self._threads.values()):
-            thread.join()
-
-    def _run(self, job: Job, ids: list[str], action: Action, who: Principal, by: str) -> None:
-        counts: Counter[str] = Counter()
-        last = job
-        try:
-            for outcomes in self._decide(ids, action, who, by, self._is_closing.is_set):
-                counts.update(str(one.status) for one in outcomes.values())
-                last = replace(job, done=counts.total(), counts=dict(counts))
-                if last.done < last.total:
-                    self._tell(last)
-            last = replace(last, state=State.DONE)
-        except (Cancelled, Unavailable) as error:
-            last = replace(last, state=State.STOPPED, message=error.message)
-        except FlashgrepError as error:
-            last = replace(last, state=State.FAILED, message=error.message)
-        except Exception:
-            log.exception("a job that decides suggestions failed")
-            last = replace(last, state=State.FAILED, message="it failed inside; see the log")
-        finally:
-            with self._guard:
-                del self._threads[job.id]
-            self._tell(last)
-
-    def _tell(self, job: Job) -> None:
-        for told in list(self._listeners):
-            told(job)

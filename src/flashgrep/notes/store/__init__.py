@@ -1,1 +1,1 @@
-"""Notes on disk: journal, catalogue, database, paths."""
+"""Notes on disk. The door: `catalogue`, `paths`, `database`; inside of notes `journal` too."""

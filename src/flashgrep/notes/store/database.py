@@ -173,7 +173,7 @@ class Database:
         ((application,),) = self.rows("PRAGMA application_id")
         version = self.format
         if application != APPLICATION:
-            raise Unavailable(f"{self.path} is no knowledge base of flashgrep; name another --kb")
+            raise Unavailable(f"{self.path} is not a flashgrep knowledge base; name another --kb")
         if version > FORMAT:
             raise Unavailable(
                 f"{self.path} has format {version}, and this flashgrep knows formats up to "

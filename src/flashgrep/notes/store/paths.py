@@ -34,7 +34,7 @@ def checked_new(path: str) -> str:
     """The path, if a note can be made or moved there; refused with the reason otherwise."""
     checked(path)
     if reason := new_fault(path):
-        raise InvalidParams(f"{_quoted(path)} is no path for a note: {reason}")
+        raise InvalidParams(f"{_quoted(path)} is not a valid path for a note: {reason}")
     return path
 
 
@@ -54,7 +54,7 @@ def new_fault(path: str) -> str | None:
 def checked(path: str) -> str:
     """The path, if a note can have it; refused with the reason otherwise."""
     if reason := _fault(path):
-        raise InvalidParams(f"{_quoted(path)} is no path of a note: {reason}")
+        raise InvalidParams(f"{_quoted(path)} is not a valid path of a note: {reason}")
     return path
 
 
@@ -62,14 +62,14 @@ def checked_below(path: str) -> str:
     """The same for what may be a folder: its name need not end as a note's does."""
     is_note = path.endswith(ENDING)
     if reason := _fault(path if is_note or not path else path + "/x" + ENDING):
-        raise InvalidParams(f"{_quoted(path)} is no path of a note or folder: {reason}")
+        raise InvalidParams(f"{_quoted(path)} is not a valid path of a note or folder: {reason}")
     return path
 
 
 def checked_attachment(path: str) -> str:
     """The same as `checked_new` for a file that is no note, but for how it ends."""
     if reason := _fault(path, is_note=False) or new_fault(path):
-        raise InvalidParams(f"{_quoted(path)} is no path of an attachment: {reason}")
+        raise InvalidParams(f"{_quoted(path)} is not a valid path of an attachment: {reason}")
     return path
 
 

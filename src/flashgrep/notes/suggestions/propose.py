@@ -27,7 +27,9 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import digest, pending
-from flashgrep.notes.suggestions.plan import Edit, SuggestionPlan, suggest
+from flashgrep.notes.suggestions.plan import Edit as Edit
+from flashgrep.notes.suggestions.plan import SuggestionPlan, suggest
+from flashgrep.notes.suggestions.refusals import Words as Words
 from flashgrep.notes.suggestions.refusals import Writers, check_own
 from flashgrep.system.clock import milliseconds
 

@@ -32,9 +32,8 @@ from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
 from flashgrep.notes.reading import QUARANTINED, NoteReading, NoteSearcher, Shown, pending_block
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
-from flashgrep.notes.suggestions.plan import Edit as Wish
-from flashgrep.notes.suggestions.propose import Markup, Proposed, propose
-from flashgrep.notes.suggestions.refusals import Words
+from flashgrep.notes.suggestions.propose import Edit as Wish
+from flashgrep.notes.suggestions.propose import Markup, Proposed, Words, propose
 from flashgrep.tools.dispatch.caller import Caller, note_key
 from flashgrep.tools.format.source import Seen, judge, not_read, wrote
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
