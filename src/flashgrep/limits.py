@@ -254,7 +254,7 @@ OWNER_SECONDS: Final = 10.0
 """How long a terminal command waits for notes that another one has open just now."""
 
 TOKEN_LOOK_SECONDS: Final = 1.0
-"""How often a server with open connections looks whether a token was taken back or expired."""
+"""How often a server with open connections checks whether a token was revoked or has expired."""
 
 # ── live editing ────────────────────────────────────────────────────────────────────────────────
 LIVE_MESSAGE_BYTES: Final = UPDATE_BYTES + 1 * KIB
@@ -311,3 +311,18 @@ METADATA_CHARS: Final = 1_000
 
 LINK_CHARS: Final = 2_000
 """Longest target of a link; longer ones are text, so that reading links stays linear."""
+
+# ── sizes as people read them, in the binary multiples of --max-file-size ────────────────────────
+_SIZE_NAMES: Final = ("KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def size_text(size: int) -> str:
+    """`512 bytes`, `2.4 MB`."""
+    if size < KIB:
+        return f"{size} byte" if size == 1 else f"{size} bytes"
+    value = float(size)
+    for unit in _SIZE_NAMES:
+        value /= KIB
+        if value < 1023.95 or unit == _SIZE_NAMES[-1]:
+            break
+    return f"{value:.1f} {unit}"

@@ -178,6 +178,10 @@ def _setting(
     return made
 
 
+def _switch(help: str, **rest: Any) -> bool:  # noqa: A002 - as click has it
+    return _setting(False, parse_switch, help, **rest)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What the user asked for: validated, frozen, doing nothing.
@@ -186,77 +190,59 @@ class Settings:
     docs/settings.md come from it.
     """
 
-    workdir: str = _setting(
-        default=".", parse=parse_text, help="where relative paths start", metavar="DIR"
-    )
+    workdir: str = _setting(".", parse_text, "where relative paths start", metavar="DIR")
     allow_dir: tuple[str, ...] = _setting(
-        default=(),
-        parse=parse_text,
-        help="only paths in this directory are reachable",
-        metavar="DIR",
-        repeatable=True,
+        (), parse_text, "only paths in this directory are reachable", metavar="DIR", repeatable=True
     )
     deny_dir: tuple[str, ...] = _setting(
-        default=(),
-        parse=parse_text,
-        help="paths matching this glob are not reachable",
+        (),
+        parse_text,
+        "paths matching this glob are not reachable",
         details="Such as `**/.env`. Deny wins over allow.",
         metavar="GLOB",
         repeatable=True,
     )
     max_file_size: int = _setting(
-        default=limits.FILE_BYTES,
-        parse=parse_size,
-        help="largest file for view, read, images and writes",
+        limits.FILE_BYTES,
+        parse_size,
+        "largest file for view, read, images and writes",
         unit="bytes",
         details="One message, so one write, is at most 4 MiB.",
         metavar="SIZE",
     )
-    anthropic_compat: bool = _setting(
-        default=False,
-        parse=parse_switch,
-        help="Claude Code's tool and parameter names",
-        per_connection=True,
-    )
+    anthropic_compat: bool = _switch("Claude Code's tool and parameter names", per_connection=True)
     require_view_before_edit: str = _setting(
-        default="auto",
-        parse=one_of(REQUIRE_VIEW),
-        help="auto: edit and write need a read first; true: str_replace too; false: none does",
+        "auto",
+        one_of(REQUIRE_VIEW),
+        "auto: edit and write need a read first; true: str_replace too; false: none does",
         metavar="|".join(REQUIRE_VIEW),
         per_connection=True,
     )
     toolsets: tuple[str, ...] = _setting(
-        default=TOOLSETS,
-        parse=parse_toolsets,
-        help="toolsets to offer, by commas",
+        TOOLSETS,
+        parse_toolsets,
+        "toolsets to offer, by commas",
         metavar="NAMES",
         per_connection=True,
     )
     disable_tools: tuple[str, ...] = _setting(
-        default=(),
-        parse=parse_words,
-        help="tools to take away, by commas; for a server that writes nothing use --read-only",
+        (),
+        parse_words,
+        "tools to take away, by commas; for a server that writes nothing use --read-only",
         details="Other tools still write.",
         metavar="NAMES",
         per_connection=True,
     )
-    read_only: bool = _setting(
-        default=False,
-        parse=parse_switch,
-        help="offer no tool that writes, in either naming mode, on any transport",
+    read_only: bool = _switch(
+        "offer no tool that writes, in either naming mode, on any transport",
         details="People still edit notes on the pages of `serve --kb`.",
         per_connection=True,
     )
-    structured: bool = _setting(
-        default=False,
-        parse=parse_switch,
-        help="add structuredContent to answers",
-        per_connection=True,
-    )
+    structured: bool = _switch("add structuredContent to answers", per_connection=True)
     max_output_chars: int = _setting(
-        default=limits.OUTPUT_CHARS,
-        parse=parse_count,
-        help="budget of one answer in characters; 0 = none; unless given, "
+        limits.OUTPUT_CHARS,
+        parse_count,
+        "budget of one answer in characters; 0 = none; unless given, "
         f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
         unit="characters",
         details="The clients with the larger budget are Claude Code from 2.1.98 on.",
@@ -264,121 +250,94 @@ class Settings:
         per_connection=True,
     )
     call_seconds: int = _setting(
-        default=limits.CALL_SECONDS,
-        parse=parse_count,
-        help="longest time one call may take, in seconds; 0 = no limit",
+        limits.CALL_SECONDS,
+        parse_count,
+        "longest time one call may take, in seconds; 0 = no limit",
         unit="seconds",
         details="The answer says when it was reached.",
         metavar="N",
         per_connection=True,
     )
     skill_file: str = _setting(
-        default="",
-        parse=parse_text,
-        help="the skill bootstrap_skill gives, if not ours",
-        metavar="FILE",
+        "", parse_text, "the skill bootstrap_skill gives, if not ours", metavar="FILE"
     )
-    no_index: bool = _setting(
-        default=False, parse=parse_switch, help="search by scanning the files, without an index"
+    no_index: bool = _switch("search by scanning the files, without an index")
+    verify_index: bool = _switch(
+        "answer with and without the index and compare", details="Any difference is reported."
     )
-    verify_index: bool = _setting(
-        default=False,
-        parse=parse_switch,
-        help="answer with and without the index and compare",
-        details="Any difference is reported.",
-    )
-    state_dir: str = _setting(
-        default="", parse=parse_text, help="where our own state is kept", metavar="DIR"
-    )
+    state_dir: str = _setting("", parse_text, "where our own state is kept", metavar="DIR")
     kb: Path | None = _setting(  # noqa: RUF009 - makes a field; None is immutable
-        default=None,
-        parse=parse_directory,
-        help="serve the notes of this knowledge base too",
-        metavar="PATH",
+        None, parse_directory, "serve the notes of this knowledge base too", metavar="PATH"
     )
-    no_workspace: bool = _setting(
-        default=False, parse=parse_switch, help="serve the notes of --kb only, and no files"
-    )
+    no_workspace: bool = _switch("serve the notes of --kb only, and no files")
     kb_markup: str = _setting(
-        default="plain",
-        parse=one_of(KB_MARKUP),
-        help="how suggestions are marked: plain, or with Obsidian Commentator's metadata as well",
+        "plain",
+        one_of(KB_MARKUP),
+        "how suggestions are marked: plain, or with Obsidian Commentator's metadata as well",
         metavar="|".join(KB_MARKUP),
     )
     log_level: str = _setting(
-        default="info", parse=one_of(LOG_LEVELS), help="what is logged to stderr", metavar="LEVEL"
+        "info", one_of(LOG_LEVELS), "what is logged to stderr", metavar="LEVEL"
     )
-    log_format: str = _setting(
-        default="text", parse=one_of(LOG_FORMATS), help="text or json lines", metavar="FORMAT"
-    )
+    log_format: str = _setting("text", one_of(LOG_FORMATS), "text or json lines", metavar="FORMAT")
     host: str = _setting(
-        default="127.0.0.1",
-        parse=parse_text,
-        help="address to listen on",
-        metavar="ADDRESS",
-        serve_only=True,
+        "127.0.0.1", parse_text, "address to listen on", metavar="ADDRESS", serve_only=True
     )
     http_port: int | str = _setting(
-        default=DEFAULT_HTTP_PORT,
-        parse=parse_port,
-        help="HTTP port; 0 or none = off, auto = any free one",
+        DEFAULT_HTTP_PORT,
+        parse_port,
+        "HTTP port; 0 or none = off, auto = any free one",
         details="A default port that is taken is skipped with a warning; a given one is an error.",
         metavar="PORT",
         serve_only=True,
     )
     tcp_port: int | str = _setting(
-        default=DEFAULT_TCP_PORT,
-        parse=parse_port,
-        help="TCP port; 0 or none = off, auto = any free one",
+        DEFAULT_TCP_PORT,
+        parse_port,
+        "TCP port; 0 or none = off, auto = any free one",
         details="As with `--http-port`.",
         metavar="PORT",
         serve_only=True,
     )
     socket: str = _setting(
-        default="",
-        parse=parse_text,
-        help="unix socket (default .flashgrep/mcp.sock in the workdir); none = off",
+        "",
+        parse_text,
+        "unix socket (default .flashgrep/mcp.sock in the workdir); none = off",
         metavar="PATH",
         serve_only=True,
     )
     token: str = _setting(
-        default="",
-        parse=parse_text,
-        help="bearer token callers must present",
-        metavar="T",
-        serve_only=True,
+        "", parse_text, "bearer token callers must present", metavar="T", serve_only=True
     )
     live_connections: int = _setting(
-        default=limits.LIVE_CONNECTIONS,
-        parse=parse_number,
-        help="connections that stay open on HTTP: live editing, events, MCP streams",
+        limits.LIVE_CONNECTIONS,
+        parse_number,
+        "connections that stay open on HTTP: live editing, events, MCP streams",
         unit="connections",
         metavar="N",
         serve_only=True,
     )
     live_share: int = _setting(
-        default=limits.LIVE_SHARE,
-        parse=parse_number,
-        help="how many of these one token may hold",
+        limits.LIVE_SHARE,
+        parse_number,
+        "how many of these one token may hold",
         unit="connections",
         metavar="N",
         serve_only=True,
     )
-    no_auth: bool = _setting(
-        default=False, parse=parse_switch, help="no token on loopback", serve_only=True
-    )
+    no_auth: bool = _switch("no token on loopback", serve_only=True)
     allowed_host: tuple[str, ...] = _setting(
-        default=(),
-        parse=parse_text,
-        help="further Host header to accept",
+        (),
+        parse_text,
+        "further Host header to accept",
         metavar="HOST",
         repeatable=True,
         serve_only=True,
     )
     allowed_origin: tuple[str, ...] = _setting(
-        default=(),
-        parse=parse_text,
-        help="further Origin header to accept",
+        (),
+        parse_text,
+        "further Origin header to accept",
         metavar="URL",
         repeatable=True,
         serve_only=True,
@@ -499,22 +458,3 @@ def _parsed(row: Setting, value: Any, source: str) -> Any:
         return row.parse(str(value))
     except SettingsError as error:
         raise SettingsError(f"{source}: {error}") from None
-
-
-# ── sizes ────────────────────────────────────────────────────────────────────────────────────────
-# Sizes as people read them, in the binary multiples that --max-file-size is given in.
-
-
-_SIZE_NAMES = ("KB", "MB", "GB", "TB", "PB", "EB")
-
-
-def size_text(size: int) -> str:
-    """`512 bytes`, `2.4 MB`."""
-    if size < 1024:
-        return f"{size} byte" if size == 1 else f"{size} bytes"
-    value = float(size)
-    for unit in _SIZE_NAMES:
-        value /= 1024
-        if value < 1023.95 or unit == _SIZE_NAMES[-1]:
-            break
-    return f"{value:.1f} {unit}"

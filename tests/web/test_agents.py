@@ -87,6 +87,14 @@ def test_who_comes_without_a_token_is_told_where_the_agents_one_is(tmp_path: Pat
         assert path.read_text(encoding="ascii").strip() == pasted(server)
 
 
+def test_a_request_to_decide_without_a_token_is_told_of_the_persons_one(tmp_path: Path) -> None:
+    with served(tmp_path, {"N.md": "text"}) as server:
+        decision = {"ids": ["s"], "action": "accept"}
+        told = server.post("/kb/suggestions/decide", decision, "wrong").json()["error"]["message"]
+        assert "Send the server's token" in told
+        assert "agent" not in told
+
+
 def test_the_token_outlives_restarts_and_a_revoked_one_is_dead_for_good(tmp_path: Path) -> None:
     def listed() -> list[str]:
         return flashgrep("kb", "token", "list", "--kb", str(tmp_path / "kb")).lines

@@ -90,10 +90,10 @@ def test_decisions_that_all_fail_tell_the_failure_beside_the_results(server: Ser
     (found,) = server.get("/kb/suggestions").json()["suggestions"]
     body = {"ids": [found["id"]], "action": "accept"}
     answer = server.post(DECIDE, body, server.token("reader", Role.READ))
-    assert "the results tell of each" in check(answer, 403, "access_denied")
+    assert "see the results" in check(answer, 403, "access_denied")
     assert server.post(DECIDE, body).status_code == 200
     answer = server.post(DECIDE, body)
-    assert "the results tell of each" in check(answer, 409, "conflict")
+    assert "see the results" in check(answer, 409, "conflict")
     assert [one["status"] for one in answer.json()["results"]] == ["already_decided"]
 
 

@@ -22,8 +22,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.transports.access import ADMISSION, Entrance
 from flashgrep.web import protocol
-from flashgrep.web.live import live_route
-from flashgrep.web.rooms import Close, Rooms
+from flashgrep.web.protocol import Close
+from flashgrep.web.rooms import Rooms, live_route
 
 pytestmark = pytest.mark.anyio
 

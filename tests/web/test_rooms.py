@@ -12,7 +12,9 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.web.rooms import Close, Rooms
+from flashgrep.web.peer import Peer
+from flashgrep.web.protocol import Close
+from flashgrep.web.rooms import Rooms
 from tests.scarcity import no_more_threads
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +25,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Person:
+class Person(Peer):
     """Somebody in a room, let in by a token."""
 
     note, path, epoch, token = "n", "N.md", "e", "t"

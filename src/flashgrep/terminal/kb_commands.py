@@ -217,7 +217,8 @@ def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
     rows = (f"{one['id']}\t{one['message']}\t{one['decision']}" for one in done)
     show({"results": results}, as_json, rows)
     for one in [] if as_json else failed:
-        say(f"{one[key]}: {one['message']}")
+        name, message = str(one[key]), str(one["message"])
+        say(message if name in message.split() else f"{name}: {message}")
     return NOTHING if failed else FOUND
 
 

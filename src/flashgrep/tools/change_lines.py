@@ -23,7 +23,7 @@ from flashgrep.errors import (
     PreconditionFailed,
     TooLarge,
 )
-from flashgrep.settings import size_text
+from flashgrep.limits import size_text
 from flashgrep.tools.change_text import Current, current_of, is_still, replace, require_size
 from flashgrep.tools.dispatch.call import Call
 from flashgrep.tools.dispatch.caller import content_hash

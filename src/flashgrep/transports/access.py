@@ -195,6 +195,30 @@ def to_this_loop() -> Callable[[Job], None]:
     return on_loop
 
 
+class TokenWatch:
+    """Watches tokens while anything is held: each look wakes the machine."""
+
+    def __init__(self, tokens: Tokens, look: Job) -> None:
+        """`look` is run on the event loop when a token may have changed."""
+        self._tokens = tokens
+        self._look = look
+        self.count = 0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Watch for the block."""
+        if not self.count:
+            on_loop = to_this_loop()
+            self._unwatch = self._tokens.watch(lambda: on_loop(self._look))
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+            if not self.count:
+                self._unwatch()
+
+
 class Entrance:
     """Admits callers by their token."""
 

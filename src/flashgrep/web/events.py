@@ -2,17 +2,17 @@
 
     changed   {"note", "sequence", "author"}       a text; several changes at once are one
     note      {"note", "was": "created" | "moved" | "deleted" | "begun", "from"}
-    job       {"job", "done", "total", "counts", "state", "message"}    to whoever began it; `state`
-              is running, done, stopped or failed, `counts` how many ids have which status
+    job       {"job", "done", "total", "counts", "state", "message"}    to the token that began it;
+              `state` is running, done, stopped or failed, `counts` counts ids by their status
     decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
     reload    {}    the page has missed something, or comes from before a restart: load all again
 
 A page that comes back names the id of the last event it has seen (`Last-Event-ID`) and gets those
-after it, as far as they are kept; what an id hides is told in `events`. Each page has a queue of
-its own; one that does not keep up is told to load again, and never holds up the others.
+after it, as far as they are kept. Each page has its own queue; one that does not keep up is told to
+load again, and never holds up the others.
 
-A page hears of the notes its token may read. A note that is moved across that border is made or
-deleted for it, and where it came from or went to is not told.
+A page hears of the notes its token may read. A note that is moved across that border is created or
+deleted for it; where it came from or went to is not sent.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.transports.access import ADMISSION, Admission, Entrance, to_this_loop
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, TokenWatch, to_this_loop
 from flashgrep.transports.http.guard import EVENTS, secret_of
-from flashgrep.web.suggestions import described
 
 EVENT_SECONDS: Final = 15.0
 """A stream of news is never silent for longer, so that an end is noticed."""
@@ -52,14 +51,14 @@ NEWS_SECONDS: Final = 0.2
 """Changes of one note within this time are one piece of news."""
 
 # ── ids of events ────────────────────────────────────────────────────────────────────────────────
-# Ids of events that say nothing: not how many there were, not whether two are the same.
+# Ids of events reveal nothing: not how many there were, not whether two are the same.
 #
 #     id    nonce (8 bytes), the event's number (8 bytes) hidden by it, seal (8 bytes), in hex
 #
-# Whoever may read a few notes only would otherwise count, by the gaps between numbers, what happens
-# to the others. The key is drawn at each start, so an id of another start is known for one. Hiding
-# and seal are BLAKE2b with that key: the number is combined with a hash of the nonce, and the seal
-# is a hash of both.
+# A token that may read only a few notes could otherwise count, by the gaps between numbers, what
+# happens to the others. The key is made at each start, so an id of another start is recognised.
+# Hiding and seal are BLAKE2b with that key: the number is combined with a hash of the nonce, and
+# the seal is a hash of both.
 
 
 _PART: Final = 8
@@ -106,17 +105,17 @@ _MEDIA_TYPE: Final = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class NoteEvent:
-    """A piece of news, and the notes one must be allowed to read to hear it."""
+    """A piece of news, and the notes a listener must be allowed to read."""
 
     number: int
     kind: str
     paths: tuple[str, ...]
     told: Mapping[str, Any]
     whose: str = ""
-    """The token that alone is told; empty for all."""
+    """The only token that hears of it; empty for all."""
 
     def told_to(self, principal: Principal) -> Mapping[str, Any] | None:
-        """What somebody is told of it; None: nothing."""
+        """What a principal hears of it; None: nothing."""
         seen = [principal.may(Role.READ, path) for path in self.paths]
         if all(seen):
             return self.told
@@ -132,7 +131,7 @@ class NoteEvent:
 
 
 class _Page:
-    """One who listens: what was not sent yet, and whether something was left out."""
+    """One listener: what is not sent yet, and whether something was left out."""
 
     def __init__(self, principal: Principal) -> None:
         self.principal = principal
@@ -142,7 +141,7 @@ class _Page:
 
     def put(self, event: NoteEvent) -> None:
         if len(self.unsent) >= limits.EVENTS_UNSENT:
-            # What it may not hear does not count, and must not show by being too much.
+            # What it may not hear must not count.
             told = [one for one in self.unsent if one.told_to(self.principal) is not None]
             self.unsent = deque(told)
         if len(self.unsent) >= limits.EVENTS_UNSENT:
@@ -152,12 +151,28 @@ class _Page:
         self.is_there.set()
 
 
+def described(row: Decided) -> dict[str, Any]:
+    """A decision as JSON."""
+    return {
+        "decision": row.id,
+        "suggestion": row.suggestion,
+        "action": row.action.value,
+        "by": row.by,
+        "time": row.time,
+        "author": row.record.get("author", ""),
+        "old": row.old,
+        "new": row.new,
+        "undone_by": row.undone_by,
+        "undone_time": row.undone_time,
+    }
+
+
 class Events:
     """All news since the start, as far as they are kept. Used on the server's loop."""
 
     def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
         self._kb = kb
-        self._tokens = tokens
+        self._watch = TokenWatch(tokens, self._look_again)
         self._ids = EventIds()
         self._kept: deque[NoteEvent] = deque(maxlen=limits.EVENTS_KEPT)
         self._number = 0
@@ -189,7 +204,7 @@ class Events:
             yield
 
     def _hear(self, change: NoteChange) -> None:
-        """Typing makes many changes a second; a page wants to know of them once."""
+        """Typing makes many changes a second; a page hears of them once."""
         if not self._changed:
             asyncio.get_running_loop().call_later(NEWS_SECONDS, self._tell_changes)
         self._changed[change.published.note] = change
@@ -264,19 +279,15 @@ class Events:
     def _heard_by(self, page: _Page, last: str | None) -> Iterator[None]:
         """Tell a page what it missed and what comes, for the block.
 
-        Tokens are watched while there is a page: a stream ends with what opened it.
+        Tokens are watched while there is a page: a stream ends with the token that opened it.
         """
-        if not self._pages:
-            on_loop = to_this_loop()
-            self._unwatch = self._tokens.watch(lambda: on_loop(self._look_again))
-        self._pages.add(page)
-        try:
-            self._catch_up(page, last)
-            yield
-        finally:
-            self._pages.discard(page)
-            if not self._pages:
-                self._unwatch()
+        with self._watch.held():
+            self._pages.add(page)
+            try:
+                self._catch_up(page, last)
+                yield
+            finally:
+                self._pages.discard(page)
 
     def _look_again(self) -> None:
         for page in self._pages:
@@ -295,7 +306,7 @@ class Events:
                 page.put(event)
 
     async def _stream(self, page: _Page, entrance: Entrance, secret: str) -> AsyncIterator[bytes]:
-        """What a page is sent; where it is nothing for a while, a comment says we are here."""
+        """What a page is sent; after a while of nothing, a comment shows that we are here."""
         now = asyncio.get_running_loop().time
         yield f"retry: 1000\n{self._seen(page)}\n\n".encode()
         due = now() + EVENT_SECONDS
@@ -309,7 +320,7 @@ class Events:
                 async with asyncio.timeout_at(due):
                     await page.is_there.wait()
             except TimeoutError:
-                # With an id: one who may hear little must not fall behind what is kept.
+                # With an id: a page that hears little must not fall behind what is kept.
                 yield f": still here\n{self._seen(page)}\n\n".encode()
                 due = now() + EVENT_SECONDS
 
@@ -336,7 +347,7 @@ class Events:
 
 
 class _Answer(StreamingResponse):
-    """A stream with something around it, which ends however the stream does."""
+    """A stream inside a context manager, which ends however the stream does."""
 
     def __init__(
         self, stream: AsyncIterator[bytes], around: Callable[[], AbstractContextManager[None]]

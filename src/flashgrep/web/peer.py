@@ -17,7 +17,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -33,8 +33,18 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.transports.access import Entrance
 from flashgrep.web import protocol
-from flashgrep.web.protocol import FrameKind, Malformed, Message
-from flashgrep.web.rooms import REASONS, Close, Refused, Room, code_of
+from flashgrep.web.protocol import (
+    REASONS,
+    Close,
+    FrameKind,
+    Malformed,
+    Message,
+    Refused,
+    code_of,
+)
+
+if TYPE_CHECKING:
+    from flashgrep.web.rooms import Room
 
 _LIVE_BYTES_A_SECOND: Final = 4 * limits.MIB
 """What is read of one peer in the long run; a person types a few hundred…"""

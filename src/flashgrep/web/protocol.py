@@ -1,4 +1,4 @@
-"""y-websocket's protocol: messages in binary frames, and presence.
+"""y-websocket's protocol: messages in binary frames, presence, and why connections close.
 
     0 sync         0 what I have      a state vector, as bytes
                    1 what you lack    an update, the answer to it
@@ -7,8 +7,8 @@
     3 ask          for everybody's presence; nothing follows
 
 Numbers have seven bits a byte, low ones first; bytes and strings are a number, then that many.
-Other types (2 is an authentication that only servers send) are passed over, as peers do: a newer
-provider may speak more than we know.
+Other types (2 is an authentication that only servers send) are ignored, as peers do: a newer
+provider may use more.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import itertools
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple
 
 from flashgrep import limits
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.notes.document.updates import number
+from flashgrep.notes.store.database import StorageFull
 from flashgrep.transports.lines.messages import BadMessage, decode
 
 PRESENCE_BYTES: Final = 16 * limits.KIB
@@ -48,7 +50,7 @@ _SYNC, _PRESENCE, _ASK = 0, 1, 3
 
 
 class Malformed(Exception):
-    """A frame that is no message of the protocol."""
+    """A frame that is not a message of the protocol."""
 
 
 class FrameKind(Enum):
@@ -142,7 +144,7 @@ def _sized(data: bytes) -> bytes:
 
 
 class _FrameReader:
-    """What stands at a place, and the place after it."""
+    """Reads a frame from its start to its end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -175,10 +177,10 @@ class _FrameReader:
 
 
 # ── presence ─────────────────────────────────────────────────────────────────────────────────────
-# Who is in a note, as the clients tell: checked, passed on, held while they are there, not stored.
+# Who is in a note, as the clients say: checked, passed on, held while connected, not stored.
 #
-# Every other client parses what one says (`JSON.parse` in y-protocols), and so does everybody who
-# comes later: a state that is no JSON would kill their editors. So a state counts only if it is
+# Every other client parses a state (`JSON.parse` in y-protocols), and so does every later one: a
+# state that is not JSON would break their editors. So a state counts only if it is
 #
 #     a JSON object of at most PRESENCE_BYTES, nested no deeper than JSON_DEPTH; or null: it left
 #
@@ -302,8 +304,65 @@ def checked(told: Present) -> Present | None:
             if state is None:
                 return told._replace(state=GONE)
             if not isinstance(state, dict):
-                reason = "it is no JSON object"
+                reason = "it is not a JSON object"
     if reason:
-        log.debug("what client %d tells of itself is dropped: %s", told.client, reason)
+        log.debug("the presence of client %d is dropped: %s", told.client, reason)
         return None
     return told
+
+
+# ── why connections close ────────────────────────────────────────────────────────────────────────
+# Codes from 4400 to 4499 are final for y-websocket's client. After any other it connects again,
+# with growing pauses, and both sides send what they have; nothing is lost.
+
+
+class Close(IntEnum):
+    """The codes."""
+
+    TEXT = 1003
+    """A frame of text; the protocol has none."""
+    MALFORMED = 1007
+    """A frame, or an update, that cannot be read."""
+    FAILED = 1011
+    """The note cannot be given now: it is quarantined, or its engine failed."""
+    OVERLOADED = 1013
+    """Too many peers, a peer that does not keep up, or no room on the disk."""
+    UNAUTHENTICATED = 4401
+    FORBIDDEN = 4403
+    NO_NOTE = 4404
+    OTHER_EPOCH = 4409
+    TOO_LARGE = 4413
+
+
+REASONS: Final = {
+    Close.TEXT: "send binary frames",
+    Close.MALFORMED: "malformed",
+    Close.FAILED: "the note cannot be read now",
+    Close.OVERLOADED: "overloaded; come again",
+    Close.UNAUTHENTICATED: "a valid token is needed",
+    Close.FORBIDDEN: "not allowed on this note",
+    Close.NO_NOTE: "no such note",
+    Close.OTHER_EPOCH: "the note has begun anew; load it again",
+    Close.TOO_LARGE: "too large",
+}
+
+
+class Refused(Exception):
+    """A peer that is to be closed with a code."""
+
+    def __init__(self, code: Close) -> None:
+        super().__init__(REASONS[code])
+        self.code = code
+
+
+_CODES: Final = {
+    InvalidParams: Close.MALFORMED,
+    TooLarge: Close.TOO_LARGE,
+    NotFound: Close.NO_NOTE,
+    StorageFull: Close.OVERLOADED,
+}
+
+
+def code_of(error: FlashgrepError) -> Close:
+    """The code for what a note answered to a peer."""
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), Close.FAILED)

@@ -1,112 +1,49 @@
-"""The notes that are open: who is in each, told of commits, and why a connection is closed.
+"""The notes that are open: the peers of each, and the websocket `/kb/ws/{path}` by which they come.
 
-A change is told by the thread of the notes once it is durable; here it is handed to the server's
-loop and put into each peer's queue, but not into that of the peer who made it. A peer enters its
-room before it asks for the note's state, so that no change falls between the two; one that comes
-twice does nothing.
+The thread of the notes reports a change once it is durable; the server's loop puts it into the
+queue of each peer except the one that made it. A peer enters its room before it asks for the note's
+state, so no change falls between the two; one that comes twice does nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from enum import IntEnum
-from typing import Final, Protocol
 
-from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
+from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.database import StorageFull
-from flashgrep.transports.access import to_this_loop
+from flashgrep.transports.access import (
+    ADMISSION,
+    Admission,
+    Entrance,
+    NoPlace,
+    TokenWatch,
+    to_this_loop,
+)
+from flashgrep.transports.http.guard import secret_of
 from flashgrep.web import protocol
-from flashgrep.web.protocol import Presence, Speaker
-
-# ── why connections close ────────────────────────────────────────────────────────────────────────
-# Why a live connection is closed, in the numbers that y-websocket's client understands.
-#
-# Codes from 4400 to 4499 are final for it: it does not come again. After any other it comes again,
-# with growing pauses, and both sides say anew what they have; nothing is lost by that.
-
-
-class Close(IntEnum):
-    """The codes."""
-
-    TEXT = 1003
-    """A frame of text; the protocol has none."""
-    MALFORMED = 1007
-    """A frame, or an update, that cannot be read."""
-    FAILED = 1011
-    """The note cannot be given now: it is quarantined, or its engine failed."""
-    OVERLOADED = 1013
-    """Too many peers, a peer that does not keep up, or no room on the disk."""
-    UNAUTHENTICATED = 4401
-    FORBIDDEN = 4403
-    NO_NOTE = 4404
-    OTHER_EPOCH = 4409
-    TOO_LARGE = 4413
-
-
-REASONS: Final = {
-    Close.TEXT: "send binary frames",
-    Close.MALFORMED: "malformed",
-    Close.FAILED: "the note cannot be read now",
-    Close.OVERLOADED: "overloaded; come again",
-    Close.UNAUTHENTICATED: "a valid token is needed",
-    Close.FORBIDDEN: "not allowed on this note",
-    Close.NO_NOTE: "no such note",
-    Close.OTHER_EPOCH: "the note has begun anew; load it again",
-    Close.TOO_LARGE: "too large",
-}
-
-
-class Refused(Exception):
-    """A peer that is to be closed with a code."""
-
-    def __init__(self, code: Close) -> None:
-        super().__init__(REASONS[code])
-        self.code = code
-
-
-def code_of(error: FlashgrepError) -> Close:
-    """The code for what a note answered to a peer."""
-    if isinstance(error, InvalidParams):
-        return Close.MALFORMED
-    if isinstance(error, TooLarge):
-        return Close.TOO_LARGE
-    if isinstance(error, NotFound):
-        return Close.NO_NOTE
-    return Close.OVERLOADED if isinstance(error, StorageFull) else Close.FAILED
-
-
-# ── rooms ────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Member(Protocol):
-    """A peer as its room knows it."""
-
-    note: str
-    path: str
-    epoch: str
-    token: str
-    """Which token it came with, in a form that tells it from all others."""
-
-    def offer(self, frame: bytes) -> None: ...
-
-    def close(self, code: Close) -> None: ...
-
-    def recheck(self) -> None: ...
+from flashgrep.web.peer import Peer, close
+from flashgrep.web.protocol import Close, Presence, Refused, Speaker, code_of
 
 
 class Room:
     """The peers of one note."""
 
     def __init__(self) -> None:
-        self.members: dict[Member, Speaker] = {}
+        self.members: dict[Peer, Speaker] = {}
         self.presence = Presence()
 
-    def hear(self, member: Member, data: bytes) -> None:
+    def hear(self, member: Peer, data: bytes) -> None:
         """Pass on what a peer tells of its clients, as far as it is sound and news."""
         if news := self.presence.take(self.members[member], data):
             self.tell(protocol.presence(news), besides=member)
@@ -119,27 +56,26 @@ class Room:
 
 
 class Rooms:
-    """All notes that are open. Used on the server's loop."""
+    """All open notes. Used on the server's loop."""
 
     def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
         self._kb = kb
-        self._tokens = tokens
+        self._watch = TokenWatch(tokens, self._recheck)
         self._rooms: dict[str, Room] = {}
-        self._count = 0
 
     @property
     def count(self) -> int:
         """How many peers there are."""
-        return self._count
+        return self._watch.count
 
     @contextmanager
-    def entered(self, member: Member) -> Iterator[Room]:
-        """Be in a room for the block; whoever is left learns that the peer's clients went."""
+    def entered(self, member: Peer) -> Iterator[Room]:
+        """Be in a room for the block; the others then hear that the peer's clients left."""
         room = self._rooms.setdefault(member.note, Room())
         room.members[member] = room.presence.join(member.token)
         try:
-            with self._counted():
-                # What was taken back since it was let in, nobody has told it: it was not here yet.
+            with self._watch.held():
+                # Its token may have been revoked since it was admitted.
                 member.recheck()
                 yield room
         finally:
@@ -147,20 +83,6 @@ class Rooms:
                 room.tell(protocol.presence(gone))
             if not room.members:
                 self._rooms.pop(member.note, None)
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Tokens are watched from the first peer to the last: it wakes the machine every second."""
-        if not self._count:
-            on_loop = to_this_loop()
-            self._unwatch = self._tokens.watch(lambda: on_loop(self._recheck))
-        self._count += 1
-        try:
-            yield
-        finally:
-            self._count -= 1
-            if not self._count:
-                self._unwatch()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -185,7 +107,7 @@ class Rooms:
             room.tell(protocol.update(change.update), change.origin)
 
     def _filed(self, entry: CatalogueEntry) -> None:
-        """A note was moved, deleted or begun anew: its peers hold what is no more."""
+        """A note was moved, deleted or begun anew: close its peers."""
         room = self._rooms.get(entry.id)
         for member in tuple(room.members) if room else ():
             if entry.path != member.path:
@@ -197,3 +119,57 @@ class Rooms:
         for room in tuple(self._rooms.values()):
             for member in tuple(room.members):
                 member.recheck()
+
+
+# ── the websocket ────────────────────────────────────────────────────────────────────────────────
+
+
+def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocketRoute:
+    """The route; slashes of the path come plain or escaped."""
+
+    async def live(socket: WebSocket) -> None:
+        # Accepted first: a refusal before that is an HTTP 403, which y-websocket tries for ever.
+        await socket.accept()
+        admission: Admission = socket.scope[ADMISSION]
+        secret = secret_of(socket.scope)
+        try:
+            path = _checked_path(socket, admission)
+            with entrance.places.taken(admission.key, admission.may_write_notes) as place:
+                entry = await _opened(socket, kb, path)
+                peer = Peer(socket, kb, entrance, secret, entry, admission.key)
+                place.when_lost(lambda: peer.close(Close.OVERLOADED))
+                with rooms.entered(peer) as room:
+                    await peer.run(room)
+        except NoPlace as full:
+            await close(socket, Close.OVERLOADED, full.message)
+        except Refused as refused:
+            await close(socket, refused.code)
+
+    return WebSocketRoute("/kb/ws/{path:path}", live)
+
+
+def _checked_path(socket: WebSocket, admission: Admission) -> str:
+    """The path of a note that a peer may open; nobody learns what they may not see."""
+    path: str = socket.path_params["path"]
+    try:
+        paths.checked(path)
+    except InvalidParams:
+        raise Refused(Close.NO_NOTE) from None
+    if not admission.on_notes.may(Role.READ, path):
+        raise Refused(Close.FORBIDDEN)
+    return path
+
+
+async def _opened(socket: WebSocket, kb: KnowledgeBase, path: str) -> CatalogueEntry:
+    epoch = socket.query_params.get("epoch")
+
+    def find(library: Library) -> CatalogueEntry:
+        entry = library.find(path)
+        if epoch and epoch != entry.epoch:
+            raise Refused(Close.OTHER_EPOCH)
+        return entry
+
+    try:
+        return await asyncio.wrap_future(kb.submit(find))
+    except FlashgrepError as error:
+        raise Refused(code_of(error)) from error

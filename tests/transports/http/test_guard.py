@@ -169,6 +169,23 @@ def test_routes(server: Server, method: str, path: str, headers: list[str], stat
     assert exchange(server, method, filled[0], *filled[1:], body=body) == status
 
 
+UNKNOWN = [
+    (EVIL, "unknown Host 'evil.example'; to accept it, start flashgrep serve with --allowed-host"),
+    (f"{HERE}\r\n{BAD_ORIGIN}", "unknown Origin 'http://evil.example'; to accept it"),
+    (f"{HERE}\r\n{BAD_ORIGIN}\r\n{BAD_ORIGIN}", "send one Origin header, not 2"),
+]
+
+
+@pytest.mark.parametrize(("headers", "reason"), UNKNOWN)
+def test_a_refused_host_or_origin_is_named_with_the_flag_that_accepts_it(
+    open_server: Server, headers: str, reason: str
+) -> None:
+    with open_server.open_http() as connection:
+        connection.sendall(f"GET /health HTTP/1.1\r\n{headers}\r\n\r\n".encode("latin-1"))
+        with connection.makefile("rb") as file:
+            assert reason.encode() in file.read()
+
+
 def test_without_auth_the_other_checks_stay(open_server: Server) -> None:
     json_body = "Content-Type: application/json"
     assert exchange(open_server, "POST", "/mcp", HERE, json_body, body=PING) == 406

@@ -59,7 +59,7 @@ def test_a_call_without_a_token_is_told_the_header_and_where_the_token_is(server
     for word in ("a token is needed", "header Authorization", "Bearer", kept):
         assert word in told["message"]
     assert str(server.token) not in answer.text
-    assert "wrong, expired or taken back" in post(server, b"{}", "wrong").text
+    assert "wrong, expired or revoked" in post(server, b"{}", "wrong").text
 
 
 def test_a_given_token_is_told_to_be_given(locked_server: Server) -> None:

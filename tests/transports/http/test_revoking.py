@@ -52,7 +52,7 @@ def test_a_stream_ends_when_its_token_is_taken_back(server: Served) -> None:
         assert not [line for line in answer.iter_lines() if line.startswith("data")]
     again = server.get("/mcp", token, **_under(headers))
     assert again.status_code == 401
-    assert "taken back" in again.json()["error"]["message"]
+    assert "revoked" in again.json()["error"]["message"]
 
 
 def test_a_stream_ends_when_its_token_expires(server: Served) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, Cancelled, FlashgrepError, InvalidParams, from_os_error
+from flashgrep.limits import size_text
 from flashgrep.mount import Document
-from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Budget, Image
 from flashgrep.workspace import text
 from flashgrep.workspace.safe_open import DIRECTORY, open_in

@@ -20,7 +20,7 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import NotRead, TooLarge
-from flashgrep.settings import size_text
+from flashgrep.limits import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
 from flashgrep.workspace.scope import ResolvedPath, Scope, shown_name
 from flashgrep.workspace.text import byte_order_mark

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from flashgrep.errors import InvalidParams
+from flashgrep.limits import size_text
 from flashgrep.mount import Document
-from flashgrep.settings import size_text
 from flashgrep.tools.dispatch.call import Answer, Call
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, path_row
 from flashgrep.tools.format.numbered import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, NotFound, TooLarge
-from flashgrep.settings import size_text
+from flashgrep.limits import size_text
 from flashgrep.tools.dispatch.call import (
     Answer,
     Call,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashgrep.settings import size_text
+from flashgrep.limits import size_text
 from flashgrep.tools.dispatch.call import Answer, Call
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, path_row
 

@@ -274,7 +274,7 @@ class Serving:
 
     @property
     def _remedy(self) -> str:
-        """For somebody who came without a token: with notes, the one that decides nothing."""
+        """For a client without a token: with notes, the one that decides nothing."""
         if self.mounted is None or self.mounted.agent is None:
             return self.secret.remedy
         path = shown_name(os.fsencode(self.mounted.agent.path))
@@ -371,6 +371,7 @@ class Serving:
             self.mounted,
             ConnectionSlots(self.settings.live_connections, self.settings.live_share),
             self._remedy,
+            self.secret.remedy,
         )
         await serve_http(app, listener)
 

@@ -1,4 +1,4 @@
-"""What stands before every HTTP route: Host, Origin, token, body size, time, and failures as JSON.
+"""The checks before every HTTP route: Host, Origin, token, body size, time; failures as JSON.
 
 In this order, on every route and whatever address is bound, because a name that resolves to
 127.0.0.1 is enough for a web page to reach us (DNS rebinding):
@@ -9,17 +9,15 @@ In this order, on every route and whatever address is bound, because a name that
     body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
     place    for a stream that stays open, see `places`           else 503
 
-On the routes of the notes the sign-in cookie does in place of the header, for a websocket also
-`?token=`. A browser sends a cookie whoever asks it to: what may change something must come from
-our own Origin. A websocket is accepted and closed with 4401 or 4403 then, before any frame: one
-that is refused with an HTTP status is tried again by y-websocket for ever.
+On the routes of the notes the sign-in cookie replaces the header, on a websocket also `?token=`. A
+browser sends a cookie whichever page asks: so a request that may change something must come from
+our own Origin. A refused websocket is accepted and closed with 4401 or 4403 before any frame:
+y-websocket would retry one that is refused with an HTTP status for ever.
 
-The SDK's own protection is not relied on: it turns itself on for three host names only.
+The SDK's own protection is not enough: it covers three host names only.
 
-Failures of HTTP routes, the same for whatever refuses: `{"error": {"code", "message"}}`.
-
-The guard, the router and the routes of the notes all answer so. `/mcp` is not one of them: there a
-failure is JSON-RPC's.
+The guard, the router and the routes of the notes report failures as
+`{"error": {"code", "message"}}`; on `/mcp` a failure is JSON-RPC's.
 """
 
 from __future__ import annotations
@@ -52,13 +50,13 @@ _BROKE: Final = "the request failed inside the server; see its log"
 def failed(
     status: int, code: str, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """An answer with a failure."""
+    """The answer for a failure."""
     error = {"code": code, "message": message}
     return JSONResponse({"error": error}, status, dict(headers or {}))
 
 
 async def not_routed(request: Request, error: Exception) -> Response:
-    """What the router has no route for, or none for this method."""
+    """The answer where no route fits the path, or the method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is what this is registered for
     path = request.url.path[: limits.QUOTED_CHARS]
     allowed = (error.headers or {}).get("Allow")
@@ -70,7 +68,7 @@ async def not_routed(request: Request, error: Exception) -> Response:
 
 
 async def broken(_: Request, __: Exception) -> Response:
-    """A defect of ours; its details go to the log. uvicorn closes the connection after it."""
+    """The answer for a defect; its details go to the log. uvicorn then closes the connection."""
     return failed(500, "io_error", _BROKE, {"connection": "close"})
 
 
@@ -78,25 +76,27 @@ async def broken(_: Request, __: Exception) -> Response:
 
 
 ENDING: Final = "flashgrep.ending"
-"""Where an ASGI scope has what ends a stream, see `server`."""
+"""The key in an ASGI scope of what ends a stream, see `server`."""
 HEALTH: Final = "/health"
 MCP: Final = "/mcp"
 REGISTER: Final = "/register"
-"""Where a client that knows no token asks for one, as OAuth has it, when `/mcp` wants one."""
+"""Where an OAuth client without a token asks for one."""
 NOTES: Final = "/kb/"
 EVENTS: Final = "/kb/events"
 _STREAMS: Final = (MCP, EVENTS)
-"""What a GET of stays open."""
+"""Paths whose GET stays open."""
 COOKIE: Final = "flashgrep_token"
 UNAUTHENTICATED: Final = 4401
 FORBIDDEN: Final = 4403
+_SHOWN_CHARS: Final = 200
+"""Of a Host or Origin, what its refusal repeats."""
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
 
 
 class Refusal(Exception):
-    """A request that goes no further: HTTP status, text, our code, further headers."""
+    """A request that is refused: HTTP status, text, our code, further headers."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ class Refusal(Exception):
         }
 
     def response(self, path: str) -> Response:
-        """As the route would have told it: `/mcp` speaks JSON-RPC."""
+        """In the form of the route: `/mcp` speaks JSON-RPC."""
         if path == REGISTER:
-            # There is no sign-in here. A client shows its user the description, and for our own
-            # form of a failure only that it could not read it.
+            # There is no sign-in here. A client shows its user the description; our own form of a
+            # failure it could not read.
             told = {"error": self._name, "error_description": str(self)}
             return JSONResponse(told, self.status, self.headers)
         if path != MCP:
@@ -166,14 +166,25 @@ def _has_port(host: str) -> bool:
 
 
 class Guard:
-    """An ASGI application that lets through what may pass."""
+    """An ASGI application that refuses what may not pass."""
 
-    def __init__(self, app: ASGIApp, names: Names, entrance: Entrance, remedy: str = "") -> None:
-        """`remedy` is for whoever comes without a token: where it is, never what it is."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Names,
+        entrance: Entrance,
+        remedy: str = "",
+        notes_remedy: str = "",
+    ) -> None:
+        """The remedies are for requests without a token: where it is, never what it is.
+
+        `notes_remedy` is for the routes of the notes, where people decide.
+        """
         self._app = app
         self._names = names
         self._entrance = entrance
         self._remedy = remedy
+        self._notes_remedy = notes_remedy or remedy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -197,14 +208,15 @@ class Guard:
             code = UNAUTHENTICATED if refusal.status == 401 else FORBIDDEN
             await receive()
             await send({"type": "websocket.accept"})
-            reason = str(refusal).partition(". ")[0]  # a frame has room for some 120 bytes
+            # A frame has room for 123 bytes.
+            reason = str(refusal).partition(". ")[0].encode()[:120].decode(errors="ignore")
             await send({"type": "websocket.close", "code": code, "reason": reason})
             return
         await self._app(scope, receive, send)
 
     @contextmanager
     def _place(self, scope: Scope) -> Iterator[None]:
-        """A place for what stays open, which ends with it; others need none."""
+        """A slot for a request that stays open, which ends when it loses that; others need none."""
         if scope["method"] != "GET" or scope["path"] not in _STREAMS:
             yield
             return
@@ -221,10 +233,10 @@ class Guard:
             yield
 
     def _check(self, scope: Scope) -> None:
-        if not self._names.allows_host(_header(scope, b"host")):
-            raise Refusal(421, "unknown Host; allow it with --allowed-host")
-        if not self._names.allows_origin(_header(scope, b"origin")):
-            raise Refusal(403, "unknown Origin; allow it with --allowed-origin")
+        if not self._names.allows_host(hosts := _header(scope, b"host")):
+            raise Refusal(421, _unknown("Host", hosts))
+        if not self._names.allows_origin(origins := _header(scope, b"origin")):
+            raise Refusal(403, _unknown("Origin", origins))
         if scope["path"] != HEALTH:
             scope[ADMISSION] = self._admitted(scope)
 
@@ -232,14 +244,23 @@ class Guard:
         secret = secret_of(scope)
         admission = self._entrance.admit(secret)
         if admission is None:
-            what = "the token is wrong, expired or taken back" if secret else "a token is needed"
-            told = f"{what}. {self._remedy}" if self._remedy else what
+            what = "the token is wrong, expired or revoked" if secret else "a token is needed"
+            remedy = self._notes_remedy if scope["path"].startswith(NOTES) else self._remedy
+            told = f"{what}. {remedy}" if remedy else what
             raise Refusal(401, told, www_authenticate='Bearer realm="flashgrep"')
         return admission
 
 
+def _unknown(name: str, values: list[str]) -> str:
+    """The refusal of a Host or Origin that is not ours."""
+    if len(values) != 1:
+        return f"send one {name} header, not {len(values)}"
+    shown, flag = repr(values[0][:_SHOWN_CHARS]), f"--allowed-{name.lower()}"
+    return f"unknown {name} {shown}; to accept it, start flashgrep serve with {flag} {shown}"
+
+
 def secret_of(scope: Scope) -> str:
-    """The token that a request shows, "" for none: the first of header, query and cookie."""
+    """The token of a request, "" for none: the first of header, query and cookie."""
     values = _header(scope, b"authorization")
     if values or not scope["path"].startswith(NOTES):
         return _bearer(values)
@@ -267,7 +288,7 @@ def _cookie(scope: Scope) -> str:
 
 
 def _is_own_origin(scope: Scope) -> bool:
-    """Whether a page of ours asks: one under the very name it reaches us by."""
+    """Whether one of our pages asks: its Origin is the Host it sends."""
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
     own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in hosts}
     return len(origins) == 1 and origins[0].lower() in own
@@ -278,7 +299,7 @@ def _header(scope: Scope, name: bytes) -> list[str]:
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body; one that is too long is discarded as it comes, and refused at its end."""
+    """The whole body; one that is too long is discarded as it comes and refused at its end."""
     body = bytearray()
     size = 0
     try:
@@ -318,7 +339,7 @@ def _refusal(status: int, bad: BadMessage) -> Refusal:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once more in one piece, then what the connection itself tells (its end)."""
+    """The body again in one piece, then what the connection sends (its end)."""
     given = False
 
     async def replay() -> Message:

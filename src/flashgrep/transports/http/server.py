@@ -107,10 +107,11 @@ def build_app(
     mounted: Mounted | None = None,
     places: ConnectionSlots | None = None,
     remedy: str = "",
+    notes_remedy: str = "",
 ) -> Exchanges:
     """The ASGI application: the guard, and the routes after it.
 
-    `remedy` is for requests without a token.
+    The remedies are for requests without a token, see `Guard`.
     """
     agent = mounted.agent.secret if mounted and mounted.agent else None
     entrance = Entrance(token, mounted.tokens if mounted else None, places, agent)
@@ -130,7 +131,7 @@ def build_app(
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
     more = entrance.places.most - limits.LIVE_CONNECTIONS
-    guarded = Guard(app, names, entrance, remedy)
+    guarded = Guard(app, names, entrance, remedy, notes_remedy)
     return Exchanges(guarded, mounted is not None, limits.CONNECTIONS + max(more, 0))
 
 
