@@ -23,7 +23,6 @@ POSITIONAL: Final = {
     "Published": 1,
     "ReplaceTarget": 2,
     "SliceResult": 2,
-    "SuggestionPlan": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""
 

@@ -138,7 +138,6 @@ class Desk(Protocol):
 
     def call(self, method: str, params: Mapping[str, Any]) -> Any:
         """The result of one of the methods above; a failure is a `FlashgrepError`."""
-        ...
 
 
 class Administration:

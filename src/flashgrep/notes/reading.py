@@ -23,10 +23,10 @@ from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, MarkupView
+from flashgrep.notes.markup.critic import MarkupView
 from flashgrep.notes.store import paths
 from flashgrep.notes.suggestions import pending as pending_suggestions
-from flashgrep.notes.suggestions.pending import Pending
+from flashgrep.notes.suggestions.pending import Pending, change_of
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, Report, SearchQuestion
 from flashgrep.search.scan.fair_queue import CancelFlag
@@ -304,17 +304,12 @@ def _rows(reading: NoteReading) -> Iterator[_PendingRow]:
             yield _PendingRow(
                 extent[0], f"{record.id} by {record.author}{age}", *pending.change(record)
             )
+    text = pending.reading.text
     typed = [mark for mark in pending.reading.marks if pending.owner(mark) is None]
     for marks in critic.suggestions(typed):
         yield _PendingRow(
-            marks[0].start, "marks in the text, by nobody known", *_change(reading, marks)
+            marks[0].start, "marks in the text, by nobody known", *change_of(text, marks)
         )
-
-
-def _change(reading: NoteReading, marks: Sequence[Mark]) -> tuple[str, str]:
-    text = reading.pending.reading.text
-    old = "".join(text[start:end] for start, end in (mark.old for mark in marks))
-    return old, "".join(text[start:end] for start, end in (mark.new for mark in marks))
 
 
 def _line_numbers(view: MarkupView, rows: Sequence[_PendingRow]) -> list[int]:

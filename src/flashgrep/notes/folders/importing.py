@@ -44,6 +44,7 @@ from flashgrep.notes.suggestions.pending import (
     CHANGED,
     Recorded,
     beside,
+    change_of,
     digest,
     new_id,
     pending,
@@ -253,7 +254,11 @@ def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...
     marks = [mark for span in spans if (mark := critic.held(text, span))]
     found = beside(
         Recorded(
-            id=one.id, author=one.author, spans=spans, asked=_asked(text, marks), source=one.source
+            id=one.id,
+            author=one.author,
+            spans=spans,
+            asked=digest(*change_of(text, marks)),
+            source=one.source,
         ),
         one.time,
     )
@@ -280,15 +285,13 @@ def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> N
     spans = tuple(mark.span for mark in marks)
     by = name if isinstance(name, str) and name else author
     record = Recorded(
-        id="", author=by, spans=spans, asked=_asked(text, marks), source=AuthorKind.PERSON
+        id="",
+        author=by,
+        spans=spans,
+        asked=digest(*change_of(text, marks)),
+        source=AuthorKind.PERSON,
     )
     return beside(record, _made_at(said) or now)
-
-
-def _asked(text: str, marks: Sequence[critic.Mark]) -> str:
-    old = "".join(text[slice(*mark.old)] for mark in marks)
-    new = "".join(text[slice(*mark.new)] for mark in marks)
-    return digest(old, new)
 
 
 def _made_at(said: Mapping[str, Any]) -> int:

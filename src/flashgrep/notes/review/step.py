@@ -7,7 +7,7 @@ with others in between. Where the note changes meanwhile, it is worked out again
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -25,7 +25,7 @@ from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Deciding, Edge, Made
+from flashgrep.notes.review.decide import Action, Cut, Deciding, Edge
 from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import pending
@@ -182,7 +182,7 @@ class Step:
                 return None
             with library.looking(self._note) as anchors:
                 for name, made in deciding_all.made.items():
-                    cuttings = tuple(_cuttings(named, anchors, made))
+                    cuttings = _cuttings(named, anchors, made.cuts, made.beside)
                     rows[name] = _DecisionRow(
                         record=besides[name],
                         change=made.change,
@@ -231,16 +231,12 @@ class Step:
         else:
             decision, record, change = made[0]
             end = len(decision.text)
+            beside = [
+                (cut.at - 1 if cut.at > 0 else None, cut.at if cut.at < end else None)
+                for cut in decision.cuts
+            ]
             with library.looking(self._note) as anchors:
-                cuttings = tuple(
-                    _cutting(
-                        anchors,
-                        cut,
-                        cut.at - 1 if cut.at > 0 else None,
-                        cut.at if cut.at < end else None,
-                    )
-                    for cut in decision.cuts
-                )
+                cuttings = _cuttings({}, anchors, decision.cuts, beside)
             self._log(
                 name,
                 _DecisionRow(record=record, change=change, cuttings=cuttings, marks=decision.marks),
@@ -301,19 +297,18 @@ def _past(action: Action) -> str:
     return "accepted" if action is Action.ACCEPT else "rejected"
 
 
-def _cuttings(known: Mapping[int, Anchor], anchors: Anchors, made: Made) -> list[Cutting]:
+def _cuttings(
+    known: Mapping[int, Anchor],
+    anchors: Anchors,
+    cuts: Iterable[Cut],
+    beside: Iterable[tuple[int | None, int | None]],
+) -> tuple[Cutting, ...]:
+    """Cuts with the anchors of the characters beside them."""
+
     def named(place: int | None) -> Anchor | None:
         return known.get(place) or anchors.at(place) if place is not None else None
 
-    return [
+    return tuple(
         Cutting(cut, named(before), named(behind))
-        for cut, (before, behind) in zip(made.cuts, made.beside, strict=True)
-    ]
-
-
-def _cutting(anchors: Anchors, cut: Cut, before: int | None, behind: int | None) -> Cutting:
-    return Cutting(cut, _named(anchors, before), _named(anchors, behind))
-
-
-def _named(anchors: Anchors, index: int | None) -> Anchor | None:
-    return None if index is None else anchors.at(index)
+        for cut, (before, behind) in zip(cuts, beside, strict=True)
+    )

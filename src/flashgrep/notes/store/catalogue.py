@@ -74,22 +74,10 @@ class Catalogue:
         """Read the table."""
         self.generation += 1
         self._entries, self._by_form, self._taken = {}, {}, {}
-        for *row, properties in self._database.rows(
+        for row in self._database.rows(
             "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
         ):
-            note, path, epoch, created, trashed, last_path = row
-            known = json.loads(properties)
-            self._put(
-                CatalogueEntry(
-                    id=note,
-                    path=path,
-                    epoch=epoch,
-                    created=created,
-                    trashed=trashed,
-                    last_path=last_path,
-                    properties=known,
-                )
-            )
+            self._put(replace(CatalogueEntry(*row), properties=json.loads(row[-1])))
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 

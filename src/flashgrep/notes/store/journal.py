@@ -92,62 +92,48 @@ class Journal(Protocol):
         self, note: str, expected: int, update: bytes, state: bytes, author: str, time: int
     ) -> Record:
         """Make a change durable as the record after `expected`; `SequenceTaken` otherwise."""
-        ...
 
     def read(self, note: str, after: int = 0) -> list[Record]:
         """All records after a number; `DamagedNote` where one is missing or not as written."""
-        ...
 
     def read_good(self, note: str, after: int = 0) -> list[Record]:
         """The records after a number up to the first that is missing or not as written."""
-        ...
 
     def head(self, note: str) -> Head | None:
         """The newest record; None for a note that was never written."""
-        ...
 
     def heads(self) -> dict[str, Head]:
         """The same of all notes."""
-        ...
 
     def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
         """Of many notes the newest snapshot, where there is one, and all records after it.
 
         A note of which something is missing or not as written is left out.
         """
-        ...
 
     def snapshots(self, note: str) -> list[Version]:
         """All snapshots, the newest first."""
-        ...
 
     def snapshot(self, note: str, sequence: int) -> NoteSnapshot:
         """One snapshot; `DamagedNote` where it is missing or not as written."""
-        ...
 
     def add_snapshot(self, snapshot: NoteSnapshot, taken: int) -> None:
         """Keep a snapshot of a sequence that has a record; `taken` is the time now."""
-        ...
 
     def trim(self, note: str, through: int) -> None:
         """Forget the records up to a number for which there is a snapshot."""
-        ...
 
     def drop_snapshots(self, note: str, sequences: Sequence[int]) -> None:
         """Forget snapshots, but never the newest two."""
-        ...
 
     def set_aside(self, note: str, name: str) -> None:
         """Give all that is stored of a note another name, as it is; the note begins anew."""
-        ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """Make all that is done in the block durable together, or nothing of it."""
-        ...
 
     def subscribe(self, told: Callable[[Record], None]) -> Callable[[], None]:
         """Be told of each record once it is durable, in order; gives the way to end that."""
-        ...
 
 
 def checksum(entry: Record | NoteSnapshot) -> int:

@@ -118,11 +118,14 @@ class Pending:
 
     def change(self, record: Recorded) -> tuple[str, str]:
         """What the record's marks take away, and what they bring."""
-        marks = self.marks_of(record)
-        return self._joined(mark.old for mark in marks), self._joined(mark.new for mark in marks)
+        return change_of(self.reading.text, self.marks_of(record))
 
-    def _joined(self, spans: Iterable[Span]) -> str:
-        return "".join(self.reading.text[start:end] for start, end in spans)
+
+def change_of(text: str, marks: Iterable[Mark]) -> tuple[str, str]:
+    """The text that marks take away, and the text that they bring."""
+    spans = [(mark.old, mark.new) for mark in marks]
+    old = "".join(text[slice(*span)] for span, _ in spans)
+    return old, "".join(text[slice(*span)] for _, span in spans)
 
 
 def pending(text: str, records: Sequence[Recorded]) -> Pending:

@@ -30,6 +30,7 @@ from flashgrep.notes.suggestions import refusals
 from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending
 from flashgrep.notes.suggestions.refusals import WORDS, Words
 from flashgrep.workspace.occurrences import find, in_file_quotes
+from flashgrep.workspace.text import common_prefix
 
 # ── from occurrences to splices ──────────────────────────────────────────────────────────────────
 # From an edit's occurrences to splices: what is rewritten as one suggestion, and how.
@@ -147,22 +148,13 @@ class Regions:
     def _rewritten(self, region: Region, own: Sequence[Recorded], old: str, new: str) -> Part:
         """Leave a region's base text where it stands, and put one pair of marks around it."""
         head, tail, spans = self._marks(region, old, new)
-        splices = self._around(region, head, tail)
-        if not spans:
-            return Part(
-                splices=splices,
-                start=region.start,
-                spans=[],
-                keeps=None,
-                drops=tuple(record.id for record in own),
-            )
-        kept = own[0] if own else None
+        kept = own[0] if own and spans else None
         return Part(
-            splices=splices,
+            splices=self._around(region, head, tail),
             start=region.start,
             spans=spans,
             keeps=kept,
-            drops=tuple(record.id for record in own[1:]),
+            drops=tuple(record.id for record in own if record is not kept),
         )
 
     def _marks(self, region: Region, old: str, new: str) -> tuple[str, str, list[Span]]:
@@ -209,19 +201,11 @@ class Regions:
     def _trimmed(self, splice: TextSplice) -> list[TextSplice]:
         """A splice without what stands there already, so that records keep their characters."""
         there = self._note.reading.text[splice.start : splice.end]
-        head = _shared(there, splice.text)
-        tail = _shared(there[head:][::-1], splice.text[head:][::-1])
+        head = common_prefix(there, splice.text)
+        tail = common_prefix(there[head:][::-1], splice.text[head:][::-1])
         text = splice.text[head : len(splice.text) - tail]
         start, end = splice.start + head, splice.end - tail
         return [TextSplice(start, end, text)] if text or start < end else []
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts share at their beginning."""
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at
-    return min(len(one), len(other))
 
 
 def _moved(place: int, splices: Iterable[TextSplice]) -> int:

@@ -93,9 +93,15 @@ def propose_in(
 
     `source` is the kind of the author: what another kind goes by the same name is not its own.
     """
-    entry = library.find(path)
-    who, writers = Author(author, source), partial(library.writers, entry.id)
-    step = _ProposeStep(edit, who, shown or path, markup, now(), writers)
+    entry, time = library.find(path), now()
+    step = _ProposeStep(
+        edit=edit,
+        who=Author(author, source),
+        shown=shown or path,
+        prefix=metadata(author, time) if markup is Markup.COMMENTATOR else "",
+        now=time,
+        writers=partial(library.writers, entry.id),
+    )
 
     def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
         if check is not None:
@@ -107,60 +113,58 @@ def propose_in(
 
     published = library.amend(entry.id, plan, author, source=source)
     return Proposed(
-        published=published, ids=step.ids, lines=step.plan.lines, is_repeated=step.plan.is_repeated
+        published=published, ids=step.ids, lines=step.lines, is_repeated=step.is_repeated
     )
 
 
+@dataclass
 class _ProposeStep:
     """One edit on its way from words to an amendment."""
 
-    def __init__(
-        self, edit: Edit, who: Author, shown: str, markup: Markup, now: int, writers: Writers
-    ) -> None:
-        self._edit = edit
-        self._who = who
-        self._author = who.name
-        self._shown = shown
-        self._markup = markup
-        self._now = now
-        self._writers = writers
-        self._asked = digest(edit.old, edit.new)
-        self.plan = SuggestionPlan((), "", (), (), (), (), is_repeated=True)
-        self.ids: tuple[str, ...] = ()
+    edit: Edit
+    who: Author
+    shown: str
+    prefix: str
+    now: int
+    writers: Writers
+    ids: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    is_repeated: bool = True
 
     def amendment(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
-        memory = besides.get(pending_suggestions.withdrawn_id(self._author))
-        if memory and pending_suggestions.is_withdrawn(memory.value, self._asked, text):
+        asked = digest(self.edit.old, self.edit.new)
+        memory = besides.get(pending_suggestions.withdrawn_id(self.who.name))
+        if memory and pending_suggestions.is_withdrawn(memory.value, asked, text):
             return None
         known = pending_suggestions.recorded(besides)
-        prefix = metadata(self._author, self._now) if self._markup is Markup.COMMENTATOR else ""
         try:
             plan = suggest(
-                text, known, self._edit, self._author, self._shown, prefix, self._who.source
+                text, known, self.edit, self.who.name, self.shown, self.prefix, self.who.source
             )
         except StringNotFound:
-            if memory and pending_suggestions.is_withdrawn(memory.value, self._asked):
+            if memory and pending_suggestions.is_withdrawn(memory.value, asked):
                 return None
             raise
+        self.lines, self.is_repeated = plan.lines, plan.is_repeated
         if plan.is_repeated:
-            self.plan = plan
             return None
-        check_own(pending(text, known), plan.splices, self._who, self._writers, self._edit.words)
-        self.plan = plan
-        return self._carried_out(plan, besides)
+        check_own(pending(text, known), plan.splices, self.who, self.writers, self.edit.words)
+        return self._carried_out(plan, besides, asked)
 
-    def _carried_out(self, plan: SuggestionPlan, besides: Mapping[str, NoteRecords]) -> Amendment:
+    def _carried_out(
+        self, plan: SuggestionPlan, besides: Mapping[str, NoteRecords], asked: str
+    ) -> Amendment:
         put: dict[str, NoteRecords | None] = dict.fromkeys(plan.dropped)
         for record in plan.changed:
-            put[record.id] = pending_suggestions.beside(record, self._now, besides[record.id].value)
+            put[record.id] = pending_suggestions.beside(record, self.now, besides[record.id].value)
         for record in plan.made:
             named = replace(record, id=pending_suggestions.new_id())
-            put[named.id] = pending_suggestions.beside(named, self._now)
+            put[named.id] = pending_suggestions.beside(named, self.now)
         self.ids = tuple(name for name, found in put.items() if found is not None)
         if plan.dropped and not self.ids:
-            name = pending_suggestions.withdrawn_id(self._author)
-            put[name] = pending_suggestions.withdrawn(
-                self._author, self._asked, plan.text, self._now
+            author = self.who.name
+            put[pending_suggestions.withdrawn_id(author)] = pending_suggestions.withdrawn(
+                author, asked, plan.text, self.now
             )
         is_in_place = any(splice.end > splice.start for splice in plan.splices)
         return Amendment(plan.splices, put, keeps_version=is_in_place)

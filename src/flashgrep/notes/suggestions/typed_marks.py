@@ -52,6 +52,7 @@ from flashgrep.notes.suggestions.pending import (
     Pending,
     Recorded,
     beside,
+    change_of,
     digest,
     new_id,
     pending,
@@ -298,11 +299,8 @@ def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
 
 
 def _asked(read: Pending, spans: Sequence[Span]) -> str:
-    text = read.reading.text
     marks = [mark for span in spans for mark in read.touching(*span) if mark.span == span]
-    old = "".join(text[slice(*mark.old)] for mark in marks)
-    new = "".join(text[slice(*mark.new)] for mark in marks)
-    return digest(old, new)
+    return digest(*change_of(read.reading.text, marks))
 
 
 def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recorded | None:
