@@ -10,6 +10,7 @@ import pytest
 
 from flashgrep.app import Application, build
 from flashgrep.errors import SettingsError
+from flashgrep.notes.home import Home
 from flashgrep.settings import read_settings
 from flashgrep.tools.dispatch.caller import Caller
 from tests.tools.registry import names_of
@@ -93,11 +94,36 @@ def test_the_instructions_name_scope_and_stay_short(workdir: Path) -> None:
         assert ("Only these directories are reachable" in text) == bool(given)
 
 
+NO_INDEX: list[tuple[dict[str, Any], str]] = [
+    ({"no_index": True}, "switched off"),
+    ({"no_workspace": True, "kb": "kb"}, "there is no workspace"),
+    ({"allow_dir": ("other",)}, "the working directory is outside --allow-dir, or denied"),
+    ({"workdir": "/"}, "the file system's root and a whole home directory are not indexed"),
+]
+
+
+@pytest.mark.parametrize(("given", "reason"), NO_INDEX, ids=[row[1] for row in NO_INDEX])
+def test_the_status_says_why_there_is_no_index(
+    workdir: Path, given: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workdir.parent)
+    Path("other").mkdir()
+    Home.create(Path("kb"))
+    application = made(workdir, **given)
+    try:
+        status = application.services.index.status()
+        assert (status.state, status.reason) == ("off", reason)
+    finally:
+        application.close()
+
+
 def test_without_a_place_for_state_the_tools_still_write(workdir: Path) -> None:
     (workdir.parent / "cache").write_text("in the way", encoding="utf-8")
     application = made(workdir)
     try:
         assert application.state is None
+        reason = "there is no state directory to keep it in"
+        assert application.services.index.status().reason == reason
         arguments = {"path": str(workdir / "new"), "content": "x"}
         call = application.toolbox.call
         answer = anyio.run(lambda: call("create_file", arguments, Caller("c")))

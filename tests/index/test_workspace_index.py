@@ -417,3 +417,13 @@ def test_a_reader_answers_questions_once_the_writer_has_ranked(
         ranks._tree.close()
         assert pair.answer("query", False, {"text": "needle 7"})
         assert ranks.is_ready
+
+
+def test_a_reader_is_ready_for_questions_where_an_earlier_writer_has_ranked(
+    tmp_path: Path, work: Path
+) -> None:
+    with twins(tmp_path) as pair:
+        settled(pair)
+    with twins(tmp_path, reads=True) as pair:
+        status = pair.indexed.services.index.status
+        wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")

@@ -134,6 +134,18 @@ def test_a_reader_that_goes_away_is_no_error(tree: Path) -> None:
         assert process.wait(30) == 0
 
 
+def test_without_a_stdout_nothing_can_be_said(tree: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *FLASHGREP, "grep", "foo", "a.txt"],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=tree,
+        env=environment(tree.parent),
+    )
+    assert (done.returncode, done.stderr) == (2, b"flashgrep: stdout is closed\n")
+
+
 def test_a_reader_that_was_never_there_is_none_either(tree: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -101,6 +101,7 @@ def test_content_over_the_limit_is_refused_and_nothing_made(desk: Desk, tool: st
     desk.set(max_file_size=10)
     desk.refused(tool, "too_large", path="d/a", content="x" * 11)
     assert os.listdir(desk.root) == []
+    desk.text(tool, path="d/a", content="x" * 10)
 
 
 @BOTH

@@ -76,7 +76,7 @@ def suggestions(
     return {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
 
 
-def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dict[str, Any]:
+def decide(review: Review, ids: Sequence[str], action: str, by: str) -> dict[str, Any]:
     """Accept or reject; a result for each id."""
     if not ids or not all(isinstance(one, str) for one in ids):
         raise InvalidParams("ids must be a list of ids of suggestions, at least one")
@@ -84,15 +84,15 @@ def decide(review: Review, ids: Sequence[str], action: str, by: str = "") -> dic
         chosen = Action(action)
     except ValueError:
         raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
-    outcomes = review.decide(ids, chosen, everywhere(by or _OWNER, Role.ADMIN), by or _OWNER)
+    outcomes = review.decide(ids, chosen, everywhere(by, Role.ADMIN), by)
     return {"results": [one.as_json() for one in outcomes]}
 
 
-def undo(review: Review, decisions: Sequence[int], by: str = "") -> dict[str, Any]:
+def undo(review: Review, decisions: Sequence[int], by: str) -> dict[str, Any]:
     """Bring decided suggestions back; a result for each decision."""
     if not decisions or not all(type(one) is int for one in decisions):
         raise InvalidParams("decisions must be a list of numbers of decisions, at least one")
-    who = everywhere(by or _OWNER, Role.ADMIN)
+    who = everywhere(by, Role.ADMIN)
     return {"results": [_undone(review, number, who) for number in decisions]}
 
 
@@ -203,9 +203,7 @@ class Administration:
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
-    def _restore(
-        self, note: str, version: int | None = None, salvage: bool = False, by: str = ""
-    ) -> dict[str, Any]:
+    def _restore(self, note: str, version: int | None, salvage: bool, by: str) -> dict[str, Any]:
         def change(library: Library) -> dict[str, Any]:
             entry = _named(library, note)
             with library.together():
@@ -238,9 +236,7 @@ class Administration:
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 
-    def _take(
-        self, files: list[Mapping[str, Any]], by: str = "", force: bool = False
-    ) -> dict[str, Any]:
+    def _take(self, files: list[Mapping[str, Any]], by: str, force: bool) -> dict[str, Any]:
         arrivals = [_arrival(file) for file in files]
         outcomes = self._notes.ask(
             partial(importing.take, arrivals=arrivals, author=by, force=force)

@@ -542,7 +542,7 @@ def test_without_room_the_import_is_refused_and_reading_goes_on(base: Base, tmp_
 
 def test_a_batch_that_names_nonsense_is_refused(base: Base) -> None:
     files = [{"path": "../x.md", "data": "eA=="}, {"path": "ok.md", "data": "/w=="}]
-    told = base.desk.call("kb/take", {"files": files})["outcomes"]
+    told = base.desk.call("kb/take", {"files": files, "by": "ann", "force": False})["outcomes"]
     assert [one["fate"] for one in told] == [ImportedAs.REFUSED, ImportedAs.REFUSED]
     broken: list[dict[str, Any]] = [
         {"files": [{"path": "x.md", "data": "?"}]},
@@ -551,6 +551,6 @@ def test_a_batch_that_names_nonsense_is_refused(base: Base) -> None:
     ]
     for params in broken:
         with pytest.raises(FlashgrepError):
-            base.desk.call("kb/take", params)
+            base.desk.call("kb/take", {"by": "ann", "force": False, **params})
     with pytest.raises(InvalidParams, match="no method"):
         base.desk.call("kb/nothing", {})

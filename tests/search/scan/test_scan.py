@@ -19,12 +19,13 @@ from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.result import SearchQuestion
+from flashgrep.search.result import Item, SearchQuestion
 from flashgrep.search.scan import scan as scanning
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scan import DiskSearcher
-from flashgrep.search.scan.scanner import SliceLimits
+from flashgrep.search.scan.scanner import Scanner, SliceLimits, scan_request
 from flashgrep.workspace.scope import Scope
+from tests.scarcity import few_more_files
 from tests.search import oracle
 from tests.search.strategies import patterns, texts
 
@@ -144,6 +145,16 @@ def test_slices_of_one_file_still_add_up(
     found = searched(forest, PatternSpec("needle"), pool)
     assert found == oracle.counts(forest, PatternSpec("needle"))
     assert len(found) == 43
+
+
+def test_a_slice_of_many_directories_keeps_few_of_them_open(forest: Path) -> None:
+    scope = Scope(str(forest))
+    question = SearchQuestion(PatternSpec("needle"), "lines")
+    scanner = Scanner(scan_request(scope, scope.place("."), question), scope)
+    with few_more_files(24):
+        found = scanner.run([Item("", bytes(forest))], frozenset(), SliceLimits(seconds=600))
+    scope.close()
+    assert (len(found.found), found.skipped, found.pending) == (43, [], [])
 
 
 def test_a_large_file_is_left_to_a_worker_and_found(

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep import limits
 from flashgrep.tools.catalog import all_tools
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.verbs import bootstrap_skill
@@ -139,6 +140,11 @@ def test_a_changed_skill_is_given_again(tmp_path: Path) -> None:
         assert shop.json("bootstrap_skill")["status"] == "already_injected"
 
 
+def test_a_skill_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_bytes(b"## One\n## Two\n".ljust(limits.SKILL_BYTES, b"x"))
+    assert given_file(tmp_path, compact=True)["skill"]["size"] == limits.SKILL_BYTES
+
+
 def unreadable(path: Path, what: str) -> None:
     if what == "directory":
         path.mkdir()
@@ -147,7 +153,9 @@ def unreadable(path: Path, what: str) -> None:
     elif what == "loop":
         path.symlink_to(path)
     else:
-        path.write_bytes({"bytes": b"\xff\xfe\x00x", "large": b"x" * 70_000}[what])
+        path.write_bytes(
+            {"bytes": b"\xff\xfe\x00x", "large": b"x" * (limits.SKILL_BYTES + 1)}[what]
+        )
 
 
 @pytest.mark.parametrize("what", ["directory", "pipe", "loop", "bytes", "large"])

@@ -436,7 +436,9 @@ def walk(shop: Workshop, pattern: str = "*", **wanted: Any) -> tuple[list[str], 
 
 
 def wide(shop: Workshop) -> None:
-    """A root with three branches, each of four directories: thirteen in all."""
+    """A root with three branches, each of four directories: thirteen in all; and a link outside."""
+    (shop.root.parent / "outside" / "deep").mkdir(parents=True)
+    shop.link("link", shop.root.parent / "outside")
     for branch, leaf in itertools.product(("a", "b", ".c"), ("x", "y", "z")):
         shop.file(f"{branch}/{leaf}/f.txt")
 
@@ -447,6 +449,7 @@ OPENED: list[tuple[str, dict[str, Any], int]] = [
     ("*", {"max_depth": 1}, 4),
     ("*", {"max_depth": 2}, 13),
     ("*", {"include_hidden": False}, 9),
+    ("*", {"follow_symlinks": True}, 15),
     ("*", {"exclude": name_filter(["a"])}, 9),
     ("*", {"exclude": name_filter(["a/**", "b/"])}, 5),
     ("*", {"exclude": name_filter(["x"])}, 10),

@@ -198,7 +198,6 @@ def test_the_hash_of_a_read_guards_a_write(shop: Workshop) -> None:
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"start_line": 3, "end_line": 3}, "invalid_params", "which has 2 lines"),
     ({"start_line": 1, "end_line": 3}, "invalid_params", "which has 2 lines"),
-    ({"start_line": 2, "end_line": 1}, "invalid_params", "lies after end_line"),
     ({"path": "f.tx"}, "not_found", "Did you mean"),
     ({"path": "data.bin"}, "invalid_params", "binary"),
     ({"path": "."}, "invalid_params", "directory"),
@@ -221,6 +220,16 @@ def test_a_write_that_cannot_be_is_refused(
         assert told in shop.error("write_code", code, **(good | given))["message"]
         assert path.read_text() == "a\nb\n"
         assert (shop.root / ".env").read_text() == "a\n"
+
+
+def test_a_range_that_ends_before_it_begins_is_refused(shop: Workshop) -> None:
+    path = shop.file("f", "a\nb\n")
+    given = {"path": "f", "start_line": 2, "end_line": 1, "replacement": "x"}
+    assert shop.error("write_code", "invalid_params", **given)["message"] == (
+        "start_line 2 lies after end_line 1; "
+        "lines are counted from 1 and both ends belong to the range"
+    )
+    assert path.read_text() == "a\nb\n"
 
 
 def test_no_read_is_needed_and_a_written_file_counts_as_read(shop: Workshop) -> None:

@@ -513,6 +513,19 @@ def test_serve_names_an_owner_that_is_stopped_and_does_not_let_go(
         build(settings, environment(place.workdir.parent / "home"), keeps_notes=True)
 
 
+def test_serve_names_an_owner_that_does_not_listen_and_does_not_let_go(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OWNER_SECONDS", 0.2)
+    settings = Settings(workdir=str(place.workdir), kb=place.kb, no_index=True)
+    with closing(KnowledgeBase(place.kb)), pytest.raises(SettingsError) as refused:
+        build(settings, environment(place.workdir.parent / "home"), keeps_notes=True)
+    assert str(refused.value) == (
+        f"--kb: {place.kb} is open in another process (pid {os.getpid()}) that does not let go; "
+        "end it"
+    )
+
+
 # ── cancelled calls ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -333,11 +333,11 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
         starts, sizes = starts[is_list], (ends - starts)[is_list]
         heads = np.cumsum(sizes) - sizes
         places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
-        mask[decoded(postings[places], sizes)[0]] = True
+        mask[decoded(postings[places], sizes, 0)[0]] = True
     return mask
 
 
-def decoded(lists: Any, sizes: Any, bases: Any = 0) -> tuple[Any, Any]:
+def decoded(lists: Any, sizes: Any, bases: Any) -> tuple[Any, Any]:
     """The blocks in lists one after the other, and which bytes end one.
 
     The blocks of each list are counted from its base. Sums may overflow 32 bits; what is subtracted

@@ -159,7 +159,7 @@ class Review:
         ids: Sequence[str],
         action: Action,
         who: Principal,
-        by: str = "",
+        by: str,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[dict[str, StepResult]]:
         """The same note by note, each of them one transaction; others get their turns between.

@@ -126,9 +126,7 @@ class Toolbox:
         answer = await self._run(name, params, self._call(caller, direct=True))
         return answer.data if answer.data is not None else {"text": answer.text}
 
-    def here(
-        self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool = False
-    ) -> Answer:
+    def here(self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool) -> Answer:
         """Run one tool in this thread, without a budget: for a process that serves one caller."""
         call = self._call(caller, direct)
         call.settings = dataclasses.replace(self._settings, max_output_chars=0)
