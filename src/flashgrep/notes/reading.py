@@ -232,7 +232,7 @@ def _kept(leaves: Sequence[NoteLeaf], folder: str, filters: Filters) -> Sequence
     """Those that pass the filters, which look at paths from the folder on."""
     if not filters:
         return leaves
-    kept = [NameFilter(one if isinstance(one, str) else list(one)) for one in filters]
+    kept = [NameFilter(one) for one in filters]
     return [
         leaf
         for leaf in leaves

@@ -23,16 +23,11 @@ from re2 import _re2
 
 from flashgrep import limits
 from flashgrep.search.pattern import UNANCHORED
+from flashgrep.workspace.text import byte_order_mark
 
 Region = tuple[Any, int, int]
 """A buffer and the part of it that holds whole lines."""
 
-_MARKS: Final = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 Read = Callable[[memoryview], int]
 """Fills a buffer with what comes next; 0 at the end."""
 
@@ -40,20 +35,13 @@ MARK_BYTES: Final = frozenset({0xFF, 0xFE, 0x00, 0xEF})
 """First bytes a byte order mark can begin with."""
 
 
-def wide_encoding(head: bytes) -> tuple[str, int] | None:
-    """The encoding a UTF-16 or UTF-32 mark announces, and the mark's length."""
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            return encoding, len(mark)
-    return None
-
-
 def decoded(data: bytes) -> bytes:
     """A whole file as UTF-8 without a byte order mark, line ends as they are."""
-    wide = wide_encoding(data[:4])
-    if wide is None:
-        return data.removeprefix(codecs.BOM_UTF8)
-    return data[wide[1] :].decode(wide[0], "replace").encode("utf-8", "replace")
+    mark, encoding = byte_order_mark(data)
+    text = data[len(mark) :] if mark else data
+    return (
+        text if encoding == "utf-8" else text.decode(encoding, "replace").encode("utf-8", "replace")
+    )
 
 
 def text_of(data: bytes) -> bytes:
@@ -161,10 +149,9 @@ def _reader(fd: int) -> Read:
     """A function that reads the next bytes of a file as UTF-8 text into a buffer."""
     os.lseek(fd, 0, os.SEEK_SET)
     head = os.read(fd, 4)
-    wide = wide_encoding(head)
-    skipped = wide[1] if wide else 3 if head.startswith(codecs.BOM_UTF8) else 0
-    raw = _bounded(fd, skipped)
-    return raw if wide is None else _decoding(raw, wide[0])
+    mark, encoding = byte_order_mark(head)
+    raw = _bounded(fd, len(mark))
+    return raw if encoding == "utf-8" else _decoding(raw, encoding)
 
 
 def _decoding(raw: Read, encoding: str) -> Read:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -124,11 +125,8 @@ class Text(Protocol):
         ...
 
 
-class FileText:
-    """The text of an open file."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+class UnsearchedText(ABC):
+    """A text of which it is not known where it matches."""
 
     def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
         for number, region in self.holding([]):
@@ -136,6 +134,32 @@ class FileText:
 
     def known(self, first: int, last: int) -> None:
         return None
+
+    @abstractmethod
+    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]: ...
+
+
+class MemoryText(UnsearchedText):
+    """A text in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
+        data = self._data
+        if data and not data.endswith(b"\n"):
+            data += b"\n"
+        yield 0, (data, 0, len(data))
+
+    def whole(self) -> bytes:
+        return self._data
+
+
+class FileText(UnsearchedText):
+    """The text of an open file."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
 
     def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
         number = 0

@@ -24,7 +24,7 @@ from flashgrep.terminal.command import (
 )
 from flashgrep.terminal.grep_run import Grepping
 from flashgrep.terminal.session import opened
-from flashgrep.workspace.globs import TYPES, NameFilter, globs_of, name_filter
+from flashgrep.workspace.globs import TYPES, NameFilter, globs_of
 from flashgrep.workspace.safe_open import open_named
 
 # ── the pattern ──────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +200,7 @@ class Narrowing:
     def filters(self, with_globs: bool = True) -> list[NameFilter]:
         """Everything that must be asked of a path where nobody has asked anything."""
         lists = (self.globs if with_globs else (), self.types)
-        return [name_filter(patterns) for patterns in lists if patterns]
+        return [NameFilter(patterns) for patterns in lists if patterns]
 
 
 def _as_include(text: str) -> list[str]:

@@ -6,7 +6,7 @@
     x/**     x and everything below it; x/ means the same    \\      takes the next one as it is
 
     compile_glob   one pattern, matched on whole paths, and what the glob tool asks about it
-    name_filter    the include rule: one pattern, or a list in which ! excludes
+    NameFilter     the include rule: one pattern, or a list in which ! excludes
     DenyRules      --deny-dir: a path is out when it or a directory above it matches
 
 A name that is not UTF-8 reaches us with lone surrogates, one for each bad byte. RE2 cannot see
@@ -92,13 +92,6 @@ class Glob:
         """Match a whole path, relative and with `/`."""
         return _matches(self._expression, _subject(path))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.pattern, self.case_sensitive)
-
-
-def _rebuilt(pattern: str, case_sensitive: bool) -> Glob:
-    return compile_glob(pattern, case_sensitive=case_sensitive)
-
 
 def compile_glob(pattern: str, *, case_sensitive: bool = True) -> Glob:
     """Compile one pattern; a leading `/` or `./` is the root the paths are relative to."""
@@ -123,12 +116,13 @@ class NameFilter:
     """Which files an `include` keeps: at most two calls into RE2 a path, however many patterns."""
 
     def __init__(self, patterns: str | Sequence[str]) -> None:
-        self.patterns = patterns if isinstance(patterns, str) else tuple(patterns)
-        if isinstance(patterns, str):
-            includes, excludes = [patterns], []
-        else:
-            includes = [text for text in self.patterns if not text.startswith("!")]
-            excludes = [text[1:] for text in self.patterns if text.startswith("!")]
+        """A string is one pattern; a list is several, and `!` excludes there."""
+        includes, excludes = [patterns] if isinstance(patterns, str) else [], list[str]()
+        for text in () if isinstance(patterns, str) else patterns:
+            if text.startswith("!"):
+                excludes.append(text[1:])
+            else:
+                includes.append(text)
         self._includes = self._union(includes)
         self._excludes = self._union(excludes)
 
@@ -138,9 +132,6 @@ class NameFilter:
         if self._includes is not None and not _matches(self._includes, subject):
             return False
         return self._excludes is None or not _matches(self._excludes, subject)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return name_filter, (self.patterns,)
 
     def _union(self, patterns: Sequence[str]) -> Any:
         if len(patterns) > limits.GLOB_PATTERNS:
@@ -157,11 +148,6 @@ class NameFilter:
         globs = [compile_glob(pattern) for pattern in patterns]
         sources = [g.source if g.has_slash else f"(?:{CROSSING}/)?(?:{g.source})" for g in globs]
         return _compiled(sources, f"list of {len(sources):,} patterns") if sources else None
-
-
-def name_filter(patterns: str | Sequence[str]) -> NameFilter:
-    """Build a filter: a string is one pattern, a list is several and `!` excludes there."""
-    return NameFilter(patterns)
 
 
 class DenyRules:

@@ -97,46 +97,32 @@ def _line(number: int, text: bytes) -> IgnoreLine:
     text = text[negated:]
     directory_only = text.endswith(b"/")
     text = text[: len(text) - directory_only]
-    on_name = b"/" not in text
     if text in (b"", b"/"):
         raise _NeverMatches
-    if on_name:
-        source, depth = _Translator(text, paths=False).translated(), 1
-        return IgnoreLine(
-            number=number,
-            negated=negated,
-            directory_only=directory_only,
-            on_name=True,
-            depth=depth,
-            source=source,
-        )
-    return _path_line(number, negated, directory_only, text.removeprefix(b"/"))
-
-
-def _path_line(number: int, negated: bool, directory_only: bool, text: bytes) -> IgnoreLine:
-    cut = next((at for at, byte in enumerate(text) if byte in _SPECIAL), len(text))
-    translator = _Translator(text[cut:], paths=True)
-    source = "".join(map(_literal, text[:cut])) + translator.translated()
-    slashes = text[:cut].count(b"/") + translator.slashes
-    rest = source.removeprefix(DIRECTORIES)
-    if rest != source and translator.slashes == 0 and translator.crossings == 1:
-        return IgnoreLine(
-            number=number,
-            negated=negated,
-            directory_only=directory_only,
-            on_name=True,
-            depth=1,
-            source=rest,
-        )
-    depth = None if translator.crossings else slashes + 1
+    on_name, depth, source = _spelled(text)
     return IgnoreLine(
         number=number,
         negated=negated,
         directory_only=directory_only,
-        on_name=False,
+        on_name=on_name,
         depth=depth,
         source=source,
     )
+
+
+def _spelled(text: bytes) -> tuple[bool, int | None, str]:
+    """Whether a pattern is matched on names, the depth it needs, and its expression."""
+    if b"/" not in text:
+        return True, 1, _Translator(text, paths=False).translated()
+    text = text.removeprefix(b"/")
+    cut = next((at for at, byte in enumerate(text) if byte in _SPECIAL), len(text))
+    translator = _Translator(text[cut:], paths=True)
+    source = "".join(map(_literal, text[:cut])) + translator.translated()
+    rest = source.removeprefix(DIRECTORIES)
+    if rest != source and translator.slashes == 0 and translator.crossings == 1:
+        return True, 1, rest
+    slashes = text[:cut].count(b"/") + translator.slashes
+    return False, None if translator.crossings else slashes + 1, source
 
 
 def _literal(byte: int) -> str:

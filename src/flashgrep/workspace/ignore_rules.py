@@ -192,22 +192,11 @@ class Rules:
     def __bool__(self) -> bool:
         return bool(self.lines)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Rules, (self.lines,)
-
     def decide(self, relative: bytes, is_directory: bool) -> bool | None:
         """True: ignored; False: re-included by `!`; None: no rule speaks."""
         speakers = self.at_depth(relative.count(b"/"))
         subject = relative if speakers.on_paths else relative.rpartition(b"/")[2]
         return speakers.decide(_marked(subject, is_directory))
-
-    def touched(self, parent: bytes, names: Sequence[str]) -> list[int]:
-        """Positions of the entries of one directory that some rule could concern."""
-        if not names:
-            return []
-        speakers = self.at_depth(parent.count(b"/") + 1 if parent else 0)
-        prefix = os.fsdecode(parent) + "/" if parent and speakers.on_paths else ""
-        return speakers.touched(_joined(names, prefix))
 
     def at_depth(self, depth: int) -> _Speakers:
         """The rules that can match an entry with this many directories above it."""
@@ -217,14 +206,6 @@ class Rules:
             lines = [line for line in self.lines if line.on_name or line.depth in wanted]
             self._speakers[key] = _Speakers(lines)
         return self._speakers[key]
-
-    def without_lines_matching(self, relative: bytes, is_directory: bool) -> Rules:
-        """Drop the rules by which a path, or a directory above it, is ignored; keep the rest."""
-        rules = self
-        parts = relative.split(b"/")
-        for count in range(1, len(parts) + 1):
-            rules = rules.admitting(b"/".join(parts[:count]), is_directory or count < len(parts))
-        return rules
 
     @lru_cache(_REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def admitting(self, relative: bytes, is_directory: bool) -> Rules:

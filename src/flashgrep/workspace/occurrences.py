@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from flashgrep.workspace.text import common_prefix
+
 _SINGLE, _DOUBLE = "\u2018\u2019\u201a\u201b", "\u201c\u201d\u201e\u201f"
 _STRAIGHT: Final = str.maketrans(_SINGLE + _DOUBLE, "'" * 4 + '"' * 4)
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
@@ -75,20 +77,12 @@ def in_file_quotes(found: str, old: str, new: str) -> str:
     What `new` shares with `old` at its beginning and end is taken from the file as it stands; in
     between, quotes take the style the found text uses, where it uses only one.
     """
-    head = _shared(old, new)
-    tail = _shared(old[head:][::-1], new[head:][::-1])
+    head = common_prefix(old, new)
+    tail = common_prefix(old[head:][::-1], new[head:][::-1])
     middle = new[head : len(new) - tail]
     for plain, curly in (("'", "\u2018\u2019"), ('"', "\u201c\u201d")):
         middle = _restyled(found, middle, plain, curly, found[:head])
     return found[:head] + middle + found[len(found) - tail :]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts share at their beginning."""
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at
-    return min(len(one), len(other))
 
 
 def _restyled(found: str, middle: str, plain: str, curly: str, before: str) -> str:

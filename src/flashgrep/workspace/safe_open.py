@@ -24,10 +24,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
+
+if TYPE_CHECKING:
+    from flashgrep.workspace.scope import Scope
 
 _SYS_OPENAT2: Final = 437
 _RESOLVE: Final = 0x02 | 0x04 | 0x08  # NO_MAGICLINKS | NO_SYMLINKS | BENEATH
@@ -241,7 +244,7 @@ def is_free_of_links(root: int, relative: bytes) -> bool:
 # forgets which part was missing. Here each component is looked at from the descriptor of its
 # directory. The result is a claim, not a permission: `safe_open` still opens it through no link.
 #
-# Within `Bounds`, the way is judged and not only its end, or the answer would tell what stands
+# Within a scope, the way is judged and not only its end, or the answer would tell what stands
 # outside: `OUTSIDE/dir/../../ws/a.py` leads somewhere if `dir` exists. So `..` is not taken from a
 # place outside, and nothing is looked up from a denied one, whether or not it exists. A link that
 # stands outside is followed all the same, with the `..` in its text: `/home` may be one, and
@@ -250,22 +253,6 @@ def is_free_of_links(root: int, relative: bytes) -> bool:
 
 _LINKS = 40  # as the kernel
 _UNREADABLE = frozenset({errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENAMETOOLONG})
-
-
-class Bounds(Protocol):
-    """What a resolution may learn about."""
-
-    def contains(self, path: bytes) -> bool:
-        """Whether a path lies in what is allowed."""
-        ...
-
-    def knows(self, path: bytes) -> bool:
-        """The same, or whether it is a directory above, which exists for certain."""
-        ...
-
-    def denies(self, path: bytes) -> bool:
-        """Whether a path is denied, whatever is allowed."""
-        ...
 
 
 class Beyond(Exception):
@@ -285,7 +272,7 @@ class _ResolveStep:
     """It comes from a link that stands outside: no caller has chosen it."""
 
 
-def resolve(root: int, path: bytes, bounds: Bounds | None = None) -> bytes:
+def resolve(root: int, path: bytes, bounds: Scope | None = None) -> bytes:
     """The real path of absolute `path`; what does not exist (yet) is kept as it is named.
 
     Raises OSError: ELOOP for a chain of links without end, ENOENT for `..` behind a gap, ENOTDIR
@@ -297,7 +284,7 @@ def resolve(root: int, path: bytes, bounds: Bounds | None = None) -> bytes:
     return _Walk(root, bounds).run(path)
 
 
-def rises_outside(bounds: Bounds, path: bytes) -> bool:
+def rises_outside(bounds: Scope, path: bytes) -> bool:
     """Whether `..` is taken from a place outside, by the names alone: nothing is looked at."""
     names: list[bytes] = []
     for name in path.split(b"/"):
@@ -313,7 +300,7 @@ def rises_outside(bounds: Bounds, path: bytes) -> bool:
 class _Walk:
     """One resolution: where we are, by name and by descriptor."""
 
-    def __init__(self, root: int, bounds: Bounds | None) -> None:
+    def __init__(self, root: int, bounds: Scope | None) -> None:
         self.root = root
         self.bounds = bounds
         self.left = False
@@ -415,7 +402,7 @@ class _Walk:
 _ANY = O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _judge_denied(bounds: Bounds, path: bytes) -> None:
+def _judge_denied(bounds: Scope, path: bytes) -> None:
     """Refuse a denied place in the words for it, or, outside, in those for all that is outside."""
     if bounds.denies(path):
         raise Denied if bounds.contains(path) else Beyond

@@ -201,7 +201,10 @@ class Scope:
         except OSError as error:
             raise self._unresolved(error, shown) from None
         self._judge(real, shown)
-        if raw.endswith((b"/", b"/.")) and self._is_not_directory(real):
+        if raw.endswith((b"/", b"/.")) and self.kind(ResolvedPath(shown, real)) not in (
+            "directory",
+            None,
+        ):
             raise NotFound(f"Path not found: {shown} (it ends in / and names no directory)")
         return ResolvedPath(shown, real, asked)
 
@@ -228,9 +231,9 @@ class Scope:
         return from_os_error(error, shown)
 
     def _judge(self, real: bytes, shown: str) -> None:
-        if not self._is_allowed(real):
+        if not self.contains(real):
             raise self._outside(shown)
-        if self._is_denied(real):
+        if self.denies(real):
             raise _denied(shown)
 
     def _outside(self, shown: str) -> AccessDenied:
@@ -241,29 +244,23 @@ class Scope:
 
     def permits(self, path: bytes) -> bool:
         """Whether a real path is allowed and not denied."""
-        return self._is_allowed(path) and not self._is_denied(path)
-
-    def contains(self, path: bytes) -> bool:
-        """Whether a real path is allowed, whatever is denied."""
-        return self._is_allowed(path)
+        return self.contains(path) and not self.denies(path)
 
     def knows(self, path: bytes) -> bool:
         """Whether a real path is allowed, or a directory above what is: that one exists."""
-        return self._is_allowed(path) or any(is_within(root, path) for root in self.allowed)
+        return self.contains(path) or any(is_within(root, path) for root in self.allowed)
 
-    def _is_allowed(self, path: bytes) -> bool:
+    def contains(self, path: bytes) -> bool:
+        """Whether a real path is allowed, whatever is denied."""
         return not self.allowed or any(is_within(path, root) for root in self.allowed)
 
-    def _is_denied(self, path: bytes) -> bool:
+    def denies(self, path: bytes) -> bool:
+        """Whether a real path is denied, whatever is allowed."""
         if OWN_DIRECTORY in path.split(b"/"):
             return True
         if any(is_within(path, own) for own in self.always_denied):
             return True
         return bool(self.denied) and self._deny.denies(path)
-
-    def denies(self, path: bytes) -> bool:
-        """Whether a real path is denied, whatever is allowed."""
-        return self._is_denied(path)
 
     def denies_below(self, path: bytes) -> bool:
         """Whether entries below `path` must be judged one by one; walks know our own by name."""
@@ -366,21 +363,15 @@ class Scope:
 
     def _open_parent(self, place: ResolvedPath, create: bool) -> int:
         parent, _, name = place.path.rpartition(b"/")
-        if not name or not self._is_allowed(parent or b"/"):
+        if not name or not self.contains(parent or b"/"):
             raise InvalidParams(f"{place.shown} is a directory, not a file")
         try:
             return open_beneath(*self._beneath(parent or b"/"), DIRECTORY)
         except FileNotFoundError:
             if not create:
                 raise
-        return self._make_directories(parent)
-
-    def _make_directories(self, parent: bytes) -> int:
         root, relative = self._beneath(parent)
         return descend(root, filter(None, relative.split(b"/")), create=True)
-
-    def _is_not_directory(self, real: bytes) -> bool:
-        return self.kind(ResolvedPath("", real)) not in ("directory", None)
 
 
 def _denied(shown: str) -> AccessDenied:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.workspace.find import Finder, FindRequest
-from flashgrep.workspace.globs import compile_glob, name_filter
+from flashgrep.workspace.globs import NameFilter, compile_glob
 from tests.tools.workshop import Workshop, workshop
 
 NOTHING = "No files found"
@@ -450,11 +450,11 @@ OPENED: list[tuple[str, dict[str, Any], int]] = [
     ("*", {"max_depth": 2}, 13),
     ("*", {"include_hidden": False}, 9),
     ("*", {"follow_symlinks": True}, 15),
-    ("*", {"exclude": name_filter(["a"])}, 9),
-    ("*", {"exclude": name_filter(["a/**", "b/"])}, 5),
-    ("*", {"exclude": name_filter(["x"])}, 10),
-    ("*", {"exclude": name_filter(["*/x"])}, 10),
-    ("*", {"exclude": name_filter(["*.txt"])}, 13),
+    ("*", {"exclude": NameFilter(["a"])}, 9),
+    ("*", {"exclude": NameFilter(["a/**", "b/"])}, 5),
+    ("*", {"exclude": NameFilter(["x"])}, 10),
+    ("*", {"exclude": NameFilter(["*/x"])}, 10),
+    ("*", {"exclude": NameFilter(["*.txt"])}, 13),
     # the pattern itself
     ("a/**", {}, 5),
     ("a/x/*", {}, 3),
@@ -519,7 +519,7 @@ def test_pruning_changes_no_answer(
             ):
                 shop.file(path)
         glob = compile_glob(pattern)
-        rules = name_filter(exclude) if exclude else None
+        rules = NameFilter(exclude) if exclude else None
         expected = []
         for entry in shop.root.rglob("*"):
             names = entry.relative_to(shop.root).parts

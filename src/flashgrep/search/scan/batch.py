@@ -6,18 +6,17 @@ late, for files that match only: telling text from binary data, counting, asking
 
 from __future__ import annotations
 
-import codecs
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.search.decode import MARK_BYTES, decoded, hide, wide_encoding
+from flashgrep.search.decode import MARK_BYTES, decoded, hide
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import bytes_here
 from flashgrep.search.result import FoundFile
-from flashgrep.workspace.text import is_text
+from flashgrep.workspace.text import byte_order_mark, is_text
 
 BATCH_BYTES: Final = 256 * limits.KIB
 """Small files are matched together once this much is read: one call into RE2, data in cache."""
@@ -71,7 +70,7 @@ class FileBatch:
     def _without_mark(self, start: int, end: int) -> tuple[int, bool]:
         """Drop a byte order mark, decoding what it announces: the new end, and if there was one."""
         data = bytes(self._view[start:end])
-        if not data.startswith(codecs.BOM_UTF8) and wide_encoding(data[:4]) is None:
+        if not byte_order_mark(data)[0]:
             return end, False
         if not is_text(data[: limits.SNIFF_BYTES]):  # a mark and an odd byte: too short to announce
             return start, False

@@ -195,12 +195,12 @@ class Scan:
 
     def _collect(self) -> None:
         for share, answer in self._crew.collect():
-            if answer is DIED:
-                self._bury(share)
-            else:
-                self._answered(answer, share)
+            self._answered(answer, share, self._bury)
 
-    def _answered(self, answer: Any, share: list[Item]) -> None:
+    def _answered(self, answer: Any, share: list[Item], died: Callable[[list[Item]], None]) -> None:
+        if answer is DIED:
+            died(share)
+            return
         kind, body = answer
         if kind == "failed":
             self.skipped.extend((item.shown or ".", str(body)) for item in share)
@@ -263,10 +263,7 @@ class Scan:
     def _release(self) -> None:
         """Give the workers back; what they did not end waits, should the search go on."""
         for share, answer in self._crew.release():
-            if answer is DIED:
-                self._queue(share)
-            else:
-                self._answered(answer, share)
+            self._answered(answer, share, self._queue)
 
 
 def read_lines(
@@ -314,18 +311,14 @@ class DiskSearcher:
         verify: bool = False,
     ) -> None:
         self._scope = scope
-        self._pool = pool or Pool()
+        self.pool = pool or Pool()
+        """The processes for what may take long."""
         self._index = index
         self._verify = verify
 
-    @property
-    def pool(self) -> Pool:
-        """The processes for what may take long."""
-        return self._pool
-
     def close(self) -> None:
         """End the worker processes."""
-        self._pool.close()
+        self.pool.close()
 
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
@@ -384,7 +377,7 @@ class DiskSearcher:
     ) -> Scan:
         make = file_request if is_file else scan_request
         request = make(self._scope, where, question)
-        scan = Scan(request, self._scope, self._pool, cancelled, report, question.may_be_partial)
+        scan = Scan(request, self._scope, self.pool, cancelled, report, question.may_be_partial)
         scan.wanted = question.wanted
         return scan
 

@@ -9,13 +9,11 @@ from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.search.decode import Region
-from flashgrep.search.excerpts import Excerpts
+from flashgrep.search.excerpts import Excerpts, MemoryText
 from flashgrep.search.match_count import Counter, TextMatcher
 from flashgrep.search.match_lines import line_matcher
 from flashgrep.search.pattern import (
     PatternSpec,
-    Span,
     TooLong,
     briefly,
     bytes_in,
@@ -28,29 +26,6 @@ from flashgrep.search.scan.fair_queue import HERE, CancelFlag
 from flashgrep.search.scan.pool import Pool, run_all, run_one
 
 _MOST_MARKS: Final = 20_000
-
-
-class MemoryText:
-    """One of them, as excerpts are taken from it."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
-        for number, region in self.holding([]):
-            yield number, region, None
-
-    def known(self, first: int, last: int) -> None:
-        return None
-
-    def holding(self, wanted: list[tuple[int, int]]) -> Iterator[tuple[int, Region]]:
-        data = self._data
-        if data and not data.endswith(b"\n"):
-            data += b"\n"
-        yield 0, (data, 0, len(data))
-
-    def whole(self) -> bytes:
-        return self._data
 
 
 def counts(counter: Counter, texts: Sequence[bytes]) -> Iterator[tuple[int, int]]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from flashgrep.search.excerpts import Excerpts, FileExcerpts
+from flashgrep.search.excerpts import Excerpts, FileExcerpts, MemoryText
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec, may_take_long
 from flashgrep.search.result import Counting, Item, Page
 from flashgrep.search.scan.scanner import WORKER, Scanner, unpacked_scanner
-from flashgrep.search.scan.texts import MemoryText, counts, marks
+from flashgrep.search.scan.texts import counts, marks
 from flashgrep.system.child import serve
 
 

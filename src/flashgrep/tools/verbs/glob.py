@@ -11,7 +11,7 @@ from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Budget
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.workspace.find import FindRequest, FoundEntry
-from flashgrep.workspace.globs import Glob, compile_glob, name_filter
+from flashgrep.workspace.globs import Glob, NameFilter, compile_glob
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
@@ -48,7 +48,7 @@ def _wanted(arguments: Arguments, anchors: Sequence[str]) -> FindRequest:
     wanted = FindRequest(
         pattern,
         get("type") == "directory",
-        name_filter(get("exclude")) if get("exclude") else None,
+        NameFilter(get("exclude")) if get("exclude") else None,
         extensions,
         get("max_depth"),
         get("include_hidden"),

@@ -16,7 +16,7 @@ from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_pa
 from flashgrep.search.syntax import needs_newline
 from flashgrep.tools.dispatch.call import Answer, Budget, json_answer
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
-from flashgrep.workspace.globs import globs_of, name_filter
+from flashgrep.workspace.globs import NameFilter, globs_of
 
 if TYPE_CHECKING:
     from flashgrep.mount import SearchedTree
@@ -148,7 +148,7 @@ def _filters(include: Any, kind: str | None) -> Filters:
     if kind is not None:
         filters.append(globs_of(kind))
     if include is not None:
-        name_filter(include)
+        NameFilter(include)
         filters.append(include if isinstance(include, str) else tuple(include))
     return tuple(filters)
 

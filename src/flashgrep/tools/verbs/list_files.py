@@ -9,14 +9,14 @@ from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, json_room
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, page_rows
 from flashgrep.workspace.find import Finder, FindRequest
-from flashgrep.workspace.globs import name_filter
+from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.scope import shown_path
 
 
 def list_files(call: Call, arguments: Arguments) -> Answer:
     """List, filter, page."""
     pattern = arguments.get("pattern")
-    keeps = None if pattern is None else name_filter(pattern)
+    keeps = None if pattern is None else NameFilter(pattern)
     files, skipped = _files(call)
     if keeps is not None:
         files = [name for name in files if keeps.keeps(name)]

@@ -75,7 +75,7 @@ def promised(recovery_dir: bytes, changes: Sequence[FileChange]) -> Iterator[Bat
 
 
 def _entry(change: FileChange) -> BatchEntry:
-    directory, name = (_text(part) for part in os.path.split(change.path))
+    directory, name = map(os.fsdecode, os.path.split(change.path))
     return BatchEntry(
         directory=directory,
         name=name,
@@ -122,7 +122,3 @@ def _hash(data: bytes) -> str:
     digest = _blank()
     digest.update(data)
     return digest.hexdigest()
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")

@@ -84,8 +84,8 @@ def _undo(entry: BatchEntry, record: int, at: int, recovery_dir: bytes, done: Re
     if directory is None:
         return "foreign"
     try:
-        path = os.path.join(_bytes(entry.directory), _bytes(entry.name))
-        target = ReplaceTarget(directory, _bytes(entry.name), path, recovery_dir)
+        path = os.path.join(os.fsencode(entry.directory), os.fsencode(entry.name))
+        target = ReplaceTarget(directory, os.fsencode(entry.name), path, recovery_dir)
         state = state_of(target, entry)
         if state == "new":
             put_old(target, entry, os.pread(record, entry.old_size, at))
@@ -104,7 +104,7 @@ def _remove_temporary(note: IntentRecord) -> bool:
     if directory is None:
         return False
     try:
-        os.unlink(_bytes(note.temporary), dir_fd=directory)
+        os.unlink(os.fsencode(note.temporary), dir_fd=directory)
         return True
     except FileNotFoundError:
         return False
@@ -116,7 +116,7 @@ def _open_directory(note: IntentRecord) -> int | None:
     """The directory of a note through no link and of any depth; None where it is gone or moved."""
     slash = os.open("/", STEP)
     try:
-        return open_beneath(slash, _bytes(note.directory).lstrip(b"/"), STEP)
+        return open_beneath(slash, os.fsencode(note.directory).lstrip(b"/"), STEP)
     except OSError as error:
         if error.errno in MOVED:
             return None
@@ -149,7 +149,7 @@ def _open_target(note: IntentRecord) -> int | None:
         return None
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        fd = os.open(_bytes(note.name), flags, dir_fd=directory)
+        fd = os.open(os.fsencode(note.name), flags, dir_fd=directory)
     except OSError as error:
         if error.errno in MOVED:
             return None
@@ -187,9 +187,5 @@ def _is_mixture(now: bytes, old: bytes, new: bytes) -> bool:
     return all(n in (a, b) for n, a, b in zip(now, old, new, strict=True))
 
 
-def _bytes(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")
-
-
 def _shown(note: IntentRecord) -> str:
-    return shown_name(os.path.join(_bytes(note.directory), _bytes(note.name)))
+    return shown_name(os.path.join(os.fsencode(note.directory), os.fsencode(note.name)))

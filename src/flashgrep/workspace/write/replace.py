@@ -38,7 +38,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -174,7 +174,9 @@ def _rename_over(
 @contextmanager
 def _noted(target: ReplaceTarget, temporary: bytes) -> Iterator[None]:
     """A note of the temporary file for as long as there may be one."""
-    note = IntentRecord(_text(os.path.dirname(target.path)), _text(target.name), _text(temporary))
+    note = IntentRecord(
+        os.fsdecode(os.path.dirname(target.path)), os.fsdecode(target.name), os.fsdecode(temporary)
+    )
     try:
         intent = Intent(target.recovery_dir, note)
     except OSError as error:  # an unwritable state directory costs the clean-up, not the write
@@ -292,8 +294,8 @@ def _overwrite_kept(
 ) -> None:
     """Overwrite with the old bytes in an intent; when even putting them back fails, it stays."""
     note = IntentRecord(
-        _text(os.path.dirname(target.path)),
-        _text(target.name),
+        os.fsdecode(os.path.dirname(target.path)),
+        os.fsdecode(target.name),
         target_inode=status.st_ino,
         old_size=status.st_size,
         new_size=len(data),
@@ -381,15 +383,13 @@ def copy_bytes(
 # ── both ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextmanager
-def locked(fd: int) -> Iterator[None]:
+def locked(fd: int) -> AbstractContextManager[None]:
     """Hold the lock of other flashgrep writers on an open file or directory.
 
     A foreign program may hold one for ever, so after a while we go on without: the last look
     still compares, the lock only closes the gap behind it.
     """
-    with lock.locked(fd, limits.LOCK_SECONDS):
-        yield
+    return lock.locked(fd, limits.LOCK_SECONDS)
 
 
 class FileStat(NamedTuple):
@@ -430,7 +430,3 @@ def _sight(target: ReplaceTarget) -> FileStat:
         modified=status.st_mtime_ns,
         changed=status.st_ctime_ns,
     )
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
