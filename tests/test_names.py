@@ -21,8 +21,7 @@ POSITIONAL: Final = {
     "NoteSnapshot": 2,
     "PendingFilter": 1,
     "Published": 1,
-    "ReplaceTarget": 2,
-    "SliceResult": 2,
+    "ReplaceTarget": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""
 

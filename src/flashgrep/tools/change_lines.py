@@ -32,7 +32,7 @@ from flashgrep.tools.format import source
 from flashgrep.tools.mounts.files import missing
 from flashgrep.workspace.scope import ResolvedPath
 from flashgrep.workspace.text import Edit, TextFile, decode, display, is_text, normalised
-from flashgrep.workspace.write.batch import BatchRecord, FileChange, promised
+from flashgrep.workspace.write.intents import BatchRecord, FileChange, promised
 from flashgrep.workspace.write.replace import ReplaceTarget, TargetChanged
 
 _FINAL_END = re.compile(r"\r?\n\Z")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.system.atomic import write_all
-from flashgrep.workspace.write.batch import FileChange, promised
-from flashgrep.workspace.write.intents import Intent, IntentRecord
+from flashgrep.workspace.write.intents import FileChange, Intent, IntentRecord, promised
 from flashgrep.workspace.write.recovery import recover
 from flashgrep.workspace.write.replace import ReplaceTarget, replace_bytes
 

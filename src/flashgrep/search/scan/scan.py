@@ -208,11 +208,11 @@ class Scan:
         found, pending, links, skipped, scanned = body
         self._take(
             SliceResult(
-                [FoundFile(*file) for file in found],
-                [Item(*item) for item in pending],
-                [Item(*item) for item in links],
-                skipped,
-                scanned,
+                found=[FoundFile(*file) for file in found],
+                pending=[Item(*item) for item in pending],
+                links=[Item(*item) for item in links],
+                skipped=skipped,
+                scanned=scanned,
             ),
             [],
         )

@@ -196,7 +196,7 @@ class _Slice:
         self.directories: list[int] = []
         self.opened: tuple[bytes | None, int] = (None, -1)
         """The directory opened last, if it still is."""
-        self.outcome = SliceResult([], [], [], [], 0)
+        self.outcome = SliceResult(found=[], pending=[], links=[], skipped=[], scanned=0)
         self.scanned = 0
 
     def run(self) -> SliceResult:

@@ -3,7 +3,7 @@
 One file a write, in the state directory, gone when the write is over:
 
     <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones,
-                      for a batch of files what `change_lines` says
+                      for a batch of files a table and the old bytes of each
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 
@@ -15,13 +15,14 @@ because the target's only good copy is in it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from flashgrep.system import atomic
 from flashgrep.system.atomic import make_private, write_all
@@ -138,3 +139,94 @@ def sync_directory(path: bytes | int) -> None:
     """Make a directory's entries durable, where the file system can."""
     with suppress(OSError):  # some cannot sync a directory; the rename is still atomic
         atomic.sync_directory(path)
+
+
+# ── batches of files ─────────────────────────────────────────────────────────────────────────────
+# Several files replaced together: all of them, or, after a kill too, none.
+#
+# Each file is replaced as `replace` does it. Before the first one an intent is made durable that
+# holds the old bytes of all; after the last one it is removed, durably, and only then is the batch
+# acknowledged. So a start that finds such an intent knows that no success was reported, and undoes
+# the batch. After the intent's header follow
+#
+#     the table     JSON, `table_size` bytes: a row [directory, name, old size, old hash, new hash]
+#                   for each file
+#     the old bytes of each file, in the order of the table
+
+
+class FileChange(NamedTuple):
+    """One file of a batch: its real path, what it held, what it is to hold."""
+
+    path: bytes
+    old: bytes
+    new: bytes
+
+
+class BatchEntry(NamedTuple):
+    """A row of the table; names with undecodable bytes as surrogates."""
+
+    directory: str
+    name: str
+    old_size: int
+    old_hash: str
+    new_hash: str
+
+
+@dataclass
+class BatchRecord:
+    """The intent of a batch under way."""
+
+    is_kept: bool = False
+    """Set where some file could not be put back: the next start tries again."""
+
+
+@contextmanager
+def promised(recovery_dir: bytes, changes: Sequence[FileChange]) -> Iterator[BatchRecord]:
+    """Keep the old bytes of all files safe until the block ends."""
+    table = json.dumps([_entry(change) for change in changes]).encode()
+    intent = Intent(recovery_dir, IntentRecord("", "", table_size=len(table)))
+    promise = BatchRecord()
+    try:
+        write_all(intent.fd, table)
+        for change in changes:
+            write_all(intent.fd, change.old)
+        intent.publish(durable=True)
+        yield promise
+    finally:
+        if promise.is_kept:
+            os.close(intent.fd)
+        else:
+            intent.remove()
+            sync_directory(recovery_dir)
+
+
+def _entry(change: FileChange) -> BatchEntry:
+    directory, name = map(os.fsdecode, os.path.split(change.path))
+    return BatchEntry(
+        directory=directory,
+        name=name,
+        old_size=len(change.old),
+        old_hash=_hash(change.old),
+        new_hash=_hash(change.new),
+    )
+
+
+def entries_of(fd: int, note: IntentRecord) -> Iterator[tuple[BatchEntry, int]]:
+    """The files of a batch's intent, and where the old bytes of each begin."""
+    start = os.lseek(fd, 0, os.SEEK_CUR)
+    at = start + note.table_size
+    for row in json.loads(os.pread(fd, note.table_size, start)):
+        entry = BatchEntry(*row)
+        yield entry, at
+        at += entry.old_size
+
+
+def blank_hash() -> hashlib.blake2b:
+    """The hash of a batch's table, of nothing yet."""
+    return hashlib.blake2b(digest_size=16)
+
+
+def _hash(data: bytes) -> str:
+    digest = blank_hash()
+    digest.update(data)
+    return digest.hexdigest()

@@ -6,24 +6,35 @@ nothing is to do; if it is anything else, someone has changed it since, their by
 the old ones are kept in the state directory.
 
 A batch of files that was not finished is undone: a file that holds the batch's new bytes gets its
-old ones back. That comes last, when each single file is whole again.
+old ones back; anything else is someone's later work. That comes last, when each single file is
+whole again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.workspace.safe_open import MOVED, STEP, open_beneath
+from flashgrep.workspace.safe_open import MOVED, REGULAR, STEP, open_beneath, open_in
 from flashgrep.workspace.scope import shown_name
-from flashgrep.workspace.write.batch import BatchEntry, entries_of, put_old, state_of
-from flashgrep.workspace.write.intents import KEPT, SUFFIX, IntentRecord, abandoned
-from flashgrep.workspace.write.replace import ReplaceTarget, locked, put_back
+from flashgrep.workspace.write.intents import (
+    KEPT,
+    SUFFIX,
+    BatchEntry,
+    IntentRecord,
+    abandoned,
+    blank_hash,
+    entries_of,
+)
+from flashgrep.workspace.write.replace import ReplaceTarget, locked, put_back, replace_bytes
 
 log = logging.getLogger(__name__)
 
@@ -80,49 +91,70 @@ def _put_right(path: bytes, fd: int, note: IntentRecord, done: Recovery) -> Stat
 def _undo(entry: BatchEntry, record: int, at: int, recovery_dir: bytes, done: Recovery) -> State:
     """Give one file of an unfinished batch its old bytes back, if it holds the new ones."""
     note = IntentRecord(entry.directory, entry.name)
-    directory = _open_directory(note)
-    if directory is None:
-        return "foreign"
-    try:
+    with _directory_of(note) as directory:
+        if directory is None:
+            return "foreign"
         path = os.path.join(os.fsencode(entry.directory), os.fsencode(entry.name))
-        target = ReplaceTarget(directory, os.fsencode(entry.name), path, recovery_dir)
-        state = state_of(target, entry)
+        target = ReplaceTarget(
+            parent_fd=directory,
+            name=os.fsencode(entry.name),
+            path=path,
+            recovery_dir=recovery_dir,
+        )
+        state = _state_of(target, entry)
         if state == "new":
-            put_old(target, entry, os.pread(record, entry.old_size, at))
+            status = os.stat(target.name, dir_fd=directory, follow_symlinks=False)
+            old = os.pread(record, entry.old_size, at)
+            replace_bytes(target, old, status, lambda: _state_of(target, entry) == "new")
             done.undone += 1
             log.warning("%s was part of an unfinished batch; undone", shown_name(path))
         elif state == "foreign":
             log.warning("%s was changed after a crash; its old bytes are kept", _shown(note))
         return state
-    finally:
-        os.close(directory)
+
+
+def _state_of(target: ReplaceTarget, entry: BatchEntry) -> State:
+    """Whether a file holds its bytes before or after the batch, or others."""
+    try:
+        fd = open_in(target.name, REGULAR, dir_fd=target.parent_fd)
+    except OSError:
+        return "foreign"
+    with os.fdopen(fd, "rb") as file:
+        digest = hashlib.file_digest(file, blank_hash).hexdigest()
+    if digest == entry.old_hash:
+        return "old"
+    return "new" if digest == entry.new_hash else "foreign"
 
 
 def _remove_temporary(note: IntentRecord) -> bool:
     """Unlink by the random name: no other file is called so."""
-    directory = _open_directory(note)
-    if directory is None:
-        return False
-    try:
-        os.unlink(os.fsencode(note.temporary), dir_fd=directory)
+    with _directory_of(note) as directory:
+        if directory is None:
+            return False
+        try:
+            os.unlink(os.fsencode(note.temporary), dir_fd=directory)
+        except FileNotFoundError:
+            return False
         return True
-    except FileNotFoundError:
-        return False
-    finally:
-        os.close(directory)
 
 
-def _open_directory(note: IntentRecord) -> int | None:
+@contextmanager
+def _directory_of(note: IntentRecord) -> Iterator[int | None]:
     """The directory of a note through no link and of any depth; None where it is gone or moved."""
     slash = os.open("/", STEP)
     try:
-        return open_beneath(slash, os.fsencode(note.directory).lstrip(b"/"), STEP)
+        directory = open_beneath(slash, os.fsencode(note.directory).lstrip(b"/"), STEP)
     except OSError as error:
-        if error.errno in MOVED:
-            return None
-        raise
+        if error.errno not in MOVED:
+            raise
+        directory = None
     finally:
         os.close(slash)
+    try:
+        yield directory
+    finally:
+        if directory is not None:
+            os.close(directory)
 
 
 def _restore(fd: int, note: IntentRecord, done: Recovery) -> State:
@@ -144,18 +176,16 @@ def _restore(fd: int, note: IntentRecord, done: Recovery) -> State:
 
 def _open_target(note: IntentRecord) -> int | None:
     """The file the note is about: by path, and the same inode, since it was written in place."""
-    directory = _open_directory(note)
-    if directory is None:
-        return None
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        fd = os.open(os.fsencode(note.name), flags, dir_fd=directory)
-    except OSError as error:
-        if error.errno in MOVED:
+    with _directory_of(note) as directory:
+        if directory is None:
             return None
-        raise
-    finally:
-        os.close(directory)
+        try:
+            fd = os.open(os.fsencode(note.name), flags, dir_fd=directory)
+        except OSError as error:
+            if error.errno in MOVED:
+                return None
+            raise
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and status.st_ino == note.target_inode:
         return fd
