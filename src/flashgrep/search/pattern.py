@@ -32,6 +32,7 @@ from flashgrep.search.syntax import (
     Repeat,
     Unknown,
     atoms,
+    needs_newline,
     tree_of,
 )
 
@@ -88,6 +89,11 @@ class PatternSpec:
     def tree(self) -> Node | None:
         """The pattern's tree, or None where it is not understood."""
         return tree_of(self.source, self.case_insensitive)
+
+    @property
+    def needs_newline(self) -> bool:
+        """Whether every match holds a newline, so that no single line can match."""
+        return needs_newline(self.source)
 
 
 @lru_cache(maxsize=limits.REMEMBERED_PATTERNS)

@@ -1,4 +1,5 @@
 """What we need of the operating system, each in one place, and our own state on disk.
 
-Never a user's file: those are opened by `workspace`.
+Every module is a door: `atomic`, `lock`, `child`, `clock`, `idle`, `state`. None opens a user's
+file: `workspace` does.
 """

@@ -1,1 +1,6 @@
-"""The only code that touches the user's files."""
+"""The user's files: which may be reached, and how they are opened, listed, read and replaced.
+
+Its door: `scope` (what may be reached, names on the wire), `safe_open`, `globs`, `find`, `text`
+and `occurrences`; `write` has a door of its own. Searches and the index also use `walk` and
+`ignore_rules`.
+"""

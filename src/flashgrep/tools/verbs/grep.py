@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
 from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
-from flashgrep.search.syntax import needs_newline
 from flashgrep.tools.dispatch.call import Answer, Budget, json_answer
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.globs import NameFilter, globs_of
@@ -240,7 +239,7 @@ def as_text(
 
 def _why_empty(pattern: PatternSpec, kind: str) -> str:
     """Why there may be no match although one was expected; "" where nothing suggests that."""
-    if not pattern.multiline and needs_newline(pattern.source):
+    if not pattern.multiline and pattern.needs_newline:
         return "the pattern needs a newline, and patterns match within a line; set multiline: true"
     if pattern.multiline and has_line_anchors(pattern.source):
         return (
