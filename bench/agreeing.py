@@ -1,6 +1,6 @@
 """Whether our files are ripgrep's, and for each file that is not, why.
 
-The reasons are looked for in this order, and what has none is told as such:
+The reasons are looked for in this order, and what has none is listed as such:
 - links: ripgrep follows none; we search a link to a file under the link's name
 - ignored: only one of the two takes the file for ignored
 - sniffing: the first 512 bytes are a binary type to us (PostScript, PDF …); ripgrep asks for a NUL
@@ -29,7 +29,7 @@ _NOTHING = "No matches found"
 
 
 def files_of(answer: str) -> set[str]:
-    """The paths of a files_with_matches answer; a last line in parentheses tells of skips."""
+    """The paths of a files_with_matches answer; a last line in parentheses lists skips."""
     lines = answer.split("\n")
     if lines[-1].startswith("(") and lines[-1].endswith(")"):
         lines.pop()

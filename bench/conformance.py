@@ -53,7 +53,7 @@ class Outcome:
 
 
 def main() -> None:
-    """Run everything, print it, and tell defects by the exit status."""
+    """Run everything, print it; the exit status says whether there were defects."""
     with tempfile.TemporaryDirectory(prefix="flashgrep-conformance-") as own:
         workdir = Path(own) / "workdir"
         workdir.mkdir()

@@ -10,7 +10,7 @@ from bench.served import Server
 
 
 def ask(server: Server, method: str, params: dict[str, Any] | None = None) -> Any:
-    """The result of one method, over a connection of its own."""
+    """The result of one method, over a new connection."""
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(server.socket)

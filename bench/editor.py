@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def append(path: Path, text: str) -> None:
-    """Put a line behind the last."""
+    """Append a line."""
     with path.open("ab") as file:
         file.write(f"\n{text}\n".encode())
 

@@ -124,7 +124,7 @@ class _Seen:
 
 
 def measure(corpus: Corpus, effort: Effort) -> Section:
-    """Build, ask once, remove: each case with a server of its own."""
+    """Build, ask once, remove: each case with a new server."""
     seen = [one for case in CASES for one in _measure(case)]
     rows = [
         [

@@ -1,6 +1,6 @@
 """`python -m bench.matrix`: the tests under each Python that flashgrep supports and that is here.
 
-Each has an environment of its own in .matrix/, kept for the next time. A Python that is not
+Each has its environment in .matrix/, kept for the next time. A Python that is not
 installed is skipped, and the summary says so. Arguments go to pytest.
 """
 

@@ -102,7 +102,7 @@ def _table(mode: str, rows: list[tuple[Pattern, Times]]) -> Table:
 
 
 def _same(mode: str, times: Times) -> str:
-    """Whether each pair of path and number (of lines, or of the line) stands on both sides."""
+    """Whether each pair of path and number (of lines, or of the line) is on both sides."""
     theirs = _pairs(times.answers["rg"].decode("utf-8", "surrogateescape"))
     ours = _pairs(times.answers["socket"])
     different = ours - theirs if mode == "page" else ours ^ theirs

@@ -44,7 +44,7 @@ def settle(server: Server) -> None:
 
 @dataclass(frozen=True)
 class Wakeups:
-    """Threads of all processes, and how often they came to run of their own accord."""
+    """Threads of all processes, and how often they yielded by themselves."""
 
     threads: int
     woken: int

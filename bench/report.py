@@ -92,7 +92,7 @@ def _load(file: Path) -> Section:
 
 
 def page(sections: list[Section]) -> str:
-    """The whole page in Markdown; the chart stands beside it in a file of its own."""
+    """The whole page in Markdown; the chart is a file beside it."""
     rows = [
         [target.what, target.bound, target.figure, mark(target.met)]
         for section in sections
@@ -132,12 +132,12 @@ def _markdown(table: Table) -> str:
 
 
 def code(text: str) -> str:
-    """Text as a code span that may stand in a table."""
+    """Text as a code span that may be in a table."""
     return "`" + text.replace("|", "\\|") + "`"
 
 
 def bars(ratios: list[tuple[str, float]]) -> list[str]:
-    """A chart of ratios; the mark stands at ripgrep's own speed."""
+    """A chart of ratios; the mark is ripgrep's speed."""
     width = max((len(name) for name, _ in ratios), default=0)
     lines = []
     for name, ratio in ratios:

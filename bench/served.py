@@ -130,16 +130,16 @@ async def call(
 
 @contextmanager
 def connected(server: Server) -> Iterator[Client]:
-    """A client of its own."""
+    """A new client."""
     with kept_open(joined(server)) as client:
         yield client
 
 
 @contextmanager
 def kept_open(connection: AbstractAsyncContextManager[ClientSession]) -> Iterator[Client]:
-    """A client whose event loop runs in the thread that asks, for as long as that waits.
+    """A client whose event loop runs in the thread that asks, while that waits.
 
-    In a thread of its own it would be handed each call, which is no part of what is measured.
+    In another thread it would be handed each call, which is not measured.
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()

@@ -12,7 +12,7 @@ from flashgrep.workspace.text import is_text
 
 
 def text_files(corpus: Corpus) -> dict[str, int]:
-    """Every file ripgrep looks into that is no binary to us: name and bytes, sorted by name."""
+    """Every file ripgrep looks into that is not binary to us: name and bytes, sorted by name."""
     sizes = {}
     for name in sorted(ripgrep.searched_files(corpus.root)):
         with suppress(OSError), open(corpus.root / name, "rb") as file:

@@ -15,7 +15,7 @@ from bench.served import FLASHGREP, environment
 
 NOTE_BYTES = 5_000
 MARKS = {"keelhaul": 1000, "harbourmaster": 50, "Quarterly review": 4}
-"""What stands in one of so many notes, for patterns of each class."""
+"""Words that one of so many notes has, for patterns of each class."""
 
 _FOLDERS = 40
 _LINES = 3_000
@@ -35,7 +35,7 @@ class Vault:
 
 
 def title(number: int) -> str:
-    """The heading of a note, which stands once in all notes."""
+    """The heading of a note, which occurs once in all notes."""
     return f"Note {number:05}"
 
 

@@ -123,7 +123,7 @@ def _changes(
     editor: subprocess.Popen[str],
     saved: dict[Path, tuple[bytes, os.stat_result]],
 ) -> Iterator[tuple[str, str, str]]:
-    """Make a change, and tell its kind, the file's name, and the word that it is about."""
+    """Make a change, and give its kind, the file's name, and the word that it is about."""
     rng = random.Random(_SEED)
     files = _long_enough(copy)
     last = ("", "")

@@ -193,7 +193,7 @@ def _text(answer: Mapping[str, Any]) -> str:
 
 
 def _tree(directory: Path) -> Path:
-    """A workspace of 400 files in 10 folders, a name of its own in each."""
+    """A workspace of 400 files in 10 folders, each with a name that no other has."""
     for number in range(FILES):
         folder = directory / f"part{number % _FOLDERS:02}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -285,7 +285,7 @@ CALLS: Final[Mapping[str, Callable[[Path], list[Called]]]] = {
 
 
 def recordings() -> dict[str, list[Called]]:
-    """Make the calls, each to a server of its own, all at the same time."""
+    """Make the calls, each to another server, all at the same time."""
     with tempfile.TemporaryDirectory(prefix="flashgrep-flows-") as own:
 
         def made(number: int, call: Callable[[Path], list[Called]]) -> list[Called]:

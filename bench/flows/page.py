@@ -63,7 +63,7 @@ def modules_on(page: str) -> dict[str, set[str]]:
             if line.startswith("["):
                 continue
             words = line.split()
-            if words[0] != "·":  # else the line before goes on
+            if words[0] != "·":  # else it continues the line before
                 room, words = words[0], words[1:]
             found[name] |= {_joined(room, word) for word in words if word != "·"}
     return found

@@ -38,9 +38,9 @@ PACKAGE: Final = os.path.dirname(_SPEC.origin) + os.sep
 class Recorder:
     """Each call of a function of the package, in all threads.
 
-    The code of a module that is being imported, a comprehension or a lambda is no function here; a
-    coroutine that goes on is called again. Threads call `note` at the same time, so each of its
-    steps is one operation on a set or a list.
+    The code of a module that is being imported, a comprehension or a lambda does not count as a
+    function; a coroutine that is resumed is called again. Threads call `note` at the same time, so
+    each of its steps is one operation on a set or a list.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""`python -m bench.mutants`: draw defects, try each against the tests, list those nobody noticed.
+"""`python -m bench.mutants`: draw defects, try each against the tests, list those no test noticed.
 
-Every kind of defect is drawn as often as the others, as long as there are some left of it. What
-was tried is kept in `.bench/mutants`, so that a run that was interrupted goes on where it was.
+Every kind of defect is drawn as often as the others, while there are some left of it. What
+was tried is kept in `.bench/mutants`, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def identity(mutation: Mutation) -> str:
 
 
 class Desk:
-    """Tries defects, several at a time, each in a copy of its own."""
+    """Tries defects, several at a time, each in another copy."""
 
     def __init__(self, place: Path, seconds: float, kept: Path, near: bool) -> None:
         self._place = place

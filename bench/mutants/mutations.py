@@ -41,7 +41,7 @@ _CHANGED_WORD: Final = "XX"
 
 @dataclass(frozen=True)
 class Mutation:
-    """One defect: where it is, and what stands there instead."""
+    """One defect: where it is, and what replaces the text there."""
 
     path: str
     """Of the file, relative to the repository."""
@@ -55,7 +55,7 @@ class Mutation:
     """The function or class it is in; empty at the top."""
 
     def before(self, original: str) -> str:
-        """What stands there."""
+        """The text there."""
         return original.encode()[self.start : self.end].decode()
 
     def applied(self, original: str) -> str:
@@ -115,7 +115,7 @@ class _Visitor(ast.NodeVisitor):
         targets = node.targets
         if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             return
-        # A name without a value would be noticed by whoever runs the line.
+        # A name without a value would be noticed by every test that runs the line.
         if all(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
             self._delete(node)
         self.visit(node.value)
@@ -218,7 +218,7 @@ class _Visitor(ast.NodeVisitor):
             self._splice(node, kind or "text changed", repr(_reworded(value)))
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        # What stands inside has no place of its own before Python 3.12: only the text is changed.
+        # What is inside has no position before Python 3.12: only the text is changed.
         texts = [part for part in node.values if isinstance(part, ast.Constant)]
         if not any(_PROSE.search(str(part.value)) for part in texts):
             return

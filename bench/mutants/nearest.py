@@ -79,7 +79,7 @@ def _names(part: str, text: str) -> bool:
 
 
 def _quotes(before: str, text: str) -> bool:
-    """Whether a test holds three words of the text that stand together there."""
+    """Whether a test holds three words of the text that are together there."""
     words = re.findall(r"[A-Za-z]+", before)
     runs = (" ".join(words[at : at + 3]) for at in range(len(words) - 2))
     return any(run in text for run in runs)

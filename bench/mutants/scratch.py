@@ -1,4 +1,4 @@
-"""A copy of the repository with an interpreter of its own, in which a defect harms nobody.
+"""A copy of the repository with another interpreter, in which a defect does no harm.
 
 The interpreter is a virtual environment without packages: its path has the copy's `src` first, and
 then the packages of the one that runs us. So every program a test starts sees the defect too.
@@ -18,7 +18,7 @@ _OURS: Final = ("python", "flashgrep", "activate", "Activate", "pip")
 
 
 class Scratch:
-    """One copy; it lives as long as one defect is tried."""
+    """One copy, for one defect."""
 
     def __init__(self, root: Path, place: Path) -> None:
         self._root = root
@@ -75,7 +75,7 @@ class Scratch:
         """Change a file of the copy."""
         target = self.repository / path
         target.write_text(text, encoding="utf-8")
-        # Python tells a stale one by its size and whole seconds: a defect may change neither.
+        # Python recognizes a stale one by its size and whole seconds: a defect may change neither.
         for compiled in target.parent.glob(f"__pycache__/{target.stem}.*"):
             compiled.unlink()
 

@@ -33,7 +33,7 @@ _EARLY: Final = 5
 
 
 stopping = threading.Event()
-"""Set when everything is to end: runs then end what they started, and tell nothing."""
+"""Set when everything is to end: runs then end what they started, and report nothing."""
 
 
 class Stopped(Exception):

@@ -1,4 +1,4 @@
-"""The chart is SVG that a browser can read, and its bars stand on the right side of ripgrep."""
+"""The chart is SVG that a browser can read, and its bars are on the right side of ripgrep."""
 
 from __future__ import annotations
 

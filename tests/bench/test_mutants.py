@@ -195,7 +195,7 @@ def _is_running(pid: int) -> bool:
     return text.rpartition(")")[2].split()[0] != "Z" and os.getpid() != pid
 
 
-def test_a_defect_is_told_by_its_file_and_text() -> None:
+def test_a_defect_is_named_by_its_file_and_text() -> None:
     one = Mutation("src/flashgrep/errors.py", 1, "x", 0, 0, "#", "")
     other = Mutation("src/flashgrep/errors.py", 1, "x", 0, 0, "##", "")
     assert identity(one) != identity(other)

@@ -43,7 +43,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
-    """A tree of a few files, and a place of its own for what the bench keeps."""
+    """A tree of a few files, and a place for what the bench keeps."""
     top = tmp_path_factory.mktemp("bench")
     for name, text in SOURCES.items():
         path = top / "tree" / name

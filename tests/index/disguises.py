@@ -46,7 +46,7 @@ Disguise = Callable[[str], str]
 
 
 def texts(most: int = 12) -> st.SearchStrategy[bytes]:
-    """File contents out of a few words, so that the same four bytes stand in several places."""
+    """File contents out of a few words, so that the same four bytes are in several places."""
     return st.lists(st.sampled_from(WORDS), max_size=most).map(b"".join)
 
 

@@ -21,7 +21,7 @@ Edit = tuple[Any, ...]
 
 
 def _open(path: str, flags: int) -> int:
-    """A pipe that nobody reads is refused, not waited for."""
+    """A pipe without a reader is refused, not waited for."""
     return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 

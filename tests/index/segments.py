@@ -24,7 +24,7 @@ def block_bytes(size: int) -> Iterator[None]:
 
 
 def made(directory: Path, files: Mapping[str, bytes], name: str = "one.seg") -> Segment:
-    """A segment of these files, in walk order; they lie in `directory/files`."""
+    """A segment of these files, in walk order; they are in `directory/files`."""
     root = directory / "files"
     named = []
     for shown in sorted(files, key=walk_key):

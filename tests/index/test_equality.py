@@ -1,7 +1,7 @@
 """An answer with the index is the answer without it, byte for byte, whatever was changed just now.
 
 Random trees, random edits (here and in another process), random calls. The changes are folded in
-while the test goes on, so that a question meets them on disk, in a fresh segment, or in between.
+while the test runs, so that a question meets them on disk, in a fresh segment, or in between.
 Of four trees one has a server that only reads the index, and one a server that watches nothing.
 """
 

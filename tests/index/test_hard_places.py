@@ -217,7 +217,7 @@ def test_a_link_is_followed_as_the_kernel_follows_it(tmp_path: Path, work: Path)
         text = pair.agree("grep", pattern="[AB]{3}", output_mode="content")
         assert "over a link:1:AAA" in text
         assert "over nothing" not in text
-        assert "slash" not in text  # y is no directory
+        assert "slash" not in text  # y is not a directory
         (work / "dir").unlink()
         (work / "dir").symlink_to("other")
         text = pair.agree("grep", pattern="[AB]{3}", output_mode="content")
@@ -244,7 +244,7 @@ def test_a_link_laid_anew_shows_what_it_leads_to_now(tmp_path: Path, work: Path)
 
 
 def test_a_link_to_a_directory_that_becomes_another(tmp_path: Path, work: Path) -> None:
-    """While it is the tree's own it is passed over; when it leads out it is entered."""
+    """While it is the tree's own it is skipped; when it leads out it is entered."""
     put(work / "z" / "f", "inside\n")
     put(tmp_path / "outside" / "f", "outside\n")
     (work / "a").symlink_to("z")
@@ -291,7 +291,7 @@ def test_list_files_follows_links_as_grep_does(tmp_path: Path, work: Path) -> No
 
 
 def test_another_workspace_under_the_same_name(tmp_path: Path) -> None:
-    """No watch tells that a parent of the working directory was moved away."""
+    """No watch reports that a parent of the working directory was moved away."""
     top = tmp_path / "top"
     put(top / "work" / "a", "old\n")
     with twins(top, state_dir=str(tmp_path / "state")) as pair:

@@ -14,7 +14,7 @@ import pytest
 from flashgrep.index.answer import indexed_search
 from flashgrep.index.format import segment_set
 from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.rescan import NO_DOUBT
+from flashgrep.index.update.rescan import NO_RACY_FILES
 from tests.index.twins import Twins, haste, twins
 
 HAY = b"a line of hay, some forty bytes of it\n"
@@ -34,12 +34,14 @@ def grow(top: Path, chance: Random, numbers: Iterable[int]) -> None:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Twins over a tree that has changed since: some of it stands in a segment of its own."""
+    """Twins over a tree that has changed since: some of it is in another segment."""
     top, chance = tmp_path_factory.mktemp("pages"), Random(3)
     (top / "work").mkdir()
     grow(top, chance, range(12))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compactor, "doubt", lambda *_: NO_DOUBT)  # reading again joins the segments
+        patch.setattr(
+            Compactor, "racy_files", lambda *_: NO_RACY_FILES
+        )  # reading again joins the segments
         with haste(), twins(top) as both:
             grow(top, chance, (2, 5, 6, 11, 13))
             both.folded()

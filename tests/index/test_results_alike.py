@@ -1,4 +1,4 @@
-"""Whoever searches gives the same value: the disk, the index and the notes are read alike."""
+"""Every searcher gives the same value: the disk, the index and the notes are read alike."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from flashgrep.index.format.store import Store
 from flashgrep.index.update import updater
 from flashgrep.index.update.compactor import Builders, Compactor
 from flashgrep.index.update.ranked_index import key_of
-from flashgrep.index.update.rescan import NO_DOUBT
+from flashgrep.index.update.rescan import NO_RACY_FILES
 from flashgrep.ranking.format import DamagedRanking
 from flashgrep.ranking.ranking import Ranking
 from flashgrep.settings import Settings
@@ -50,7 +50,7 @@ def own_threads() -> list[threading.Thread]:
 
 
 def switches(task: int) -> int:
-    """How often a thread has gone to sleep of its own will."""
+    """How often a thread has gone to sleep by itself."""
     for line in Path(f"/proc/self/task/{task}/status").read_text().splitlines():
         if line.startswith("voluntary_ctxt_switches"):
             return int(line.split()[1])
@@ -67,7 +67,7 @@ def settled(pair: Twins) -> None:
     """Wait until everything is built, the ranked index too, and what was read right after it was
     written has been read again."""
     index = pair.index
-    wait_for(lambda: index._state.doubt is NO_DOUBT, lambda: f"in doubt: {index._state.doubt}")
+    wait_for(lambda: index._state.racy is NO_RACY_FILES, lambda: f"racy: {index._state.racy}")
 
     def is_ranked() -> bool:
         segments = index._state.view.snapshot.segments if index._state.view else ()
@@ -261,7 +261,7 @@ def test_a_write_through_a_memory_map_is_found_after_a_sweep(
 
 
 def damage(tmp_path: Path, near: bytes, distance: int) -> Path:
-    """Change a byte of the pack some way behind a text; gives the segment."""
+    """Change a byte of the pack some way after a text; gives the segment."""
     for path in (tmp_path / "state" / "index").rglob("*.seg"):
         data = path.read_bytes()
         place = data.find(near)

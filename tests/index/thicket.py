@@ -82,7 +82,7 @@ EPOCH = 1_700_000_000_000_000_000
 
 
 class Thicket:
-    """A tree below `root`; things that links lead to lie in `outside`."""
+    """A tree below `root`; things that links lead to are in `outside`."""
 
     def __init__(self, top: Path, chance: Random, large: float = 0.02) -> None:
         self.root, self.outside = top / "work", top / "outside"
@@ -204,7 +204,7 @@ class Thicket:
 
 
 def _second_name(tree: Thicket) -> Edit:
-    """A hard link to what lies outside, or beside the file itself.
+    """A hard link to what is outside, or beside the file itself.
 
     Not to a place that no search looks at: a write through such a name raises no event, and is
     seen only when everything is looked at again, as is one through a memory map.

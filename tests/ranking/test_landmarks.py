@@ -60,7 +60,7 @@ def test_a_line_names_what_it_defines(text: str, name: str) -> None:
     )
 
 
-def test_each_is_told_with_the_place_of_its_line() -> None:
+def test_each_comes_with_the_place_of_its_line() -> None:
     text = b"int a(void)\n{\n}\n\nint b(void)\n{\n}\n"
     assert list(landmarks(text, 0, len(text))) == [(0, b"a"), (17, b"b")]
     assert list(landmarks(text, 16, len(text))) == [(17, b"b")]

@@ -1,1 +1,5 @@
-"""Ranks files by how well they answer a question; finds definitions."""
+"""Ranks files by how well they answer a question; finds definitions.
+
+The door is `question`, `symbols` and `words`; for the index also `ranking`, `changed_files` and
+`format`, which hold the ranked index.
+"""

@@ -13,6 +13,7 @@ as they were, all are numbered anew.
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -28,16 +29,11 @@ from flashgrep import limits
 from flashgrep.ranking.format import text_fields
 from flashgrep.ranking.question import (
     FORM_WEIGHT,
-    INITIALS_WEIGHT,
-    PREFIX_WEIGHT,
-    WEIGHTS,
-    WHOLE_WEIGHT,
+    Clause,
     RankedFile,
     RankedQuestion,
-    forms,
     frequencies,
     path_weight,
-    prefixes,
     rarity,
 )
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, lowered
@@ -220,37 +216,23 @@ class _Scorer:
         self._total = total
         self._lengths = overlay.sizes / average
         self._count_of = count_of
-        self._words = [(word, forms(word)[1:], prefixes(word)) for word in question.words]
         self._found = self._look_up()
         self._rarities: dict[Term, float] = {}
 
     def scores(self) -> Any:
         """By number of the file; those as they were have none."""
         found = np.zeros(len(self._overlay.paths))
-        for word, its_forms, its_prefixes in self._words:
-            for field, weight in WEIGHTS.items():
-                found += weight * self._word(field, word, its_forms)
-            for field in ("name", "path"):
-                best = self._best([self._term((field, prefix)) for prefix in its_prefixes])
-                found += PREFIX_WEIGHT * WEIGHTS[field] * best
-        for word in self._question.compounds:
-            found += WHOLE_WEIGHT * self._best([self._term(("whole", word))])
-        for word in self._question.initials:
-            for field, weight in INITIALS_WEIGHT.items():
-                found += weight * self._best([self._term((field, word))])
-        return found
-
-    def _terms(self) -> set[Term]:
-        found = {("whole", word) for word in self._question.compounds}
-        found |= {(field, word) for word in self._question.initials for field in INITIALS_WEIGHT}
-        for word, its_forms, its_prefixes in self._words:
-            found |= {(field, form) for form in (word, *its_forms) for field in WEIGHTS}
-            found |= {(field, prefix) for prefix in its_prefixes for field in ("name", "path")}
+        for clause in self._question.clauses:
+            best = np.zeros(len(found))
+            for texts, scores in self._scored(clause):
+                best[texts] = np.maximum(best[texts], scores)
+            found += clause.weight * best
         return found
 
     def _look_up(self) -> dict[Term, tuple[Any, Any]]:
         """The files that hold a term, and how often each does; only terms that occur."""
-        terms = sorted(self._terms())
+        clauses = self._question.clauses
+        terms = sorted({(clause.field, word) for clause in clauses for word in clause.words})
         parts: dict[Term, list[tuple[Any, Any]]] = {}
         keys = keys_of(terms)
         for each in self._overlay.lots:
@@ -266,34 +248,17 @@ class _Scorer:
             for term, found in parts.items()
         }
 
-    def _word(self, field: str, word: str, its_forms: tuple[str, ...]) -> Any:
-        """The score of a word or its best form; a rare form counts no more than the word."""
-        there = [form for form in its_forms if (field, form) in self._found]
-        ceiling = self._rarity((field, word)) if there else 0.0
-        others = [self._term((field, form), FORM_WEIGHT, ceiling) for form in there]
-        return self._best([self._term((field, word)), *others])
-
-    def _term(
-        self, term: Term, weight: float = 1.0, ceiling: float | None = None
-    ) -> tuple[Any, Any] | None:
-        """The files that hold a term, and the score of each for it."""
-        if term not in self._found:
-            return None
-        texts, counts = self._found[term]
-        rare = self._rarity(term)
-        if ceiling is not None:
-            rare = min(rare, ceiling)
-        lengths = self._lengths[texts] if term[0] in _LONG else 1.0
-        return texts, weight * rare * frequencies(counts, lengths)
-
-    def _best(self, terms: Iterable[tuple[Any, Any] | None]) -> Any:
-        """For each file the best of several scores; 0 where there is none."""
-        best = np.zeros(len(self._overlay.paths))
-        for term in terms:
-            if term is not None:
-                texts, scores = term
-                best[texts] = np.maximum(best[texts], scores)
-        return best
+    def _scored(self, clause: Clause) -> Iterator[tuple[Any, Any]]:
+        """For each word of a clause the files that hold it, and the score of each."""
+        field, words = clause.field, clause.words
+        there = [word for word in words if (field, word) in self._found]
+        ceiling = self._rarity((field, words[0])) if clause.is_inflected and there else math.inf
+        for word in there:
+            texts, counts = self._found[field, word]
+            weight = FORM_WEIGHT if clause.is_inflected and word != words[0] else 1.0
+            lengths = self._lengths[texts] if field in _LONG else 1.0
+            rare = min(self._rarity((field, word)), ceiling)
+            yield texts, weight * rare * frequencies(counts, lengths)
 
     def _rarity(self, term: Term) -> float:
         known = self._rarities.get(term)

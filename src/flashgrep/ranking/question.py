@@ -36,6 +36,16 @@ _SHORTEST_INFLECTED: Final = 4
 _INITIALS: Final = (2, 3, 4)
 
 
+class Clause(NamedTuple):
+    """Words in a field of which the best counts."""
+
+    field: str
+    weight: float
+    words: tuple[str, ...]
+    is_inflected: bool = False
+    """The others are forms of the first: they count less, and never as rarer than it."""
+
+
 @dataclass(frozen=True)
 class RankedQuestion:
     """The text of a query, read."""
@@ -70,6 +80,22 @@ class RankedQuestion:
             for at in range(len(words) - count + 1)
         )
         return tuple(run for run in dict.fromkeys(runs) if run.isalpha())
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """All that counts for a file, each once."""
+        found = []
+        for word in self.words:
+            found += [
+                Clause(field, weight, forms(word), is_inflected=True)
+                for field, weight in WEIGHTS.items()
+            ]
+            for field in ("name", "path"):
+                found.append(Clause(field, PREFIX_WEIGHT * WEIGHTS[field], prefixes(word)))
+        found += [Clause("whole", WHOLE_WEIGHT, (word,)) for word in self.compounds]
+        for word in self.initials:
+            found += [Clause(field, weight, (word,)) for field, weight in INITIALS_WEIGHT.items()]
+        return tuple(found)
 
 
 def forms(word: str) -> tuple[str, ...]:

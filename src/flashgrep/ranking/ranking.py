@@ -26,15 +26,10 @@ from flashgrep.ranking.format import (
 )
 from flashgrep.ranking.question import (
     FORM_WEIGHT,
-    INITIALS_WEIGHT,
-    PREFIX_WEIGHT,
-    WEIGHTS,
-    WHOLE_WEIGHT,
+    Clause,
     RankedFile,
     RankedQuestion,
-    forms,
     path_weight,
-    prefixes,
     rarity,
 )
 from flashgrep.system.atomic import make_private
@@ -125,50 +120,30 @@ class Ranking:
     def _query(self, searcher: tantivy.Searcher, question: RankedQuestion) -> tantivy.Query:
         import tantivy
 
-        words = [
-            clause
-            for word in question.words
-            for clause in (
-                *(self._word(searcher, field, word, weight) for field, weight in WEIGHTS.items()),
-                *(self._prefix(searcher, field, word) for field in ("name", "path")),
-            )
-        ]
-        whole = [self._term("whole", word, WHOLE_WEIGHT, "basic") for word in question.compounds]
-        initials = [
-            self._term(field, word, weight)
-            for word in question.initials
-            for field, weight in INITIALS_WEIGHT.items()
-        ]
-        clauses = [clause for clause in (*words, *whole, *initials) if clause is not None]
+        queries = [self._clause(searcher, clause) for clause in question.clauses]
         should = tantivy.Occur.Should
-        return tantivy.Query.boolean_query([(should, clause) for clause in clauses])
+        return tantivy.Query.boolean_query([(should, each) for each in queries if each is not None])
 
-    def _word(self, searcher: tantivy.Searcher, field: str, word: str, weight: float) -> Any:
-        """A word or its best form; a rare form must not count for more than the word."""
-        counts = {form: searcher.doc_freq(field, form) for form in forms(word)}
-        counts = {form: count for form, count in counts.items() if count}
-        if not counts:
-            return None
-        rarities = {form: rarity(self.documents, count) for form, count in counts.items()}
-        ceiling = rarities.get(word, min(rarities.values()))
-        terms = [
-            self._term(
-                field,
-                form,
-                weight * (1.0 if form == word else FORM_WEIGHT) * min(1.0, ceiling / value),
-            )
-            for form, value in rarities.items()
-        ]
-        return _best(terms)
-
-    def _prefix(self, searcher: tantivy.Searcher, field: str, word: str) -> Any:
-        weight = PREFIX_WEIGHT * WEIGHTS[field]
-        known = [prefix for prefix in prefixes(word) if searcher.doc_freq(field, prefix)]
-        return _best([self._term(field, prefix, weight) for prefix in known])
-
-    def _term(self, field: str, word: str, weight: float, option: str = "freq") -> tantivy.Query:
+    def _clause(self, searcher: tantivy.Searcher, clause: Clause) -> Any:
         import tantivy
 
+        counts = {word: searcher.doc_freq(clause.field, word) for word in clause.words}
+        rarities = {word: rarity(self.documents, count) for word, count in counts.items() if count}
+        scales = dict.fromkeys(rarities, clause.weight)
+        if clause.is_inflected and rarities:
+            word = clause.words[0]
+            ceiling = rarities.get(word, min(rarities.values()))
+            for form, value in rarities.items():
+                scales[form] *= (1.0 if form == word else FORM_WEIGHT) * min(1.0, ceiling / value)
+        terms = [self._term(clause.field, word, scale) for word, scale in scales.items()]
+        if len(terms) <= 1:
+            return terms[0] if terms else None
+        return tantivy.Query.disjunction_max_query(terms)
+
+    def _term(self, field: str, word: str, weight: float) -> tantivy.Query:
+        import tantivy
+
+        option = "basic" if field == "whole" else "freq"
         term = tantivy.Query.term_query(self._schema, field, word, option)
         return tantivy.Query.boost_query(term, weight)
 
@@ -211,14 +186,6 @@ def _hits(
         (float(score), int(segment or 0), int(file or 0))
         for (score, _), segment, file in zip(hits, segments, files, strict=True)
     ]
-
-
-def _best(queries: list[Any]) -> Any:
-    import tantivy
-
-    if len(queries) <= 1:
-        return queries[0] if queries else None
-    return tantivy.Query.disjunction_max_query(queries)
 
 
 # ── the ranked tree ──────────────────────────────────────────────────────────────────────────────

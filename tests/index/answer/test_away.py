@@ -106,7 +106,7 @@ def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
 
 
 def test_a_cancelled_search_is_ended_while_others_match(tmp_path: Path) -> None:
-    """The match would take minutes, so it is at work whenever somebody looks."""
+    """The match would take minutes, so it is at work at any moment."""
     letters = bytes(97 + number % 16 for number in range(256))
     (tmp_path / "work").mkdir()
     line = random.Random(7).randbytes(3_000_000).translate(letters)

@@ -25,7 +25,7 @@ CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 60
 RELAXED = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BLOCKS = st.sampled_from([1, 16, 64, 32 * 1024])
 CUTS = st.lists(st.booleans(), min_size=40, max_size=40)
-"""Per piece, whether it is looked at, and whether a stretch ends behind it."""
+"""Per piece, whether it is looked at, and whether a stretch ends after it."""
 TWO = (PatternSpec("ab|cd"), [b"ab\nx\ncd ab\n", b"x\n", b"", b"cd"])
 
 

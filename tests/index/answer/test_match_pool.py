@@ -102,7 +102,7 @@ def has_ended(worker: Child) -> bool:
 
 
 def kill(worker: Child) -> None:
-    """Kill a process, and wait until it is dead; whoever started it still has to notice."""
+    """Kill a process, and wait until it is dead; its parent still has to notice."""
     os.kill(pid(worker), signal.SIGKILL)
     os.waitid(os.P_PID, pid(worker), os.WEXITED | os.WNOWAIT)
 
@@ -183,7 +183,7 @@ def test_processes_find_what_is_found_here(
 def test_where_no_process_is_idle_a_search_does_everything_itself(segments: list[Segment]) -> None:
     work = [runs_of(segment) for segment in segments]
     with crew_of(1) as (matchers, [worker]):
-        os.kill(pid(worker), signal.SIGSTOP)  # whoever waits for it waits in vain
+        os.kill(pid(worker), signal.SIGSTOP)  # it never answers
         with matchers.some() as taken:
             assert taken == [worker]
             assert found_by(matchers, work) == found_here(work)
@@ -268,7 +268,7 @@ def test_a_process_that_does_not_come_back_after_a_cancel_is_replaced(
 
 @pytest.mark.parametrize("place", [0, 2], ids=["in our own share", "in the share of a process"])
 @pytest.mark.parametrize("kind", [runs_of, texts_of], ids=["stretches", "texts"])
-def test_a_damaged_piece_is_told_by_the_path_of_its_segment(
+def test_a_damaged_piece_is_reported_by_the_path_of_its_segment(
     segments: list[Segment], tmp_path: Path, place: int, kind: Callable[[Segment], Work]
 ) -> None:
     damaged = segment_in(tmp_path)

@@ -18,7 +18,7 @@ Blocks = list[set[int]]
 
 
 def written(blocks: Blocks) -> tuple[list[int], list[tuple[int, int]], np.ndarray]:
-    """Keys, where the postings of each stand, and the postings."""
+    """Keys, where the postings of each are, and the postings."""
     keys, offsets, postings = inverted([np.array(sorted(b), np.uint32) for b in blocks])
     places = list(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
     return keys.tolist(), places, postings

@@ -18,8 +18,8 @@ def grams(tree: GramTree) -> list[str]:
 
 @pytest.fixture
 def pilot(tmp_path: Path) -> Segment:
-    """`abcd` stands in twenty blocks, `efgh` in ten, `cdef` in one: all of `abcdefgh` in none."""
-    others = ["."] * 400  # so that postings are lists, which tell their lengths
+    """`abcd` is in twenty blocks, `efgh` in ten, `cdef` in one: all of `abcdefgh` in none."""
+    others = ["."] * 400  # so that postings are lists, which have different lengths
     texts = ["abcd"] * 20 + ["efgh"] * 10 + ["cdef"] + others
     with block_bytes(1):
         return made(tmp_path, {f"f{at:03}": f"{text}\n".encode() for at, text in enumerate(texts)})
@@ -30,7 +30,7 @@ def pilot(tmp_path: Path) -> Segment:
     [
         ("abcd", "abcd"),
         ("abcdefg", "abcd bcde cdef defg"),
-        # five grams: bcde and defg stand nowhere, then cdef, then efgh, which stands apart from
+        # five grams: bcde and defg are nowhere, then cdef, then efgh, which is apart from
         # the first; abcd is the commonest
         ("abcdefgh", "bcde cdef defg efgh"),
         ("0123456789", "0123 1234 2345 4567"),  # none anywhere: the first, one apart, the next

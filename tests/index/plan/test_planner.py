@@ -172,7 +172,7 @@ def test_what_a_pattern_leaves_to_be_matched(lines: Segment, pattern: str, expec
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> list[Segment]:
-    """The same lines, each in a segment of its own, and segments without any between them."""
+    """The same lines, each in another segment, and segments without any between them."""
     segments = []
     for name, text in LINES.items():
         directory = tmp_path_factory.mktemp("apart")
@@ -289,7 +289,7 @@ def test_whole_texts_of_segments_asked_together_are_not_missed(
                 assert candidates[base + file], (spec, number, text)
 
 
-def test_alternatives_are_told_apart(tmp_path: Path) -> None:
+def test_alternatives_are_kept_apart(tmp_path: Path) -> None:
     texts = [b"needle\n", b"thread\n", b"hay\n", b"needle thread\n"]
     whole = segment_set(segments_of(tmp_path, [texts], [1]))
     found = Candidates(PatternSpec("needle|thread"), whole)

@@ -21,7 +21,7 @@ FILES = 400
 
 
 class Site:
-    """Files in a directory, and somebody who builds segments of them."""
+    """Files in a directory, and what builds segments of them."""
 
     def __init__(self, top: Path) -> None:
         work = top / "work"
@@ -77,8 +77,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made.scope.close()
 
 
-def test_progress_is_told_while_a_segment_is_read(site: Site) -> None:
-    """One segment for all files: without a word in between, a bar would stand at nothing."""
+def test_progress_is_reported_while_a_segment_is_read(site: Site) -> None:
+    """One segment for all files: without reports in between, a bar would not move."""
     assert site.build() == []
     assert len(site.told) > 10
     assert all(step > 0 for step in site.told)
@@ -97,7 +97,7 @@ def test_a_signal_to_the_whole_group_does_not_end_a_build(site: Site) -> None:
             path.unlink()
 
 
-def test_a_process_that_was_killed_is_told_with_the_signal(site: Site) -> None:
+def test_a_process_that_was_killed_is_reported_with_the_signal(site: Site) -> None:
     sender = threading.Thread(target=site.signal_a_builder, args=(signal.SIGKILL,))
     sender.start()
     with pytest.raises(BuildFailed, match="a building process was ended by SIGKILL; is there"):
@@ -106,7 +106,7 @@ def test_a_process_that_was_killed_is_told_with_the_signal(site: Site) -> None:
 
 
 def test_a_build_that_is_stopped_is_no_failure(site: Site) -> None:
-    """Own promise: what dies on the way to the end is not told as a defect."""
+    """Own promise: what dies on the way to the end is not reported as a defect."""
 
     def end() -> None:
         site.signal_a_builder(signal.SIGSTOP)

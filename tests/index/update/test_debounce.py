@@ -13,7 +13,7 @@ from flashgrep.index.update.tree_state import Debounce, Wakeup
 
 
 class Clock:
-    """A time that stands still unless a test moves it."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -101,7 +101,7 @@ def test_what_can_be_read_wakes_too(wakeup: Wakeup) -> None:
     read, write = os.pipe()
     os.write(write, b"!")
     wakeup.wait(None, read)
-    assert os.read(read, 9) == b"!"  # left for whoever it is for
+    assert os.read(read, 9) == b"!"  # left for its reader
     os.close(read)
     os.close(write)
 

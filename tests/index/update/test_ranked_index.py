@@ -15,7 +15,7 @@ import pytest
 from flashgrep.index.answer.view import IndexSnapshot, IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.compactor import Compactor
-from flashgrep.index.update.rescan import NO_DOUBT
+from flashgrep.index.update.rescan import NO_RACY_FILES
 from flashgrep.ranking.changed_files import ChangedFiles, counted
 from flashgrep.ranking.ranking import RankedTree, Ranking
 from tests.index.twins import Twins, haste, twins, wait_for
@@ -62,7 +62,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 @pytest.fixture
 def pair(tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     """No file is read again after a second: what is counted is what a test changes."""
-    monkeypatch.setattr(Compactor, "doubt", lambda *_: NO_DOUBT)
+    monkeypatch.setattr(Compactor, "racy_files", lambda *_: NO_RACY_FILES)
     write(tmp_path, "horse")
     with twins(tmp_path) as made:
         ranked(made)

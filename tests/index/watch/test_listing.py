@@ -1,4 +1,4 @@
-"""A listing shared with processes is the listing of one, and leaves no process behind."""
+"""A listing shared with processes is the listing of one, and leaves no process running."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_while_a_server_starts_the_processes_list_and_where_there_are_none_it_li
 
 
 @pytest.mark.usefixtures("sharing")
-def test_a_change_of_a_directory_that_a_process_listed_is_told(root: Path) -> None:
+def test_a_change_of_a_directory_that_a_process_listed_is_reported(root: Path) -> None:
     with tracking(root) as tracker:
         tracker.expect_listing()
         listed(tracker)

@@ -1,4 +1,4 @@
-"""Every change of a watched tree is told by the next question, and told where it happened."""
+"""Every change of a watched tree is reported to the next question, with its place."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ EDITS: list[tuple[str, Callable[[Path], object], set[str], set[str]]] = [
 @pytest.mark.parametrize(
     ("edit", "entries", "subtrees"), [row[1:] for row in EDITS], ids=[row[0] for row in EDITS]
 )
-def test_what_is_told_of_a_change(
+def test_what_is_reported_of_a_change(
     root: Path,
     tracker: Tracker,
     edit: Callable[[Path], object],
@@ -88,7 +88,7 @@ def test_what_is_told_of_a_change(
     assert not tracker.changes()  # told once
 
 
-def test_a_moved_directory_is_told_under_its_new_name_once_it_is_listed(
+def test_a_moved_directory_is_reported_under_its_new_name_once_it_is_listed(
     root: Path, tracker: Tracker
 ) -> None:
     (root / "d").rename(root / "m")
@@ -99,7 +99,7 @@ def test_a_moved_directory_is_told_under_its_new_name_once_it_is_listed(
     assert tracker.changes().entries == {"m/e/c"}
 
 
-def test_what_happens_in_a_moved_directory_while_it_is_listed_is_told_under_its_new_name(
+def test_what_happens_in_a_moved_directory_while_it_is_listed_is_reported_under_its_new_name(
     root: Path, tracker: Tracker
 ) -> None:
     (root / "d").rename(root / "m")
@@ -152,7 +152,7 @@ def test_a_listing_holds_what_a_search_looks_at(root: Path) -> None:
     assert set(tree.shared) == {"a", "d/same"}
 
 
-def test_too_many_changes_are_told_as_such(root: Path, tracker: Tracker) -> None:
+def test_too_many_changes_are_reported_as_such(root: Path, tracker: Tracker) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     names = [root / str(n) for n in range(2)]
     for at in range(limit + 10):  # neighbours must differ, or the kernel joins them
@@ -240,7 +240,7 @@ def test_an_event_of_a_directory_that_began_to_be_listed_meanwhile_is_kept(
 def test_a_directory_that_vanished_between_two_looks_has_no_entries(
     tracker: Tracker, root: Path
 ) -> None:
-    """A search that was told of a change there goes on; the directory's end is told next."""
+    """A search that knows of a change there continues; the directory's end is reported next."""
     chains = tracker.chains(())
     listing = tracker.entries("d", ["b", "e", "none"], chains, ())
     assert listing is not None

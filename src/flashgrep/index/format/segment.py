@@ -49,6 +49,9 @@ BLOCK_BYTES: Final = 16 * 1024
 BINARY: Final = 1
 UNENDED: Final = 2
 RACY: Final = 4
+RACY_SECONDS: Final = 1.0
+"""A file that was changed within this time before it was read is read again later: two changes
+so close together may leave the same times."""
 LENGTH: Final = struct.Struct("<I")
 TYPES: Final[dict[str, Any]] = {
     "name_ends": np.uint32,

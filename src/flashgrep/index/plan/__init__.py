@@ -1,1 +1,1 @@
-"""From a pattern to the blocks that may match it."""
+"""From a pattern to the blocks that may match it. The door is `lookup`."""

@@ -24,7 +24,13 @@ from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
 from flashgrep.index.format.segment import RACY, Mask, Segment
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
-from flashgrep.index.update.rescan import Doubt, doubt, hope, rescan_all, rescan_changes
+from flashgrep.index.update.rescan import (
+    RacyFiles,
+    awaited_files,
+    racy_files,
+    rescan_all,
+    rescan_changes,
+)
 from flashgrep.index.watch.changes import Changes, Identity, Tree, identity
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.result import walk_key
@@ -108,32 +114,32 @@ class Compactor:
         if view is None or changes.lost or "" in changes.subtrees:
             rescan = rescan_all(self._tracker, self._builders.stopped)
             self._finish_loading()
-            alive = [_no_file(segment) for segment in self.segments]
-            passed_over = set()
+            alive = [np.zeros(segment.files, bool) for segment in self.segments]
+            untouched = set()
         else:
             rescan = rescan_changes(self._tracker, view, changes, self._builders.stopped)
             alive = list(view.snapshot.alive)
-            passed_over = {name for name in view.entries if not changes.touch(name)}
+            untouched = {name for name in view.entries if not changes.touch(name)}
         self._look_at_other_names(rescan, alive)
         missing = self._found(rescan.files, alive)
         left_out = set(missing)
-        self._remember_missing(missing, passed_over)
+        self._remember_missing(missing, untouched)
         if writes and missing:
             alive, left_out = self._built(alive, missing)
         elif len(missing) > sum(int(mask.sum()) for mask in alive):
             return None
         if writes and self.updated is None:
             self._commit(self.segments, self.base)  # no file to index: the index is complete
-        return self._view(rescan, alive, left_out | passed_over | rescan.unreadable)
+        return self._view(rescan, alive, left_out | untouched | rescan.unreadable)
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
         kept = {name: status for name, status in self._missing.items() if name in still}
         kept.update(missing)
         self._missing = {n: s for n, s in kept.items() if s[0] <= limits.INDEXED_FILE_BYTES}
 
-    def doubt(self, view: IndexView) -> Doubt:
+    def racy_files(self, view: IndexView) -> RacyFiles:
         """What should be looked at again after a view was made, although nothing changes."""
-        return doubt(view) if self.writes else hope(self._missing)
+        return racy_files(view) if self.writes else awaited_files(self._missing)
 
     def _holds(self, view: IndexView) -> bool:
         """Whether a view is of these very segments: some were dropped, or loaded anew."""
@@ -219,7 +225,7 @@ class Compactor:
         fresh, left_out = self._build(wanted)
         segments = [self.segments[number] for number in kept] + fresh
         self._commit(segments, base or len(fresh))
-        masks = [alive[number] for number in kept] + [_every_file(one) for one in fresh]
+        masks = [alive[number] for number in kept] + [np.ones(one.files, bool) for one in fresh]
         return masks, too_large | left_out
 
     def _commit(self, segments: list[Segment], base: int) -> None:
@@ -236,7 +242,7 @@ class Compactor:
     def _kept(self, alive: list[Mask], wanted: dict[str, Identity]) -> tuple[list[int], int]:
         """Which segments stay, and how many of them are the base; none where all is built anew."""
         held = sum(segment.text_bytes for segment in self.segments[: self.base])
-        living = sum(_living_bytes(s, m) for s, m in zip(self.segments, alive, strict=True))
+        living = sum(int(s.status[m, 0].sum()) for s, m in zip(self.segments, alive, strict=True))
         new = sum(status[0] for status in wanted.values())
         later = len(self.segments) - self.base
         if not self.base or living < held // 2 or new > living:
@@ -292,18 +298,6 @@ def _aliases(snap: IndexSnapshot, links: dict[str, str | None]) -> Any:
 def _alive_files(segment: Segment, alive: Mask) -> dict[str, Identity]:
     rows = segment.status.tolist()
     return {segment.name(file): tuple(rows[file]) for file in alive.nonzero()[0].tolist()}
-
-
-def _living_bytes(segment: Segment, alive: Mask) -> int:
-    return int(segment.status[alive, 0].sum())
-
-
-def _no_file(segment: Segment) -> Mask:
-    return np.zeros(segment.files, bool)
-
-
-def _every_file(segment: Segment) -> Mask:
-    return np.ones(segment.files, bool)
 
 
 # ── building processes ───────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from flashgrep.index.answer.view import IndexView, topmost
-from flashgrep.index.format.segment import RACY
-from flashgrep.index.update.writer import DOUBT_SECONDS
+from flashgrep.index.format.segment import RACY, RACY_SECONDS
 from flashgrep.index.watch.changes import (
     Changes,
     Identity,
@@ -27,7 +26,7 @@ from flashgrep.workspace.walk import RULE_FILE, RuleChains
 FOLD_LATEST_SECONDS: Final = 5.0
 """Changes are folded into the index at the latest this long after the last time."""
 
-DOUBT_LATEST_SECONDS: Final = 600.0
+AWAITED_SECONDS: Final = 600.0
 """For so long a server that does not write the index looks whether another one did that."""
 
 
@@ -154,7 +153,7 @@ _AHEAD_NS: Final = 60 * 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Doubt:
+class RacyFiles:
     """Files to look at again, and when: a time of the monotonic clock."""
 
     names: frozenset[str] = frozenset()
@@ -169,10 +168,10 @@ class Doubt:
         return self.pause() == 0.0
 
 
-NO_DOUBT: Final = Doubt()
+NO_RACY_FILES: Final = RacyFiles()
 
 
-def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
+def racy_files(view: IndexView, now: Callable[[], int] = time.time_ns) -> RacyFiles:
     """What the writer of the segments reads again, once it has been still for long enough."""
     times: dict[str, int] = {}
     for segment, alive in view.snapshot.parts():
@@ -181,12 +180,14 @@ def doubt(view: IndexView, now: Callable[[], int] = time.time_ns) -> Doubt:
     wall = now()
     times = _believable(times, wall)
     if not times:
-        return NO_DOUBT
+        return NO_RACY_FILES
     age = (wall - max(times.values())) / 1e9
-    return Doubt(frozenset(times), time.monotonic() + DOUBT_SECONDS - age)
+    return RacyFiles(frozenset(times), time.monotonic() + RACY_SECONDS - age)
 
 
-def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns) -> Doubt:
+def awaited_files(
+    missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns
+) -> RacyFiles:
     """What a reader of the segments looks for again: files that their writer will have put there.
 
     It waits about twice as long each time, and gives up in the end: its answers are right anyhow.
@@ -194,9 +195,9 @@ def hope(missing: Mapping[str, Identity], now: Callable[[], int] = time.time_ns)
     wall = now()
     times = _believable({name: status[2] for name, status in missing.items()}, wall)
     age = (wall - max(times.values(), default=0)) / 1e9
-    if not times or age > DOUBT_LATEST_SECONDS:
-        return NO_DOUBT
-    return Doubt(frozenset(times), time.monotonic() + max(FOLD_LATEST_SECONDS, age))
+    if not times or age > AWAITED_SECONDS:
+        return NO_RACY_FILES
+    return RacyFiles(frozenset(times), time.monotonic() + max(FOLD_LATEST_SECONDS, age))
 
 
 def _believable(times: dict[str, int], wall: int) -> dict[str, int]:

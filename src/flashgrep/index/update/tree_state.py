@@ -25,7 +25,7 @@ from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.index import IndexStatus
 from flashgrep.index.update import rescan
-from flashgrep.index.update.rescan import NO_DOUBT, Doubt, without
+from flashgrep.index.update.rescan import NO_RACY_FILES, RacyFiles, without
 from flashgrep.index.watch.changes import Changes, identity, is_below
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.scan.fair_queue import CancelFlag
@@ -60,7 +60,7 @@ class TreeState:
         self.watches = False
         """Whether the kernel reports changes; if not, every search looks at the whole tree."""
         self.stopping = False
-        self.doubt = NO_DOUBT
+        self.racy = NO_RACY_FILES
         """What the updater looks at again, although nothing changes."""
         self.damaged: set[str] = set()
         """Segments that are used no more."""
@@ -171,7 +171,7 @@ class TreeState:
             return False
         if view is None or view.subtrees or not view.entries <= self._stuck:
             return True
-        return self.doubt.is_due()
+        return self.racy.is_due()
 
     def begin_update(self) -> tuple[IndexView | None, Changes]:
         """The view to start from, and the changes to put into segments."""
@@ -181,14 +181,14 @@ class TreeState:
             if view is None:
                 return None, Changes(lost=self._lost)
             changes = Changes(set(view.entries - self._stuck), set(view.subtrees), self._lost)
-            if self.doubt.is_due():
+            if self.racy.is_due():
                 # Searches go on with what was read: they would know of a change.
-                changes.entries |= self.doubt.names
-                view = without(view, self.doubt.names)
+                changes.entries |= self.racy.names
+                view = without(view, self.racy.names)
             return view, changes
 
     def publish(
-        self, view: IndexView | None, doubt: Doubt, blocks: int, size: int, updated: float | None
+        self, view: IndexView | None, racy: RacyFiles, blocks: int, size: int, updated: float | None
     ) -> None:
         """Replace the view; what happened meanwhile is part of the new one."""
         with self._changed:
@@ -198,7 +198,7 @@ class TreeState:
             self.debounce.succeeded()
             self._view = view
             self._stuck = set(view.entries) if view is not None else set()
-            self.doubt = doubt
+            self.racy = racy
             if view is None:
                 self.debounce.put_off(rescan.FOLD_LATEST_SECONDS)
             self._status = replace(

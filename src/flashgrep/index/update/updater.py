@@ -13,7 +13,7 @@ from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.index.format.store import Store
 from flashgrep.index.update.compactor import Builders, BuildFailed, Compactor
 from flashgrep.index.update.ranked_index import RankedIndex
-from flashgrep.index.update.rescan import NO_DOUBT, poll
+from flashgrep.index.update.rescan import NO_RACY_FILES, poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.watch.changes import WatchLimit, remote_mount
 
@@ -95,7 +95,7 @@ class Updater:
                 state.debounce.pause()
             )  # not for each single change: they go together
         else:
-            state.wakeup.wait(state.doubt.pause(), state.tracker.fd)
+            state.wakeup.wait(state.racy.pause(), state.tracker.fd)
 
     def _poll(self) -> None:
         """Look at the whole tree: a write through a memory map raises no event."""
@@ -118,8 +118,8 @@ class Updater:
         compactor.drop(state.damaged)
         try:
             updated = compactor.update(view, changes)
-            doubt = NO_DOUBT if updated is None else compactor.doubt(updated)
-            state.publish(updated, doubt, compactor.blocks, compactor.size, compactor.updated)
+            racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)
+            state.publish(updated, racy, compactor.blocks, compactor.size, compactor.updated)
             if updated is not None:
                 self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)

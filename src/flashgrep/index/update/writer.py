@@ -24,6 +24,7 @@ from flashgrep.index.format.segment import (
     LENGTH,
     MAGIC,
     RACY,
+    RACY_SECONDS,
     STEP,
     TYPES,
     UNENDED,
@@ -37,14 +38,10 @@ from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.text import is_text
 
-DOUBT_SECONDS: Final = 1.0
-"""A file that was changed within this time before it was read is read again later: two changes
-so close together may leave the same times."""
-
 _FOLDS: Final = ("\u017f".encode(), "\u212a".encode())  # long s and Kelvin sign: s and k
 _ALIGN: Final = 64
 _HEAD_BYTES: Final = 2048
-_RACY_NS: Final = int(DOUBT_SECONDS * 1e9)
+_RACY_NS: Final = int(RACY_SECONDS * 1e9)
 
 
 @dataclass

@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from flashgrep.index.answer.view import IndexView, snapshot
-from flashgrep.index.format.segment import RACY, Segment
+from flashgrep.index.format.segment import RACY, RACY_SECONDS, Segment
 from flashgrep.index.update import rescan
-from flashgrep.index.update.rescan import NO_DOUBT, Doubt, doubt, hope, without
-from flashgrep.index.update.writer import DOUBT_SECONDS, write_segment
+from flashgrep.index.update.rescan import (
+    NO_RACY_FILES,
+    RacyFiles,
+    awaited_files,
+    racy_files,
+    without,
+)
+from flashgrep.index.update.writer import write_segment
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import Twins, haste, twins, wait_for
 
@@ -105,7 +111,7 @@ def test_what_is_read_again_is_what_is_there_by_then(tmp_path: Path, work: Path)
 # ── when ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_in(seconds: float, made: Callable[[], Doubt]) -> bool:
+def is_in(seconds: float, made: Callable[[], RacyFiles]) -> bool:
     """Whether files are looked at again in so many seconds, however long it takes to say that."""
     before = time.monotonic()
     found = made()
@@ -126,12 +132,14 @@ def test_a_writer_waits_for_its_newest_file(tmp_path: Path, work: Path) -> None:
     segment = Segment(path)
     view = IndexView(snapshot([segment], 1, [np.ones(2, bool)]))
     newest = int(segment.status[:, 2].max())
-    assert doubt(view, lambda: newest).names == {"f01", "f02"}
-    assert is_in(DOUBT_SECONDS, lambda: doubt(view, lambda: newest))
-    assert is_in(DOUBT_SECONDS / 2, lambda: doubt(view, lambda: newest + SECOND // 2))
-    assert doubt(view, lambda: newest + 5 * SECOND).is_due()
-    assert doubt(view, lambda: newest - 120 * SECOND) is NO_DOUBT  # the clock was set back
-    assert doubt(without(view, frozenset({"f01", "f02"})), lambda: newest) is NO_DOUBT
+    assert racy_files(view, lambda: newest).names == {"f01", "f02"}
+    assert is_in(RACY_SECONDS, lambda: racy_files(view, lambda: newest))
+    assert is_in(RACY_SECONDS / 2, lambda: racy_files(view, lambda: newest + SECOND // 2))
+    assert racy_files(view, lambda: newest + 5 * SECOND).is_due()
+    assert (
+        racy_files(view, lambda: newest - 120 * SECOND) is NO_RACY_FILES
+    )  # the clock was set back
+    assert racy_files(without(view, frozenset({"f01", "f02"})), lambda: newest) is NO_RACY_FILES
 
 
 @pytest.mark.parametrize("age", [0, 7, 100])
@@ -139,12 +147,12 @@ def test_a_reader_waits_for_the_writer_ever_longer(age: int) -> None:
     at = 1_000 * SECOND
     missing = {"old": (1, 1, at - 500 * SECOND, 1), "new": (1, 1, at, 1)}
     wait = max(rescan.FOLD_LATEST_SECONDS, age)
-    assert is_in(wait, lambda: hope(missing, lambda: at + age * SECOND))
+    assert is_in(wait, lambda: awaited_files(missing, lambda: at + age * SECOND))
 
 
 def test_a_reader_does_not_wait_for_ever_nor_for_files_of_the_future() -> None:
     at = 1_000 * SECOND
     missing = {"old": (1, 1, at - 500 * SECOND, 1), "new": (1, 1, at, 1)}
-    assert hope(missing, lambda: at + 700 * SECOND) is NO_DOUBT
-    assert hope(missing, lambda: at - 120 * SECOND).names == {"old"}
-    assert hope({}) is NO_DOUBT
+    assert awaited_files(missing, lambda: at + 700 * SECOND) is NO_RACY_FILES
+    assert awaited_files(missing, lambda: at - 120 * SECOND).names == {"old"}
+    assert awaited_files({}) is NO_RACY_FILES
