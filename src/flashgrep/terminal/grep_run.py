@@ -28,7 +28,6 @@ from flashgrep.terminal.printing import (
     JsonPrinter,
     LinePrinter,
     Looking,
-    Printer,
     Style,
     painted,
 )
@@ -177,13 +176,14 @@ class Grepping:
             if root.kind == "directory":
                 found |= self._directory(root)
             elif root.kind is not None:
-                found |= self._named_file(root)
+                # As ripgrep: a file that is named is searched, whatever -g and -t say.
+                found |= self._file(root.prefix, root.path, named=True)
             if found and flags.quiet:
                 break
         self._printer.end()
         return found
 
-    def _make_printer(self, has_context: bool) -> Printer:
+    def _make_printer(self, has_context: bool) -> LinePrinter | JsonPrinter:
         flags, output = self._flags, self._output
         if flags.as_json and not flags.quiet:
             return JsonPrinter(output, self._looking)
@@ -239,10 +239,6 @@ class Grepping:
         return found
 
     # ── one file ────────────────────────────────────────────────────────────────────────────────
-
-    def _named_file(self, root: _Root) -> bool:
-        # As ripgrep: a file that is named is searched, whatever -g and -t say.
-        return self._file(root.prefix, root.path, named=True)
 
     def _file(self, label: bytes, path: bytes, named: bool = False) -> bool:
         scope = self._session.scope

@@ -10,10 +10,10 @@ import base64
 import json
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.search.decode import searchable, windows
@@ -178,18 +178,6 @@ def painted(text: bytes, color: bytes) -> bytes:
     return _RESET + color + text + _RESET
 
 
-class Printer(Protocol):
-    """Shows the hits of one file after the other."""
-
-    def show(self, label: bytes, hits: Iterator[Hit], size: int) -> int:
-        """Show a file's hits; how many of them match."""
-        ...
-
-    def end(self) -> None:
-        """Show what stands behind the last file."""
-        ...
-
-
 @dataclass(frozen=True)
 class Style:
     """How lines look."""
@@ -310,25 +298,6 @@ def _colored(line: bytes, spans: tuple[Span, ...]) -> bytes:
 # line ends): in a file with other line ends or encodings they are not the file's own.
 
 
-@dataclass
-class _Stats:
-    started: float
-    searches: int = 0
-    searches_with_match: int = 0
-    bytes_searched: int = 0
-    bytes_printed: int = 0
-    matched_lines: int = 0
-    matches: int = 0
-
-    def add(self, other: _Stats) -> None:
-        for name in _COUNTED:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def shown(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in _COUNTED}
-        return {"elapsed": _elapsed(time.perf_counter() - self.started), **counts}
-
-
 _COUNTED = (
     "searches",
     "searches_with_match",
@@ -345,38 +314,40 @@ class JsonPrinter:
     def __init__(self, output: Output, looking: Looking) -> None:
         self._output = output
         self._looking = looking
-        self._all = _Stats(time.perf_counter())
+        self._started = time.perf_counter()
+        self._all: Counter[str] = Counter()
 
     def show(self, label: bytes, hits: Iterator[Hit], size: int) -> int:
         path = _text(label)
-        stats = _Stats(time.perf_counter(), searches=1, bytes_searched=size)
-        before = self._output.written
+        started, before = time.perf_counter(), self._output.written
+        stats = Counter(searches=1, bytes_searched=size)
         for hit in hits:
-            if not stats.searches_with_match:
+            if not stats["searches_with_match"]:
                 self._message("begin", {"path": path})
-                stats.searches_with_match = 1
+                stats["searches_with_match"] = 1
             self._hit(path, hit, stats)
-        if stats.searches_with_match:
-            stats.bytes_printed = self._output.written - before
-            end = {"path": path, "binary_offset": None, "stats": stats.shown()}
+        if stats["searches_with_match"]:
+            stats["bytes_printed"] = self._output.written - before
+            end = {"path": path, "binary_offset": None, "stats": _stats(stats, started)}
             self._message("end", end)
             self._output.result_ends()
-        self._all.add(stats)
-        return stats.matched_lines
+        self._all.update(stats)
+        return stats["matched_lines"]
 
     def end(self) -> None:
-        total = _elapsed(time.perf_counter() - self._all.started)
-        self._message("summary", {"elapsed_total": total, "stats": self._all.shown()})
+        total = _elapsed(self._started)
+        stats = _stats(self._all, self._started)
+        self._message("summary", {"elapsed_total": total, "stats": stats})
         self._output.flush()
 
-    def _hit(self, path: dict[str, str], hit: Hit, stats: _Stats) -> None:
+    def _hit(self, path: dict[str, str], hit: Hit, stats: Counter[str]) -> None:
         spans = self._looking.spans(hit)
         # Where the file ends too, the line has no newline.
-        is_last = hit.offset + len(hit.text) == stats.bytes_searched
+        is_last = hit.offset + len(hit.text) == stats["bytes_searched"]
         lines = hit.text if is_last else hit.text + b"\n"
         if hit.is_match:
-            stats.matched_lines += 1 + hit.text.count(b"\n")
-            stats.matches += len(spans)
+            stats["matched_lines"] += 1 + hit.text.count(b"\n")
+            stats["matches"] += len(spans)
         data = {
             "path": path,
             "lines": _text(lines),
@@ -402,7 +373,12 @@ def _text(raw: bytes) -> dict[str, str]:
         return {"bytes": base64.b64encode(raw).decode("ascii")}
 
 
-def _elapsed(seconds: float) -> dict[str, Any]:
+def _stats(counts: Counter[str], started: float) -> dict[str, Any]:
+    return {"elapsed": _elapsed(started), **{name: counts[name] for name in _COUNTED}}
+
+
+def _elapsed(started: float) -> dict[str, Any]:
+    seconds = time.perf_counter() - started
     whole = int(seconds)
     return {
         "secs": whole,

@@ -17,7 +17,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from flashgrep import __version__
 from flashgrep.app import build_for_terminal
@@ -28,7 +28,6 @@ from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient
 from flashgrep.transports.lines.join import join
 from flashgrep.transports.lines.unix_socket import OWN_DIRECTORY, SOCKET_NAME
-from flashgrep.workspace.scope import Scope
 
 log = logging.getLogger(__name__)
 
@@ -37,17 +36,6 @@ _NO_MATTER: Final[Mapping[str, tuple[Any, ...]]] = {
     "no_index": (False, True),
     "verify_index": (False, True),
 }
-
-
-class Session(Protocol):
-    """Something that answers."""
-
-    scope: Scope
-    """Files are opened through this, whoever answers."""
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The result of a direct method; a failure is a `FlashgrepError`."""
-        ...
 
 
 class Local:
@@ -96,6 +84,9 @@ class Remote:
         else:
             return answer
         return self._local.call(name, arguments)
+
+
+Session = Local | Remote
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from typing import Final
 
 from flashgrep.errors import SettingsError
 from flashgrep.settings import Settings
+from flashgrep.tools.dispatch.call import first_few
 from flashgrep.tools.dispatch.spec import ToolSpec
 from flashgrep.tools.mounts.points import NOTES
-from flashgrep.tools.mounts.wording import ON_NOTES, beside_files, without_files
+from flashgrep.tools.mounts.wording import ON_NOTES, with_notes
 from flashgrep.workspace.scope import Scope, shown_name
 
 TOOLS: Final = (
@@ -105,9 +106,9 @@ def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
     if settings.kb is None:
         return spec
     if settings.no_workspace:
-        return without_files(spec)
+        return with_notes(spec, alone=True)
     normal = spec.normal or ("kb" in settings.toolsets and spec.name in _WITH_NOTES)
-    return replace(beside_files(spec), normal=normal)
+    return replace(with_notes(spec, alone=False), normal=normal)
 
 
 def _is_loaded(spec: ToolSpec, settings: Settings) -> bool:
@@ -170,9 +171,7 @@ def _of_changes(what: str, settings: Settings) -> str:
 
 
 def _few(paths: Sequence[bytes]) -> str:
-    shown = [shown_name(path) for path in paths[:_SHOWN_ENTRIES]]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return first_few([shown_name(path) for path in paths], _SHOWN_ENTRIES)
 
 
 def _cut(text: str) -> str:

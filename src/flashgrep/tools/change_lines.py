@@ -8,8 +8,8 @@ own last line keeps its end, or its lack of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -266,19 +266,26 @@ def read_operations(rows: Sequence[Mapping[str, Any]]) -> list[Operation]:
     return operations
 
 
+@contextmanager
+def failing(operations: Iterable[Operation]) -> Iterator[None]:
+    """What is refused in this block is the fault of these operations, and noted there."""
+    try:
+        yield
+    except FlashgrepError as error:
+        for operation in operations:
+            operation.fail(error)
+
+
 def grouped(call: Call, operations: Sequence[Operation]) -> list[FileOperations]:
     """The operations by file; two names of one file, hard links too, are one."""
     groups: dict[object, FileOperations] = {}
     for operation in operations:
-        try:
+        with failing([operation]):
             call.check_path(operation.file_path)
             place = call.services.scope.place(operation.file_path)
             status = call.services.scope.status(place)
-        except FlashgrepError as error:
-            operation.fail(error)
-            continue
-        key: object = place.path if status is None else (status.st_dev, status.st_ino)
-        groups.setdefault(key, FileOperations(place, [])).operations.append(operation)
+            key: object = place.path if status is None else (status.st_dev, status.st_ino)
+            groups.setdefault(key, FileOperations(place, [])).operations.append(operation)
     return list(groups.values())
 
 
@@ -286,33 +293,22 @@ def plan(call: Call, group: FileOperations, current: Current | None) -> Planned 
     """The file with every operation applied that can be; None where none can."""
     for operation in group.operations:  # planned again when the file changed meanwhile
         operation.status, operation.reason, operation.code = "skipped", None, None
-    try:
+    with failing(group.operations):
         if current is None:
             raise missing(call.services.scope, group.place, call.caller.searched)
         lines = Lines(current, group.place)
-    except FlashgrepError as error:
-        for operation in group.operations:
-            operation.fail(error)
-        return None
-    fitting = _fitting(lines, group.operations)
-    if not fitting:
-        return None
-    data = lines.spliced([operation.splice for operation in fitting])
-    try:
-        require_size(call, group.place, data)
-    except FlashgrepError as error:
-        for operation in fitting:
-            operation.fail(error)
-        return None
-    return Planned(group.place, current, data)
+        fitting = _fitting(lines, group.operations)
+        with failing(fitting):
+            data = lines.spliced([operation.splice for operation in fitting])
+            require_size(call, group.place, data)
+            return Planned(group.place, current, data) if fitting else None
+    return None
 
 
 def _fitting(lines: Lines, operations: Sequence[Operation]) -> list[Operation]:
     for operation in operations:
-        try:
+        with failing([operation]):
             lines.check(operation.splice)
-        except FlashgrepError as error:
-            operation.fail(error)
     # Of two that overlap neither is applied: which one was meant to win is not ours to say.
     for one, other in combinations(operations, 2):
         if one.splice.overlaps(other.splice):
@@ -329,12 +325,9 @@ def plan_all(call: Call, groups: Sequence[FileOperations]) -> list[Planned]:
     found = []
     size = 0
     for group in groups:
-        try:
+        planned = None
+        with failing(group.operations):
             planned = plan(call, group, current_of(call, group.place))
-        except FlashgrepError as error:
-            for operation in group.operations:
-                operation.fail(error)
-            continue
         if planned is not None:
             found.append(planned)
             size += len(planned.current.data) + len(planned.data)

@@ -11,13 +11,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
 from flashgrep.mount import StringEdit
-from flashgrep.tools.dispatch.call import Budget
+from flashgrep.tools.dispatch.call import Budget, first_few
 from flashgrep.tools.format import source
 from flashgrep.tools.format.numbered import snippet
 from flashgrep.tools.format.source import Seen, too_large
@@ -181,23 +181,13 @@ def require_file_name(path: str) -> None:
 # the texts, whether quotes may be folded, and whether an unread file is refused.
 
 
-@dataclass
-class Report:
-    """What was done, for the answer."""
-
-    count: int = 0
-    lines: list[int] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    snippet: str = ""
-
-
 def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
     """Edit a file; the text confirms and shows the place. Refusals have both wordings."""
     _check(edit)
-    report = Report()
+    answer = ""
 
     def make(current: Current | None) -> bytes:
-        nonlocal report
+        nonlocal answer
         if current is None:
             raise NotFound(f"{place.shown} does not exist")
         if not is_text(current.data):
@@ -208,16 +198,18 @@ def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
         seen = source.judge(call.caller, place.path, current.data, current.status)
         if seen is Seen.NEVER and edit.needs_read:
             raise source.not_read(place.shown)
-        file = decode(current.data)
-        spans = _spans(file, place, edit, seen is Seen.CHANGED)
+        file, has_changed = decode(current.data), seen is Seen.CHANGED
+        spans = _spans(file, place, edit, has_changed)
         data = file.splice(spans)
-        report = _report(file, spans, edit, seen is Seen.CHANGED)
+        answer = _confirmation(place, edit, file, spans, has_changed)
         if not edit.replace_all:
-            report.snippet = _snippet(data, spans[0], call.settings.max_output_chars)
+            start, _, new = spans[0]
+            budget = Budget(call.settings.max_output_chars)
+            answer += "\n" + snippet(decode(data).text, start, start + len(normalised(new)), budget)
         return data
 
     change(call, place, make)
-    return _confirmation(place, edit, report)
+    return answer.rstrip("\n")
 
 
 def _check(edit: StringEdit) -> None:
@@ -246,38 +238,24 @@ def _span(file: TextFile, found: Occurrences, start: int, end: int, old: str, ne
     return start, end, new
 
 
-def _report(file: TextFile, spans: list[Span], edit: StringEdit, changed: bool) -> Report:
-    few = spans[: limits.LISTED_LINES]
-    report = Report(len(spans), [line_of(file.text, start) for start, _, _ in few])
-    if changed:
-        report.notes.append("The file had changed since it was last read.")
-    if not file.is_valid and not edit.new.isascii():
-        report.notes.append("The file is not valid UTF-8; the inserted text is.")
-    return report
-
-
-def _snippet(data: bytes, span: Span, chars: int) -> str:
-    start, _, replacement = span
-    return snippet(decode(data).text, start, start + len(normalised(replacement)), Budget(chars))
-
-
 # ── texts ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _confirmation(place: ResolvedPath, edit: StringEdit, report: Report) -> str:
+def _confirmation(
+    place: ResolvedPath, edit: StringEdit, file: TextFile, spans: list[Span], has_changed: bool
+) -> str:
+    count = len(spans)
+    lines = [line_of(file.text, start) for start, _, _ in spans[: limits.LISTED_LINES]]
+    what = f"replaced 1 occurrence at line {lines[0]}"
     if edit.replace_all:
-        plural = "" if report.count == 1 else "s"
-        what = f"replaced {report.count} occurrence{plural}, lines {_listed(report)}"
-    else:
-        what = f"replaced 1 occurrence at line {report.lines[0]}"
-    head = " ".join([f"The file {place.shown} has been updated: {what}.", *report.notes])
-    return f"{head}\n{report.snippet}" if report.snippet else head
-
-
-def _listed(report: Report) -> str:
-    more = report.count - len(report.lines)
-    listed = ", ".join(map(str, report.lines))
-    return f"{listed} and {more} more" if more else listed
+        listed = first_few(lines, limits.LISTED_LINES, count)
+        what = f"replaced {count} occurrence{'' if count == 1 else 's'}, lines {listed}"
+    told = [f"The file {place.shown} has been updated: {what}."]
+    if has_changed:
+        told.append("The file had changed since it was last read.")
+    if not file.is_valid and not edit.new.isascii():
+        told.append("The file is not valid UTF-8; the inserted text is.")
+    return " ".join(told)
 
 
 def _not_found(

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -95,8 +95,11 @@ class Cancellation:
         """Whether the time of the call is over, and nobody has withdrawn it."""
         return not self._is_set and time.monotonic() > self._deadline
 
-    def __bool__(self) -> bool:
+    def is_set(self) -> bool:
+        """Whether the call was withdrawn, or its time is over."""
         return self._is_set or time.monotonic() > self._deadline
+
+    __bool__ = is_set
 
 
 @dataclass
@@ -187,6 +190,13 @@ def fitting(rows: Iterable[Row], room: int | None) -> list[Row]:
             break
         taken.append(row)
     return taken
+
+
+def first_few(items: Sequence[object], most: int, total: int | None = None) -> str:
+    """The first of some items, and how many more there are: `1, 2 and 3 more`."""
+    shown = items[:most]
+    more = (len(items) if total is None else total) - len(shown)
+    return ", ".join(map(str, shown)) + (f" and {more} more" if more else "")
 
 
 def json_text(data: Any) -> str:

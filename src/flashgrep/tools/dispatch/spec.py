@@ -340,8 +340,7 @@ def _boolean(name: str, value: Any) -> bool:
 
 
 def _strings(name: str, value: Any) -> list[str]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _decoded(value)
+    value = _decoded(value, "[")
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
@@ -354,16 +353,14 @@ def _string_or_strings(name: str, value: Any) -> str | list[str]:
 
 
 def _line_range(name: str, value: Any) -> list[int]:
-    if isinstance(value, str):
-        value = _decoded(value)
+    value = _decoded(value, "[")
     if not isinstance(value, list) or len(value) != 2:
         raise InvalidParams(f"{name} must be [start, end], two line numbers, not {_shown(value)}")
     return [_integer(f"{name}[{at}]", item) for at, item in enumerate(value)]
 
 
 def _object(parameter: Parameter, name: str, value: Any) -> dict[str, Any]:
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = _decoded(value)
+    value = _decoded(value, "{")
     if not isinstance(value, Mapping):
         raise InvalidParams(f"{name} must be an object, not {_shown(value)}")
     owner = _Owner(name, "field")
@@ -371,18 +368,19 @@ def _object(parameter: Parameter, name: str, value: Any) -> dict[str, Any]:
 
 
 def _objects(parameter: Parameter, name: str, value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _decoded(value)
+    value = _decoded(value, "[")
     if not isinstance(value, list):
         raise InvalidParams(f"{name} must be a list of objects, not {_shown(value)}")
     return [_object(parameter, f"{name}[{at}]", item) for at, item in enumerate(value)]
 
 
-def _decoded(text: str) -> Any:
+def _decoded(value: Any, opening: str) -> Any:
+    """A list or an object that came as JSON in a string; anything else as it is."""
     try:
-        return json.loads(text)
+        is_json = isinstance(value, str) and value.lstrip().startswith(opening)
+        return json.loads(value) if is_json else value
     except (ValueError, RecursionError):
-        return text
+        return value
 
 
 def _kind(value: Any) -> str:

@@ -15,7 +15,6 @@ import os
 import time
 from collections.abc import Iterator
 from enum import Enum
-from types import TracebackType
 from typing import Final
 
 from flashgrep import limits
@@ -59,12 +58,7 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
     def require_size(self, what: str) -> None:

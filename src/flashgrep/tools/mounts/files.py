@@ -66,7 +66,7 @@ class Files(Mount[ResolvedPath]):
     def outline(self, path: ResolvedPath, chars: int) -> str:
         """Two levels of a directory."""
         return list_directory(
-            self._call.services.scope, path, Budget(chars), lambda: bool(self._call.cancelled)
+            self._call.services.scope, path, Budget(chars), self._call.cancelled.is_set
         )
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
@@ -84,7 +84,7 @@ class Files(Mount[ResolvedPath]):
         if kind != "directory":
             raise InvalidParams(f"{path.shown} is not a directory; glob searches below a directory")
         remember(self._call.caller, scope, path)
-        finder = Finder(scope, path.path, wanted, lambda: bool(self._call.cancelled))
+        finder = Finder(scope, path.path, wanted, self._call.cancelled.is_set)
         by_walk = wanted.directories or wanted.follow_symlinks or not wanted.respect_gitignore
         tree = None if by_walk else index.tree(path.path)
         finding = finder.run() if tree is None else finder.among(*tree)

@@ -34,6 +34,7 @@ from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.propose import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, Words, propose
+from flashgrep.tools.dispatch.call import first_few
 from flashgrep.tools.dispatch.caller import Caller, note_key
 from flashgrep.tools.format.source import Seen, judge, not_read, wrote
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
@@ -43,7 +44,7 @@ from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
-    from flashgrep.notes.links.index import Backlink, Linked, Outgoing
+    from flashgrep.notes.links.index import Linked, Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
     from flashgrep.tools.dispatch.call import Answer, Call
@@ -60,7 +61,7 @@ class Notes(Mount[str]):
     def __init__(self, notes: KnowledgeBase, call: Call, prefix: str) -> None:
         """`prefix` begins every path in answers."""
         self.notes = notes
-        self.tree = NoteTree(notes, call.caller.principal, prefix, lambda: bool(call.cancelled))
+        self.tree = NoteTree(notes, call.caller.principal, prefix, call.cancelled.is_set)
         self._call = call
         self._prefix = prefix
 
@@ -171,7 +172,7 @@ class Notes(Mount[str]):
                 markup=Markup(call.settings.kb_markup),
                 check=check,
                 source=call.caller.source,
-                is_cancelled=lambda: bool(call.cancelled),
+                is_cancelled=call.cancelled.is_set,
             )
         except FlashgrepError as error:
             if seen is Seen.CHANGED:
@@ -191,7 +192,7 @@ class Notes(Mount[str]):
     def links(self, path: str) -> DocumentLinks:
         """Nothing that the caller may not read is named."""
         path = self.tree.find(path).path
-        linked = self.notes.links.links_of(path, lambda: bool(self._call.cancelled))
+        linked = self.notes.links.links_of(path, self._call.cancelled.is_set)
         rows = _LinkRows(self._call, linked, self._prefix)
         return DocumentLinks(
             shown=self.shown(path),
@@ -360,9 +361,7 @@ def _confirmation(shown: str, wish: Wish, proposed: Proposed, is_changed: bool) 
 def _lines(lines: tuple[int, ...]) -> str:
     if len(lines) == 1:
         return f"Line {lines[0]}."
-    few = lines[: limits.LISTED_LINES]
-    more = f" and {len(lines) - len(few)} more" if len(lines) > len(few) else ""
-    return f"{len(lines)} occurrences, lines {', '.join(map(str, few))}{more}."
+    return f"{len(lines)} occurrences, lines {first_few(lines, limits.LISTED_LINES)}."
 
 
 # ── links ───────────────────────────────────────────────────────────────────────────────────────
@@ -381,7 +380,8 @@ class _LinkRows:
 
     def backlinks(self) -> list[dict[str, Any]]:
         found = self._linked.links.backlinks
-        return [self._back(back) for back in found if self._is_seen(back.source)]
+        seen = [back for back in found if self._is_seen(back.source)]
+        return [{"source": self._shown(back.source), **_described(back.link)} for back in seen]
 
     def skipped(self) -> list[list[str]]:
         few = [row for row in self._linked.skipped if self._is_seen(row[0])]
@@ -398,9 +398,6 @@ class _LinkRows:
             few = meant[1 : 1 + limits.LISTED_LINES]
             row["others"] = [self._shown(path) for path in few]
         return row
-
-    def _back(self, back: Backlink) -> dict[str, Any]:
-        return {"source": self._shown(back.source), **_described(back.link)}
 
     def _is_seen(self, path: str) -> bool:
         return self._principal.role_on(path) is not None

@@ -134,23 +134,15 @@ INSTEAD: Final[Mapping[str, str]] = {
 """The tools that do not, and what to use."""
 
 
-def beside_files(spec: ToolSpec) -> ToolSpec:
-    """A tool as it is where there are files and notes."""
+def with_notes(spec: ToolSpec, alone: bool) -> ToolSpec:
+    """A tool as it is where there are notes; `alone`, where nothing it says is about files."""
     wording = ON_NOTES.get(spec.name)
     if wording is None:
         return spec
-    return replace(
-        spec,
-        description=f"{spec.description}\n{wording.beside}",
-        parameters=spec.parameters + wording.added,
-    )
-
-
-def without_files(spec: ToolSpec) -> ToolSpec:
-    """A tool as it is where there are only notes: nothing it says is about files."""
-    wording = ON_NOTES.get(spec.name)
-    if wording is None:
-        return spec
+    if not alone:
+        description = f"{spec.description}\n{wording.beside}"
+        parameters = spec.parameters + wording.added
+        return replace(spec, description=description, parameters=parameters)
     return replace(
         spec,
         title=wording.title or spec.title,

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashgrep import limits
-from flashgrep.errors import InvalidTrigger, SkillNotFound, SkillUnreadable, TooLarge
+from flashgrep.errors import (
+    FlashgrepError,
+    InvalidTrigger,
+    SkillNotFound,
+    SkillUnreadable,
+    TooLarge,
+)
 from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, Call, json_answer, json_text
 from flashgrep.tools.dispatch.caller import content_hash
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
@@ -56,28 +62,26 @@ def load_skill(skill_file: str) -> Skill:
     """Read the file given with --skill-file, or else the one of the package."""
     source = skill_file or PACKAGED
     path = Path(skill_file) if skill_file else Path(__file__).parents[2] / PACKAGED
-    remedy = _remedy(skill_file)
+
+    def refusal(kind: type[FlashgrepError], fault: str) -> FlashgrepError:
+        remedy = _OWN_REMEDY if skill_file else _PACKAGED_REMEDY
+        return kind(f"The skill {shown_name(os.fsencode(source))} {fault}. {remedy}")
+
     try:
         data = _read(path)
+        if len(data) > limits.SKILL_BYTES:
+            most = limits.SKILL_BYTES // limits.KIB
+            raise refusal(SkillUnreadable, f"has over {most} KB, more than a skill may have")
+        text = data.decode("utf-8")
     except FileNotFoundError:
-        raise SkillNotFound(f"The skill {_shown(source)} does not exist. {remedy}") from None
+        raise refusal(SkillNotFound, "does not exist") from None
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise SkillUnreadable(
-            f"The skill {_shown(source)} cannot be read: {reason}. {remedy}"
-        ) from None
-    if len(data) > limits.SKILL_BYTES:
-        raise SkillUnreadable(
-            f"The skill {_shown(source)} has over {limits.SKILL_BYTES // limits.KIB} KB, more than "
-            f"a skill may have. {remedy}"
-        )
-    try:
-        text = data.decode("utf-8")
+        raise refusal(SkillUnreadable, f"cannot be read: {reason}") from None
     except UnicodeDecodeError:
-        raise SkillUnreadable(f"The skill {_shown(source)} is not UTF-8. {remedy}") from None
-    return Skill(
-        source=source, markdown=text.replace("\r\n", "\n"), hash=content_hash(data), size=len(data)
-    )
+        raise refusal(SkillUnreadable, "is not UTF-8") from None
+    text = text.replace("\r\n", "\n")
+    return Skill(source=source, markdown=text, hash=content_hash(data), size=len(data))
 
 
 def _read(path: Path) -> bytes:
@@ -90,17 +94,11 @@ def _read(path: Path) -> bytes:
         os.close(fd)
 
 
-def _remedy(skill_file: str) -> str:
-    if skill_file:
-        return (
-            "Put a UTF-8 Markdown file there, or start the server without --skill-file to use "
-            "the one that comes with it."
-        )
-    return "Install flashgrep again, or start the server with --skill-file FILE."
-
-
-def _shown(source: str) -> str:
-    return shown_name(os.fsencode(source))
+_OWN_REMEDY = (
+    "Put a UTF-8 Markdown file there, or start the server without --skill-file to use the one that "
+    "comes with it."
+)
+_PACKAGED_REMEDY = "Install flashgrep again, or start the server with --skill-file FILE."
 
 
 # ── bootstrap skill ──────────────────────────────────────────────────────────────────────────────

@@ -106,12 +106,12 @@ def _check_together(wanted: FindRequest, arguments: Arguments) -> None:
 
 
 def _sorted(entries: list[FoundEntry], by: str, order: str | None) -> list[FoundEntry]:
-    entries.sort(key=lambda entry: _bytes_key(entry.shown))
+    entries.sort(key=lambda entry: walk_key(entry.shown))
     keys: dict[str, Any] = {
         "modified": lambda entry: entry.modified,
         "size": lambda entry: entry.size,
-        "name": lambda entry: _bytes_key(entry.shown.rpartition("/")[2]),
-        "path": lambda entry: _bytes_key(entry.shown),
+        "name": lambda entry: walk_key(entry.shown.rpartition("/")[2]),
+        "path": lambda entry: walk_key(entry.shown),
     }
     descending = order == "desc" if order else by in _DESCENDING
     # Equal ones stay in path order, descending too: sorted() keeps their order either way.

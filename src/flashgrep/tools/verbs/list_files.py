@@ -39,13 +39,11 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     """The names of all files, and what of the tree could not be looked into."""
     scope = call.services.scope
     root = scope.place(".")
-    known = call.services.index.files(lambda: bool(call.cancelled))
+    known = call.services.index.files(call.cancelled.is_set)
     if known is not None:
         return known, []
     # Links are followed as grep follows them: a directory outside once, at the first link to it.
-    finder = Finder(
-        scope, root.path, FindRequest(follow_symlinks=True), lambda: bool(call.cancelled)
-    )
+    finder = Finder(scope, root.path, FindRequest(follow_symlinks=True), call.cancelled.is_set)
     finding = finder.run()
     names = [entry.shown for entry in finding.entries]
     names.sort(key=walk_key)

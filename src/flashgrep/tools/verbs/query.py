@@ -168,9 +168,7 @@ class _Query:
             raise InvalidParams(
                 f"text {self.text[:80]!r} holds no word; to find signs, use mode literal, or grep"
             )
-        files = self.call.services.index.ranked(
-            self.text, self.keeps, lambda: bool(self.call.cancelled)
-        )
+        files = self.call.services.index.ranked(self.text, self.keeps, self.call.cancelled.is_set)
         if files is None:
             files, self.skipped = rank_by_scanning(self.call, question, self.place, self.filters)
         return files, word_finder(question)

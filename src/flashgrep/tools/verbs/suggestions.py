@@ -25,7 +25,7 @@ def list_suggestions(call: Call, arguments: Arguments) -> Answer:
 
     review = notes_of(call).notes.review
     query = _query(call, arguments)
-    page = review.suggestions(query, call.caller.principal, lambda: bool(call.cancelled))
+    page = review.suggestions(query, call.caller.principal, call.cancelled.is_set)
     shown = [_described_suggestion(call, found) for found in page.suggestions]
     few = fitting(shown, json_room(call.output_chars))
     if len(few) < len(shown):
@@ -108,7 +108,7 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     action = Action(arguments.text("action"))
     outcomes: dict[str, StepResult] = {}
     for decided in review.decide_each_note(
-        wanted, action, caller.principal, caller.author, lambda: bool(call.cancelled)
+        wanted, action, caller.principal, caller.author, call.cancelled.is_set
     ):
         outcomes |= decided
         call.report(len(outcomes), len(wanted), "deciding")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, Conflict, FlashgrepError, PreconditionFailed
@@ -14,6 +15,7 @@ from flashgrep.tools.change_lines import (
     Operation,
     Overtaken,
     Planned,
+    failing,
     grouped,
     plan,
     plan_all,
@@ -158,15 +160,10 @@ def _best_effort(call: Call, group: FileOperations, dry_run: bool) -> None:
             raise _Nothing
         return planned.data
 
-    try:
+    with suppress(_Nothing), failing(group.operations):
         if dry_run:
             make(current_of(call, group.place))
         change(call, group.place, make)
-    except _Nothing:
-        return
-    except FlashgrepError as error:
-        for operation in group.operations:
-            operation.fail(error)
 
 
 BATCH_WRITE_CODE = ToolSpec(
