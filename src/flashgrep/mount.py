@@ -87,9 +87,9 @@ class Document(Protocol):
     shown: str
     """Its path as answers print it."""
     name: str
-    """Its own name: the ending tells some kinds."""
+    """Its own name; the ending of some says what kind they are."""
     head: bytes = b""
-    """Its first bytes, which tell its kind; empty for one that is text whatever it holds."""
+    """Its first bytes, which show its kind; empty for one that is always text."""
 
     @property
     def size(self) -> int:

@@ -161,7 +161,7 @@ def test_a_page_says_where_the_next_begins(shop: Workshop) -> None:
         ({"path": "kb:///Work"}, "invalid_params", "begins with a slash"),
         ({"type": "link"}, "invalid_params", "file, directory"),
         ({"exclude": ["{a"]}, "invalid_params", "{a"),
-        ({"extensions": ["*"]}, "invalid_params", "is no extension"),
+        ({"extensions": ["*"]}, "invalid_params", "is not an extension"),
         ({"extensions": ["txt"], "pattern": "*.md"}, "invalid_params", "exclude each other"),
         ({"max_depth": -1}, "invalid_params", "max_depth is -1"),
         ({"max_depth": 0, "pattern": "Work/*"}, "invalid_params", "max_depth 0"),

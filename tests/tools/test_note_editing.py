@@ -55,7 +55,7 @@ def test_a_chain_of_edits_leaves_one_suggestion(desk: NotesDesk) -> None:
 
 def test_a_suggestion_that_is_taken_back_leaves_no_mark(desk: NotesDesk) -> None:
     desk.edit(A, "world", "earth")
-    assert "takes back the suggestion that was there" in desk.edit(A, "earth", "world").text
+    assert "withdraws the suggestion that was there" in desk.edit(A, "earth", "world").text
     assert desk.raw("Folder/A.md") == "hello world\nand again\nand again\n"
     assert "is not made twice" in desk.edit(A, "earth", "world").text
 

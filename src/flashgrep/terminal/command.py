@@ -1,8 +1,8 @@
 """What every terminal command shares: exit statuses, common options, output, a progress bar.
 
-    0  something was found       1  nothing was       2  an error, told on stderr
+    0  something was found       1  nothing was       2  an error, on stderr
 
-as ripgrep has it; also that a reader which goes away (`| head`) is no error.
+as in ripgrep; a reader that goes away (`| head`) is not an error either.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def terminal_command(
 
 
 def say(message: str) -> None:
-    """Tell something that is no result."""
+    """Print a message that is not a result."""
     click.echo(f"flashgrep: {message}", err=True)
 
 

@@ -45,7 +45,7 @@ _ALL = 2**31
 @click.option("-L", "--follow", is_flag=True, help="Enter links to directories.")
 @click.option("--ignore/--no-ignore", default=True, help="Leave out what .gitignore names.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=_ALL, metavar="N", help="At most N.")
-@click.option("-0", "--null", is_flag=True, help="A NUL byte behind each path.")
+@click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
 @click.option("--json", "as_json", is_flag=True, help="The object of the direct method.")
 @common_options
 def glob_command(
@@ -105,7 +105,7 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
 @click.argument("pattern", required=False)
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most N.")
 @click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
-@click.option("-0", "--null", is_flag=True, help="A NUL byte behind each path.")
+@click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
 @click.option("--json", "as_json", is_flag=True, help="The object of list_files.")
 @common_options
 def files_command(
@@ -136,7 +136,7 @@ def read_range(text: str) -> list[int]:
     """Lines as people write them: 5, 5-9, 5:9 or 5-."""
     found = _RANGE.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{text!r} is no range of lines; write 5-9, 5- or 5")
+        raise click.UsageError(f"{text!r} is not a range of lines; write 5-9, 5- or 5")
     start = int(found[1])
     if found[2]:
         return [start, int(found[2])]

@@ -155,8 +155,8 @@ class Flags:
 #     -g 'src/**/*.c'   a path below the working directory
 #     -g '!tests'       leaves out that name, and, where it is a directory, all below it
 #
-# An exclusion wins over every inclusion, wherever it stands (in ripgrep the last one given wins).
-# Where nothing is relative to the working directory, the one who searches filters; otherwise the
+# An exclusion wins over every inclusion, in any order (in ripgrep the last one given wins). Where
+# nothing is relative to the working directory, the search itself filters; otherwise the
 # paths are filtered here, once they are known.
 
 
@@ -251,7 +251,7 @@ class _Grep(TerminalCommand):
         "--max-depth": "use -g, as in -g '/*.py'",
         "-M": "lines are shown whole; pipe into cut",
         "--max-columns": "lines are shown whole; pipe into cut",
-        "--sortr": "results stand in the order of paths",
+        "--sortr": "results are always in the order of paths",
         "--stats": "--json ends with a summary",
         "-j": "every core is used",
         "--threads": "every core is used",
@@ -292,7 +292,7 @@ class _Grep(TerminalCommand):
 @click.option("--column", is_flag=True, help="The column of the first match.")
 @click.option("--vimgrep", is_flag=True, help="Each match on a line, with its column.")
 @click.option("-p", "--pretty", is_flag=True, help="--color always --heading -n.")
-@click.option("-0", "--null", is_flag=True, help="A NUL byte behind each path.")
+@click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
 @click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path.")
 @click.option("--color", type=click.Choice(["auto", "always", "ansi", "never"]), default="auto")
 @common_options

@@ -245,7 +245,7 @@ class Grepping:
         try:
             fd, status = scope.open_regular(scope.follow(path))
         except FlashgrepError as error:
-            # Gone since it was found is no error; a file the user named is.
+            # A file that is gone since it was found is skipped; one that was named is an error.
             if named:
                 self._fail(error.message)
             return False

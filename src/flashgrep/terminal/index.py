@@ -55,7 +55,7 @@ def index_directory(settings: Settings) -> Path:
 
 
 def on_disk(directory: Path) -> dict[str, Any]:
-    """What can be told of an index that nobody keeps just now; None is not known."""
+    """What the disk says of an index that no server keeps now; None means not known."""
     paths = [path for path in directory.rglob("*") if path.is_file()]
     written = [path.lstat().st_mtime for path in paths if path.name == MANIFEST]
     told: dict[str, Any] = {
@@ -110,7 +110,7 @@ Look = Callable[[], Mapping[str, Any]]
 
 @terminal_command("index")
 @click.option("--status", is_flag=True, help="Only show how far it is.")
-@click.option("--remove", is_flag=True, help="Take the index away; searches go on without.")
+@click.option("--remove", is_flag=True, help="Remove the index; searches work without it.")
 @click.option("--json", "as_json", is_flag=True, help="The object of stats.")
 @common_options
 def index_command(
@@ -119,7 +119,7 @@ def index_command(
     """Build the index of the workspace and wait until it is ready, with a progress bar.
 
     Where a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build
-    that is interrupted goes on at the next start.
+    that is interrupted resumes at the next start.
     """
     if status and remove:
         raise click.UsageError("--status and --remove exclude each other")
@@ -134,7 +134,7 @@ def index_command(
 
 @contextmanager
 def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool) -> Iterator[Look]:
-    """A way to see how far the index is: the daemon's, one of our own, or what is on disk."""
+    """How far the index is: the daemon's, one that is built here, or the one on disk."""
     with opened(settings, use_daemon) as session:
         if isinstance(session, Remote):
             yield lambda: session.call("stats", {})

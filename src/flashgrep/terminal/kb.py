@@ -21,7 +21,7 @@ from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, termin
 from flashgrep.transports.daemon.notes_client import OwnerClient
 
 # ── here, or at the owner ────────────────────────────────────────────────────────────────────────
-# Where `flashgrep kb` has its work done: in this process, or by whoever owns the notes.
+# Where `flashgrep kb` does its work: in this process, or in the one that owns the notes.
 #
 # The lock decides. Where nobody holds it, the notes are opened here. Where a server does, it
 # listens on the knowledge base's socket and is asked there. Another terminal command listens
@@ -51,7 +51,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 @contextmanager
 def opened_desk(kb: Path) -> Iterator[Desk]:
-    """Somebody who does what is asked of these notes."""
+    """Where calls about these notes go: this process, or their owner."""
     desk, close = _desk(kb)
     try:
         yield desk
@@ -155,7 +155,7 @@ def init(kb: Path) -> int:
 def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
     """List notes: path, version, when and by whom it was changed last.
 
-    Quarantined notes are told on stderr, with what to do; exit status 1 where there is no note.
+    Quarantined notes are listed on stderr, with what to do; exit status 1 without notes.
     """
     with opened_desk(kb) as desk:
         answer = desk.call("kb/list", {"trash": trash})
@@ -218,7 +218,7 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
 @click.argument("target", type=click.Path(path_type=Path))
 @kb_option
 def backup(kb: Path, target: Path) -> int:
-    """Copy all notes, with their history, into a new directory; a server goes on meanwhile.
+    """Copy all notes, with their history, into a new directory; a server keeps running.
 
     The copy is a knowledge base. Tokens are not in it.
     """

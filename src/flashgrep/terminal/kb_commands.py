@@ -55,7 +55,7 @@ def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_j
     """Import a folder of Markdown, an Obsidian vault for one; other files become attachments.
 
     Importing again changes nothing; a file that changed becomes an edit of its note. What could
-    not be taken is told, and the exit status is 1 then. Hidden files are left out.
+    not be imported is listed, with exit status 1. Hidden files are left out.
     """
     total = count_files(folder)
     with opened_desk(kb) as desk, Bar("importing") as bar:
@@ -94,7 +94,7 @@ def _tell_lost(lost: Mapping[str, Sequence[str]]) -> None:
 
 
 def _tell_hidden(hidden: Sequence[str]) -> None:
-    """A note that is left out is told each; of the others, an application's mostly, some are."""
+    """Each note that is left out is listed; of other hidden files, a few."""
     notes = [path for path in hidden if path.endswith(ENDING)]
     _tell(dict.fromkeys(notes, "left out: its name begins with a dot; rename it to import it"))
     others = [path for path in hidden if not path.endswith(ENDING)]
@@ -111,7 +111,7 @@ def _tell_hidden(hidden: Sequence[str]) -> None:
 def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
     """Write all notes and attachments into a folder that is new, empty, or an earlier export.
 
-    Nothing is deleted there. What could not be written is told, and the exit status is 1 then.
+    Nothing is deleted there. What could not be written is listed, with exit status 1.
     """
     with opened_desk(kb) as desk, Bar("exporting") as bar:
         done = export(
@@ -195,10 +195,10 @@ def _short(text: str) -> str:
 def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_json: bool) -> int:
     """Accept or reject suggestions by the ids that `kb suggestions` lists.
 
-    Each line ends with the number of the decision, by which `kb undo` takes it back.
+    Each line ends with the number of the decision, which `kb undo` takes.
 
-    The first decision on each counts. One that was decided before, or is not there, is told, and
-    the exit status is 1 then.
+    The first decision on each counts. One that was decided before, or is not there, is
+    reported, with exit status 1.
     """
     by = author or user_name()
     results: list[dict[str, Any]] = []
@@ -230,8 +230,8 @@ def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
 def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool) -> int:
     """Undo decisions by the numbers that `kb decide` prints: each suggestion is pending again.
 
-    One that cannot be undone is told, and the exit status is 1 then: it was undone before, is not
-    there, or the text around the suggestion is gone.
+    One that cannot be undone is reported, with exit status 1: it was undone before, is not there,
+    or the text around the suggestion is gone.
     """
     by = author or user_name()
     with opened_desk(kb) as desk:
@@ -240,7 +240,7 @@ def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool
 
 
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────
-# flashgrep kb token: make, list and take back the tokens that servers ask for.
+# flashgrep kb token: make, list and revoke the tokens that servers ask for.
 
 
 _SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
@@ -249,7 +249,7 @@ _SECONDS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 @click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
 def token_command() -> None:
-    """Make, list and take back tokens. A running server sees a change at once."""
+    """Make, list and revoke tokens. A running server sees a change at once."""
 
 
 @terminal_command("make")
@@ -300,7 +300,7 @@ def list_tokens(kb: Path, as_json: bool) -> int:
 @click.argument("name")
 @kb_option
 def revoke(kb: Path, name: str) -> int:
-    """Take a token back: who uses it is refused from now on, and open connections are closed."""
+    """Revoke a token: it is refused from now on, and its open connections are closed."""
     _tokens(kb).revoke(name)
     say(f"the token {name} is no longer valid")
     return FOUND
@@ -322,7 +322,7 @@ def _printed(kb: Path) -> dict[str, str]:
 def _milliseconds(span: str) -> int:
     found = _SPAN.fullmatch(span)
     if found is None:
-        raise InvalidParams(f"--expires: {span!r} is no span of time; write 30m, 12h, 30d or 8w")
+        raise InvalidParams(f"--expires: {span!r} is not a span of time; write 30m, 12h, 30d or 8w")
     return int(found[1]) * _SECONDS[found[2]] * 1_000
 
 

@@ -117,7 +117,7 @@ class Looking:
                 left, following = left - 1, self._after
             elif following:
                 following -= 1
-                yield hit  # behind the last one wanted, a match in its context is still shown so
+                yield hit  # after the last one wanted, a match in its context is still shown as one
             elif not left:
                 return
             else:
@@ -142,7 +142,7 @@ Block = tuple[int, int, list[Span]]
 
 
 def _joined(spans: Iterator[Span], starts: list[int]) -> list[Block]:
-    """Matches by the lines they span; those that share a line stand together."""
+    """Matches by the lines they span; those that share a line are one block."""
     blocks: list[Block] = []
     for first, last in spans:
         top = bisect_right(starts, first) - 1
@@ -193,7 +193,7 @@ class Style:
     context: bool = False
     """Whether lines around matches were asked for: gaps are marked then."""
     null: bool = False
-    """A NUL behind each path instead of what usually stands there."""
+    """A NUL after each path instead of the usual separator."""
 
 
 class LinePrinter:
@@ -220,7 +220,7 @@ class LinePrinter:
         self._output.flush()
 
     def _separate(self, label: bytes, hit: Hit, previous: int) -> None:
-        """What stands between files, and between parts of one."""
+        """Print what separates files, and parts of one."""
         style = self._style
         if not previous:
             gap = b"" if self._is_first else b"\n" if style.heading else b"--\n"
@@ -268,7 +268,7 @@ class LinePrinter:
 
 
 def _clipped(spans: tuple[Span, ...], start: int, stop: int) -> Iterator[Span]:
-    """The parts of spans that lie on one line, relative to it."""
+    """The parts of spans on one line, relative to it."""
     for first, last in spans:
         low, high = max(first, start), min(last, stop)
         if low < high:

@@ -4,7 +4,7 @@ Both run the same handlers, as direct methods (objects, no budget), so a command
 either way; the daemon is faster on a big tree because it has the index. A daemon is asked when
 its settings are ours, apart from those that make no difference here (`_NO_MATTER`).
 
-A command that names paths may also ask the daemon of a directory above, as long as no scope is
+A command that names paths may also ask the daemon of a directory above, unless a scope is
 set: `flashgrep grep` in a subdirectory of a served project is as fast as at its top.
 """
 

@@ -55,7 +55,7 @@ def _row(module: str, name: str) -> ToolSpec:
 
 
 # ── what is offered ──────────────────────────────────────────────────────────────────────────────
-# Which tools a server offers, how they describe themselves, and what a model is told of it all.
+# Which tools a server offers, how they describe themselves, and the instructions for a model.
 
 
 _INSTRUCTION_BYTES: Final = 2_000
@@ -118,7 +118,7 @@ def _is_loaded(spec: ToolSpec, settings: Settings) -> bool:
 
 
 def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:
-    """What a client tells its model of this server: under 2 KB, essentials first."""
+    """The instructions that a client gives its model: under 2 KB, essentials first."""
     listed = [
         spec.name for spec in specs if spec.in_mode(settings.compat_names) and spec.role is None
     ]
@@ -167,7 +167,7 @@ def _of_notes(listed: Sequence[str], settings: Settings) -> list[str]:
 def _of_changes(what: str, settings: Settings) -> str:
     if settings.read_only:
         return "This server is read-only: no tool changes anything."
-    return f"Read {what} before changing it. Edits replace exact text, which must stand once."
+    return f"Read {what} before changing it. Edits replace exact text, which must occur once."
 
 
 def _few(paths: Sequence[bytes]) -> str:

@@ -53,7 +53,7 @@ class LineSplice:
         start, end = fields["start_line"], fields["end_line"]
         if start > end:
             raise InvalidParams(
-                f"{where}start_line {start} lies after end_line {end}; "
+                f"{where}start_line {start} is after end_line {end}; "
                 "lines are counted from 1 and both ends belong to the range"
             )
         return cls(start, end, fields["replacement"], fields["precondition"] or {})
@@ -174,7 +174,7 @@ PARAMETERS = (
         "object",
         "What must hold, or nothing is written",
         fields=(
-            Parameter("expected_file_hash", "string", "file_hash as read_code told it"),
+            Parameter("expected_file_hash", "string", "file_hash as read_code answered it"),
             Parameter("expected_start_line_text", "string", "What start_line holds now"),
             Parameter("expected_end_line_text", "string", "What end_line holds now"),
         ),
@@ -216,7 +216,7 @@ class Operation:
         return cls(name, fields["file_path"], splice)
 
     def fail(self, error: FlashgrepError) -> None:
-        """Note why it cannot be; the first reason stands."""
+        """Note why it cannot be applied; the first reason counts."""
         if self.code is None:
             self.code = error.code
             self.status = "conflict" if error.code in _CONFLICTS else "failed"
@@ -236,7 +236,7 @@ class FileOperations:
 
 
 class Overtaken(Conflict):
-    """A file changed before it was written; the batch stands as if it had not begun."""
+    """A file changed before it was written; nothing of the batch was."""
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ def _put_back(call: Call, written: Sequence[Planned], promise: BatchRecord) -> s
     for file in reversed(written):
         try:
             now = current_of(call, file.place)
-            if now is None or now.data != file.data:  # their bytes stand
+            if now is None or now.data != file.data:  # their bytes stay
                 notes.append(f"{file.place.shown} was changed by someone else meanwhile.")
             else:
                 _write(call, file.place, now, file.current.data)

@@ -1,8 +1,9 @@
-"""Changes a file, one change at a time: the edit that `edit` and `edit` make.
+"""Changes a file, one change at a time: the edit that `edit` and `str_replace` make.
 
 Within this server a lock per file queues the changes. Another program may get in between the
 read and the rename; the last look notices, and the change begins again from a fresh read. So two
-editors of different lines both win, and the loser of a race for one line is told what it finds.
+editors of different lines both win, and the loser of a race for one line is refused with what the
+file has now.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _until_settled(place: ResolvedPath, attempt: Callable[[], None]) -> None:
 
 @contextmanager
 def holding(places: Iterable[ResolvedPath]) -> Iterator[None]:
-    """Hold the locks of these files, taken in one order by everyone who takes several."""
+    """Hold the locks of these files, always taken in the same order."""
     stripes = sorted({hash(place.path) % len(_STRIPES) for place in places})
     with ExitStack() as held:
         for stripe in stripes:
@@ -107,7 +108,7 @@ def replace(
     check: Callable[[ReplaceTarget], bool] | None,
     old: bytes | None = None,
 ) -> ResolvedPath:
-    """Replace one file's `old` bytes, `check` being the last look; where it stands now."""
+    """Replace one file's `old` bytes, after a last `check`; where it is now."""
     require_size(call, place, data)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
@@ -175,7 +176,7 @@ def require_file_name(path: str) -> None:
 
 
 # ── editing ──────────────────────────────────────────────────────────────────────────────────────
-# The edit behind `edit` and `edit`: find one string, replace its bytes, tell the truth.
+# The edit of `edit` and `str_replace`: find a string, replace its bytes, confirm what was done.
 #
 # The two verbs differ in three things, which a `StringEdit` holds: the word for the old string in
 # the texts, whether quotes may be folded, and whether an unread file is refused.
@@ -275,7 +276,7 @@ def _not_found(
 
 
 def _odd(text: str, old: str) -> str:
-    """What bytes that are no valid UTF-8 may have to do with a string that is not found."""
+    """How bytes that are not valid UTF-8 may be why a string is not found."""
     found = file_text.ODD.search(text)
     if found is None or old.isascii():
         return ""

@@ -109,9 +109,9 @@ def test_a_slice_equals_its_definition(
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("get_slice", {"start_line": 4, "end_line": 9}, "invalid_params", "past the end of f"),
-    ("get_slice", {"start_line": 3, "end_line": 2}, "invalid_params", "lies after end_line 2"),
+    ("get_slice", {"start_line": 3, "end_line": 2}, "invalid_params", "is after end_line 2"),
     ("read_code", {"start_line": 4}, "invalid_params", "past the end of f"),
-    ("read_code", {"start_line": 3, "end_line": 2}, "invalid_params", "lies after end_line 2"),
+    ("read_code", {"start_line": 3, "end_line": 2}, "invalid_params", "is after end_line 2"),
     ("read_code", {"context_lines": 2}, "invalid_params", "context_lines needs symbol_name"),
     ("read_code", {"symbol_name": ""}, "invalid_params", "symbol_name must not be empty"),
     ("read_code", {"symbol_name": "f", "start_line": 1}, "invalid_params", "exclude each other"),

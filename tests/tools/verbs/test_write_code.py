@@ -226,7 +226,7 @@ def test_a_range_that_ends_before_it_begins_is_refused(shop: Workshop) -> None:
     path = shop.file("f", "a\nb\n")
     given = {"path": "f", "start_line": 2, "end_line": 1, "replacement": "x"}
     assert shop.error("write_code", "invalid_params", **given)["message"] == (
-        "start_line 2 lies after end_line 1; "
+        "start_line 2 is after end_line 1; "
         "lines are counted from 1 and both ends belong to the range"
     )
     assert path.read_text() == "a\nb\n"

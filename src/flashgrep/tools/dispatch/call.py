@@ -67,7 +67,7 @@ class Cancellation:
     def then(self, action: Callable[[], None]) -> Callable[[], None]:
         """Have something done when it is set, for work that cannot look; gives the way out.
 
-        The end of the call's time does not set it: who waits has to look at the clock.
+        The end of the call's time does not run it: code that waits has to look at the clock.
         """
         with self._guard:
             if not self._is_set:
@@ -83,7 +83,7 @@ class Cancellation:
 
     @contextmanager
     def wakes(self, event: threading.Event) -> Iterator[None]:
-        """In this block, setting it sets an event too: for one who waits for that."""
+        """In this block, setting it sets an event too, for code that waits for that."""
         forget = self.then(event.set)
         try:
             yield
@@ -159,7 +159,7 @@ class Answer:
 
 
 def refusal(error: FlashgrepError) -> Answer:
-    """The answer that tells a failure."""
+    """The answer to a failed call."""
     return Answer(error.message, code=error.code)
 
 
@@ -169,7 +169,7 @@ def json_answer(data: Mapping[str, Any]) -> Answer:
 
 
 def json_refusal(error: FlashgrepError) -> Answer:
-    """The answer that tells a failure of a tool whose answers are JSON."""
+    """The answer to a failed call of a tool whose answers are JSON."""
     told = {"code": error.code, "message": error.message, **error.details}
     return Answer(json_text({"ok": False, "error": told}), code=error.code)
 
@@ -200,7 +200,7 @@ def first_few(items: Sequence[object], most: int, total: int | None = None) -> s
 
 
 def json_text(data: Any) -> str:
-    """Compact JSON, as it stands in an answer."""
+    """Compact JSON, as answers have it."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 

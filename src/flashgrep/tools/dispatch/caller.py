@@ -4,7 +4,7 @@ Reads are remembered by content hash, not by time: a file touched without a chan
 "read", and a file changed within the clock's grain is not. A caller is a connection, a legacy
 HTTP session, or, on stateless HTTP, the principal with its client name.
 
-A caller has a name too, its author name, under which its suggestions stand beside the notes: it
+A caller has an author name too, which its suggestions carry: it
 outlives connections and restarts, and what has the same author is one's own. And it has a
 principal, which says what it may do with which notes.
 """
@@ -55,7 +55,7 @@ def takes_long_answers(client: str, version: str) -> bool:
 
 
 UNNAMED = "unknown"
-"""The author name of a client that has not told its own."""
+"""The author name of a client that gives none."""
 
 
 READ_NOTES: Final = b"note:"
@@ -85,7 +85,7 @@ class Caller:
     takes_long_answers: bool = False
     """Whether its client honours what a tool says of the size of its answers."""
     author: str = UNNAMED
-    """Under which its suggestions stand."""
+    """The name that its suggestions carry."""
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
     """What it may do with which notes."""
     searched: ResolvedPath | None = field(default=None, repr=False)
@@ -102,7 +102,7 @@ class Caller:
         return AuthorKind.TOKEN if self.token else AuthorKind.LOCAL
 
     def call_itself(self, client: str, version: str = "") -> None:
-        """Take the name a client gives itself, behind that of the token it came with."""
+        """Take the name a client gives itself, after that of the token it came with."""
         self._client = (client, version)
         self.takes_long_answers = takes_long_answers(client, version)
         name = author_name(client)
@@ -112,7 +112,7 @@ class Caller:
             self.principal = replace(self.principal, name=author)
 
     def come_with(self, token: str, principal: Principal, notes_only: bool) -> None:
-        """Stand for a token from now on."""
+        """Act with a token from now on."""
         self.token, self.principal, self.notes_only = token, principal, notes_only
         self.call_itself(*self._client)
         self.principal = replace(principal, name=self.author)
@@ -131,7 +131,7 @@ class Caller:
             return self._seen.get(path)
 
     def latest(self, prefix: bytes, most: int) -> list[tuple[bytes, str]]:
-        """What this caller saw last whose key begins so, the oldest first: to be told elsewhere."""
+        """What this caller saw last whose key begins so, the oldest first."""
         with self._lock:
             found = [pair for pair in self._seen.items() if pair[0].startswith(prefix)]
         return found[-most:]
@@ -145,7 +145,7 @@ class Caller:
 
 
 def author_name(client: str) -> str:
-    """A client's name as it may stand in answers and records: one line, not long, never empty."""
+    """A client's name as answers and records have it: one line, not long, never empty."""
     seen = "".join(c if c.isprintable() else " " for c in client[: limits.AUTHOR_CHARS])
     return " ".join(seen.split()) or UNNAMED
 

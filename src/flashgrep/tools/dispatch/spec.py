@@ -107,11 +107,11 @@ class ToolSpec:
     aliases: tuple[str, ...] = ()
     """Further names, each listed, callable and, where the tool is one, a direct method."""
     role: Role | None = None
-    """Listed and callable only for those who have it on some notes; None: for everybody."""
+    """Listed and callable only for callers that have it on some notes; None: for all."""
     loaded: bool = False
     """Whether clients are told to load it at once and to take long answers of it whole."""
     direct: bool = False
-    """Also a JSON-RPC method of its own on the sockets; every tool that answers JSON is."""
+    """Also a JSON-RPC method on the sockets; every tool that answers JSON is."""
 
     @property
     def names(self) -> tuple[str, ...]:

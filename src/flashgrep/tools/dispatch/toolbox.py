@@ -181,7 +181,7 @@ class Toolbox:
         except OSError as error:
             raise from_os_error(error, _named(error)) from error
         except Exception as defect:
-            # The last boundary: a defect of ours is told as a failed call, its details to the log.
+            # The last boundary: a defect of ours is a failed call; its details go to the log.
             log.exception("%s failed", name)
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
@@ -237,7 +237,7 @@ def _has_role(caller: Caller, spec: ToolSpec) -> bool:
 
 
 def out_of_time(name: str, seconds: int) -> Cancelled:
-    """What is told where nothing can be said of a call that took too long."""
+    """The refusal of a call that took too long and has nothing to show."""
     return Cancelled(
         f"{name} was stopped after {seconds} seconds (--call-seconds) and gives no answer: it was "
         "not done. Narrow it with path, glob (include) or type, use a more selective pattern, or "
@@ -264,7 +264,7 @@ async def _in_thread(
 
 
 async def _flagged(run: Callable[[], Awaitable[Answer]], cancelled: Cancellation) -> Answer:
-    """Wait for work that must not be left half done, but tell it at once that it is cancelled."""
+    """Wait for work that must not be left half done; it sees at once that it is cancelled."""
 
     async def watch() -> None:
         try:
@@ -305,7 +305,8 @@ def _named(error: OSError) -> str:
 # Which calls run: some of each caller's, one of everybody's.
 #
 # Every call that runs holds a thread, and may hold it for long. So the first call of a caller never
-# waits for those of others; further ones share a number of places, and whoever runs fewest is next.
+# waits for those of others; further ones share a number of places, and the caller that runs the
+# fewest is next.
 
 
 @dataclass(eq=False)

@@ -232,7 +232,7 @@ def _past(offset: int, total: int) -> str:
 def image_of(document: Document, wants_lines: bool) -> Answer | None:
     """The document as an image, if it is one.
 
-    An SVG is an image by its name and text by its bytes: whoever asks for lines gets lines.
+    An SVG is an image by its name and text by its bytes: a caller that asks for lines gets lines.
     """
     kind = text.image_type(document.head, document.name)
     if kind is None or (wants_lines and text.is_text(document.head)):
@@ -242,7 +242,7 @@ def image_of(document: Document, wants_lines: bool) -> Answer | None:
 
 
 def binary_of(document: Document) -> Answer | None:
-    """The message that stands for binary content, if it is that."""
+    """The message in place of binary content, if it is that."""
     if not document.head or text.is_text(document.head):
         return None
     return Answer(f"Binary file ({size_text(document.size)})")

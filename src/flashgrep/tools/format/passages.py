@@ -1,8 +1,8 @@
 """The best part of a file for a query: which lines, what they belong to, and a few of them shown.
 
 Read from disk when the answer is made, so line numbers are those of the file as it is. A passage is
-the stretch of about a screen in which most of the words stand together; words among the names that
-are defined count double. It begins at the definition it lies in, where that is near.
+the stretch of about a screen in which most of the words are together; words among the names that
+are defined count double. It begins at the definition around it, if that is near.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def best_passage(text: bytes, find: Finder, context: int) -> Passage | None:
 
 
 def _lines(ends: Any, places: Sequence[int]) -> list[int]:
-    """The 0-based lines that places stand on."""
+    """The 0-based lines of places."""
     import numpy as np
 
     numbers: list[int] = np.searchsorted(ends, places).tolist()

@@ -32,7 +32,7 @@ RACY_SECONDS: Final = 0.05
 """A file changed this recently can change again without new times; they prove nothing."""
 
 UNSETTLED = "stat:unsettled"
-"""Stands for a file that was read in part and may have changed since without a trace."""
+"""Remembered of a file that was read in part and may change without a trace."""
 
 
 class Source:
@@ -83,9 +83,9 @@ class Source:
         return b"".join(self.chunks())
 
     def text_chunks(self, keep_odd: bool = False) -> Iterator[str]:
-        """The text in pieces as answers may hold it: no BOM, U+FFFD for what is no text.
+        """The text in pieces as answers may hold it: no BOM, U+FFFD for what is not text.
 
-        With `keep_odd`, bytes that are no UTF-8 come as surrogates (see `text`) instead.
+        With `keep_odd`, bytes that are not UTF-8 come as surrogates (see `text`) instead.
         """
         mark, encoding = byte_order_mark(self.head)
         errors = "surrogateescape" if keep_odd and encoding == "utf-8" else "replace"
@@ -120,7 +120,7 @@ class Source:
 
 
 def identity(status: os.stat_result) -> str:
-    """A file's inode, size and times, in the form that stands for its content."""
+    """A file's inode, size and times, in the form that is remembered for its content."""
     times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
     return f"stat:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
 
@@ -138,8 +138,8 @@ def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
 # Which files a caller has read, and whether they are still what it saw.
 #
 # Judged by content: the remembered hash against the bytes the edit is about to change. A part of a
-# large file is remembered by its identity instead (see `source`), which holds as long as nothing
-# touched it.
+# large file is remembered by its identity instead (see `source`), which holds until something
+# touches it.
 
 
 class Seen(Enum):

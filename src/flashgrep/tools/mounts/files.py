@@ -116,7 +116,7 @@ class Files(Mount[ResolvedPath]):
         )
 
     def _why_empty(self, path: ResolvedPath) -> str:
-        # Silent in a walk, as documented; but who names a file must not take this for "no match".
+        # Silent in a walk, as documented; a file that is named must not look like "no match".
         with self.read(path) as source:
             if is_text(source.head):
                 return ""
@@ -271,7 +271,7 @@ def _shown(scope: Scope, path: bytes) -> str:
 
 
 def shown_root(scope: Scope, root: ResolvedPath) -> str:
-    """A directory as a prefix of paths that `read` accepts: as the caller named it where that lies
+    """A directory as a prefix of paths that `read` accepts: as the caller named it where that is
     below the working directory, else in full; "" for the working directory itself."""
     if root.path == scope.workdir:
         return ""
@@ -286,7 +286,7 @@ def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
 
 
 def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str | None:
-    """The missing path where it stands below the root of the last search; None if nothing does."""
+    """The missing path below the root of the last search, if something is there; else None."""
     rest = _inside(scope, missing.asked)
     if root is None or rest is None:
         return None
@@ -299,13 +299,13 @@ def below(scope: Scope, root: ResolvedPath | None, missing: ResolvedPath) -> str
 
 
 def _named(root: ResolvedPath) -> bytes:
-    # A `..` behind a link leads elsewhere than the text says: then the real path is told.
+    # A `..` after a link leads elsewhere than the text says: then it is the real path.
     parts = root.asked.split(b"/")
     return root.path if b".." in parts else os.path.normpath(root.asked)
 
 
 def _inside(scope: Scope, path: bytes) -> bytes | None:
-    """A path relative to the working directory it lies below, as it is written."""
+    """A path below the working directory, relative to it, as it is written."""
     if path == scope.workdir or not is_within(path, scope.workdir):
         return None
     return path[len(scope.workdir.rstrip(b"/")) + 1 :]

@@ -1,8 +1,8 @@
 """The notes as a mount: views of their text to read and search, suggestions instead of edits.
 
 `kb://Folder/Note.md` is a note, `kb://Folder` or `kb://` all notes below; on a server without a
-workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To whoever
-calls, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
+workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To a
+caller, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
 for is the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
 """
 
@@ -350,7 +350,7 @@ def _confirmation(shown: str, wish: Wish, proposed: Proposed, is_changed: bool) 
         characters = len(wish.old) * len(proposed.lines)
         told = [
             f"Edited {shown}: replaced {characters} character{'' if characters == 1 else 's'}.",
-            _REVIEW if proposed.ids else "That takes back the suggestion that was there.",
+            _REVIEW if proposed.ids else "That withdraws the suggestion that was there.",
             _lines(proposed.lines),
         ]
     if is_changed:

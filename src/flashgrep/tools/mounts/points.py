@@ -1,4 +1,4 @@
-"""Which mount a call is about, and who answers it.
+"""Which mount a call is about, and where it is answered.
 
 A server has a list of mount points; the first takes paths that are written like those of no other.
 A call is about one of them, found once from its arguments, before it runs. A mount point opens its
@@ -55,7 +55,7 @@ class MountPoint(ABC):
         return bool(self.prefix) and given[: len(self.prefix)].lower() == self.prefix
 
     def check(self, spec: ToolSpec, given: str) -> None:
-        """Refuse a path of its own to a verb that does not work on its documents."""
+        """Refuse one of its paths to a verb that does not work on its documents."""
         if spec.toolset == "index":
             raise InvalidParams(
                 f"{spec.name} works on files of the workspace, and {given} is none; "
@@ -67,7 +67,7 @@ class MountPoint(ABC):
         return
 
     def admit(self, caller: Caller) -> None:
-        """Refuse a caller who may not come here."""
+        """Refuse a caller that has no access."""
         return
 
     @abstractmethod

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Call
 
 _TOLD_READS: Final = 100
-"""Notes that a caller read last, told to whoever owns them with each of its calls."""
+"""Notes that a caller read last: they go to the owner with each of its calls."""
 
 CALL: Final = "kb/call"
 PROGRESS: Final = "kb/progress"
@@ -95,11 +95,11 @@ def _patience(call: Call) -> float:
     return call.cancelled.seconds + _GRACE_SECONDS if call.cancelled.seconds else math.inf
 
 
-# ── who asks ────────────────────────────────────────────────────────────────────────────────────
+# ── callers ────────────────────────────────────────────────────────────────────────────────────
 
 
 def described(caller: Caller, nonce: str) -> dict[str, Any]:
-    """A caller, for the owner; the nonce tells those of different servers apart."""
+    """A caller, for the owner; the nonce keeps those of different servers apart."""
     return {
         "key": f"{nonce}:{caller.key}",
         "author": caller.author,

@@ -110,7 +110,7 @@ ON_NOTES: Final[Mapping[str, Wording]] = {
         "On a note (kb://Folder/Note.md) it is the same; there the change becomes a suggestion "
         "that people accept or reject, and read shows it as made.",
         alone="Replace old_string by new_string in a note you have read. old_string must match "
-        "what read shows exactly, whitespace included (the style of quotes aside), and stand there "
+        "what read shows exactly, whitespace included (the style of quotes aside), and occur "
         "once, unless replace_all is true. An empty new_string deletes it. The change becomes a "
         "suggestion that people accept or reject, and read shows it as made.",
         title="Suggest an edit of a note",

@@ -25,7 +25,7 @@ from flashgrep.workspace.scope import shown_name
 # ── the skill ────────────────────────────────────────────────────────────────────────────────────
 # The skill: a Markdown file that teaches an agent these tools, and how it is read.
 #
-# It begins with front matter (`name`, `description`, `version`). Its compact form is what stands
+# It begins with front matter (`name`, `description`, `version`). Its compact form is what comes
 # before the second `## ` heading, without the front matter: the title and the first section.
 
 

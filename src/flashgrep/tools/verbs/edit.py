@@ -44,7 +44,7 @@ EDIT = ToolSpec(
     title="Edit file",
     description=(
         "Replace old_string by new_string in a file you have read. old_string must match the file "
-        "exactly, whitespace included (line ends and the style of quotes aside), and stand there "
+        "exactly, whitespace included (line ends and the style of quotes aside), and occur "
         "once, unless replace_all is true. An empty new_string deletes it. Only the bytes of the "
         "match change: encoding, line ends and mode stay."
     ),
@@ -65,7 +65,7 @@ STR_REPLACE = ToolSpec(
     title="Replace string in file",
     description=(
         "Replace old_str by new_str in a file. old_str must match the file exactly, whitespace "
-        "included (line ends aside), and stand there once, unless replace_all is true. An empty "
+        "included (line ends aside), and occur once, unless replace_all is true. An empty "
         "or omitted new_str deletes it. Only the bytes of the match change: encoding, line ends "
         "and mode stay."
     ),

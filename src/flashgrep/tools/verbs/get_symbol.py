@@ -91,7 +91,7 @@ def _checked(name: str) -> str:
             f"symbol_name has {len(name):,} characters; at most {limits.SYMBOL_CHARS:,}"
         )
     if re.search(r"[\n\r\0]", name):
-        raise InvalidParams("symbol_name holds a line end or NUL; a name stands on one line")
+        raise InvalidParams("symbol_name holds a line end or NUL; a name is on one line")
     return name
 
 

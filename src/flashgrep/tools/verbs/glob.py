@@ -38,7 +38,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
 
 
 def _wanted(arguments: Arguments, anchors: Sequence[str]) -> FindRequest:
-    """What to find below a folder, one of whose names may stand before the pattern."""
+    """What to find below a folder, one of whose names may begin the pattern."""
     get = arguments.get
     case_sensitive: bool = get("case_sensitive")
     extensions = _extensions(get("extensions"), case_sensitive)
@@ -76,7 +76,7 @@ def _extensions(given: list[str] | None, case_sensitive: bool) -> frozenset[str]
     for text in given or ():
         extension = text.removeprefix(".")
         if not extension or any(mark in extension for mark in "/*?[{\0"):
-            raise InvalidParams(f'extensions: {text!r} is no extension; write "py" or ".py"')
+            raise InvalidParams(f'extensions: {text!r} is not an extension; write "py" or ".py"')
         found.add(extension if case_sensitive else extension.lower())
     return frozenset(found)
 

@@ -204,7 +204,7 @@ class PageText:
     cut: str = ""
     """What the page lacks and how to get it; empty where it is whole."""
     continues: bool = False
-    """Whether that names the call that goes on."""
+    """Whether that names the call that continues."""
 
 
 def as_text(

@@ -49,7 +49,7 @@ _SCANNED_FILES: Final = 300
 # ── without a ranked index ───────────────────────────────────────────────────────────────────────
 # Ranks files by searching for each word: for a query where there is no ranked index.
 #
-# Slower than the index, and the same kind of score: how often a word stands in a file, against in
+# Slower than the index, and the same kind of score: how often a word occurs in a file, against in
 # how many files it does, and how large the file is.
 
 

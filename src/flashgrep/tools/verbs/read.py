@@ -80,7 +80,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def notebook_text(data: bytes) -> str | None:
-    """The cells of a notebook; None where the bytes are no notebook."""
+    """The cells of a notebook; None if the bytes are not a notebook."""
     try:
         document = json.loads(data)
         cells = document["cells"]
@@ -193,7 +193,7 @@ READ = ToolSpec(
         Parameter(
             "column",
             "integer",
-            "First character of the first line, to go on inside a very long line",
+            "First character of the first line, to continue inside a very long line",
             default=1,
             minimum=1,
         ),
@@ -208,7 +208,7 @@ READ = ToolSpec(
 
 
 def view(call: Call, arguments: Arguments) -> Answer:
-    """Show what stands at a path."""
+    """Show what is at a path."""
     view_range = arguments.get("view_range")
     _check_range(view_range)
     target = call.target(arguments.text("path"), "either")
@@ -246,9 +246,9 @@ VIEW = ToolSpec(
     title="View file or directory",
     description=(
         "Show a file with line numbers, an image, or a directory (2 levels). view_range "
-        "[start, end] shows only those lines (1-based, inclusive; the end may lie past the file). "
-        "Lines over 2,000 characters are cut. Line numbers and the tab after them are not part of "
-        "the file."
+        "[start, end] shows only those lines (1-based, inclusive; the end may be past the end of "
+        "the file). Lines over 2,000 characters are cut. Line numbers and the tab after them are "
+        "not part of the file."
     ),
     parameters=(
         path_row("File or directory, absolute or relative to the working directory"),

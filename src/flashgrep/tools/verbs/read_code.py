@@ -51,7 +51,7 @@ class Window:
     def __post_init__(self) -> None:
         if self.last is not None and self.first > self.last:
             raise InvalidParams(
-                f"start_line {self.first} lies after end_line {self.last}; "
+                f"start_line {self.first} is after end_line {self.last}; "
                 "lines are counted from 1 and both ends belong to the range"
             )
 
@@ -77,7 +77,7 @@ class Slice:
 
     @property
     def following(self) -> int | None:
-        """The line to go on with, where some of the window is missing."""
+        """The line to continue with, if some of the window is missing."""
         return self.last + 1 if self.is_cut else None
 
 
@@ -311,7 +311,7 @@ GET_SLICE = ToolSpec(
     name="get_slice",
     title="Get lines of a file",
     description=(
-        "Lines start_line to end_line of a file as JSON (1-based, inclusive; the end may lie past "
+        "Lines start_line to end_line of a file as JSON (1-based, inclusive; the end may be past "
         "the file): file_path, start_line, end_line, content (lines joined by newlines, none at "
         "the end), total_lines, truncated. Cut answers name continuation_start_line. Use it when "
         "you know the lines, e.g. from query, get_symbol or grep."

@@ -145,7 +145,7 @@ DECIDE_SUGGESTIONS = ToolSpec(
     title="Decide suggestions",
     description=(
         "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
-        "were), results (id, status, message, and the decision that stands). Status is done, "
+        "were), results (id, status, message, and the decision that counts). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
         "not_found or forbidden. Accepting leaves the new text, rejecting the old one. Above "
         f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."

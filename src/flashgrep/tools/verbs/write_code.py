@@ -65,7 +65,7 @@ WRITE_CODE = ToolSpec(
         "empty replacement deletes them. A newline at its end adds no empty line. precondition "
         "guards against line numbers gone stale: expected_file_hash (from read_code), "
         "expected_start_line_text, expected_end_line_text; if one does not hold, nothing is "
-        "written and every mismatch is told. Only the replaced bytes change: encoding, line ends "
+        "written and every mismatch is listed. Only the replaced bytes change: encoding, line ends "
         "and mode stay. Answers JSON with file_hash_before and file_hash_after."
     ),
     parameters=PARAMETERS,
@@ -115,7 +115,7 @@ def _atomic(
             try:
                 write_all(call, files)
                 break
-            except Overtaken:  # somebody else was quicker: the lines may still be there
+            except Overtaken:  # another program was quicker: the lines may still be there
                 if not left:
                     raise
 
