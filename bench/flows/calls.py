@@ -42,6 +42,8 @@ class Called(NamedTuple):
     function: str
     callers: Sequence[str]
     """The modules of the package on the stack, the nearest first; at the first call only."""
+    is_resumed: bool = False
+    """Whether the event loop resumes a coroutine here: nobody calls it."""
 
 
 class _Switch:

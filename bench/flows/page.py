@@ -26,8 +26,9 @@ Every function of `flashgrep` that is called in the server process counts, in al
 call until the server is idle again; lambdas, comprehensions and the code of modules do not. The
 server has answered such calls before, so nothing is imported or built for the first time. The
 workspace has {FILES} files, one of which matches. A *room* is a folder of the package, and a change
-of room is a call of a function in another room than that of the thread's call before it. Counts of
-work in the background differ a little from run to run; the modules do not.
+of room is a call of a function in another room than that of the thread's call before it (a
+coroutine that the event loop resumes is not called). Counts of work in the background differ a
+little from run to run; the modules do not.
 
 A drawing has a line for each stretch of modules of one room that were used for the first time,
 indented under the room that called. Each thread begins at the left.
@@ -81,7 +82,8 @@ def _room(module: str) -> str:
 def _room_changes(calls: Sequence[Called]) -> int:
     rooms: dict[str, list[str]] = {}
     for called in calls:
-        rooms.setdefault(called.thread, []).append(_room(called.module))
+        if not called.is_resumed:
+            rooms.setdefault(called.thread, []).append(_room(called.module))
     return sum(one != other for each in rooms.values() for one, other in pairwise(each))
 
 

@@ -15,9 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dis import get_instructions
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import CO_OPTIMIZED
+from inspect import CO_COROUTINE, CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -35,18 +37,21 @@ assert _SPEC.origin is not None
 PACKAGE: Final = os.path.dirname(_SPEC.origin) + os.sep
 
 
+_Row = tuple[str, str, str, tuple[str, ...], bool]
+
+
 class Recorder:
     """Each call of a function of the package, in all threads.
 
     The code of a module that is being imported, a comprehension or a lambda does not count as a
-    function; a coroutine that is resumed is called again. Threads call `note` at the same time, so
-    each of its steps is one operation on a set or a list.
+    function; a coroutine that the event loop resumes is marked. Threads call `note` at the same
+    time, so each of its steps is one operation on a set or a list.
     """
 
     def __init__(self) -> None:
         self.is_on = False
         self.calls = 0
-        self._found: list[tuple[str, str, str, tuple[str, ...]]] = []
+        self._found: list[_Row] = []
         self._seen: set[tuple[str, CodeType]] = set()
 
     def begin(self) -> None:
@@ -54,9 +59,9 @@ class Recorder:
         self._seen, self._found = set(), []
         self.is_on = True
 
-    def end(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
-        """Each call: thread, module, function and, when the function is new to its thread, the
-        modules of the package on the stack."""
+    def end(self) -> list[_Row]:
+        """Each call: thread, module, function; when the function is new to its thread, the modules
+        of the package on the stack; whether it is a coroutine that is resumed."""
         self.is_on = False
         return self._found
 
@@ -71,7 +76,14 @@ class Recorder:
         thread = threading.current_thread().name
         callers = () if (thread, code) in self._seen else tuple(_callers(frame.f_back))
         self._seen.add((thread, code))
-        self._found.append((thread, _module(code), code.co_qualname, callers))
+        is_resumed = bool(code.co_flags & CO_COROUTINE) and frame.f_lasti > _start(code)
+        self._found.append((thread, _module(code), code.co_qualname, callers, is_resumed))
+
+
+@cache
+def _start(code: CodeType) -> int:
+    """Where a coroutine is when it is first run: a later place means that it had waited."""
+    return next(step.offset for step in get_instructions(code) if step.opname == "RESUME")
 
 
 def _module(code: CodeType) -> str:
