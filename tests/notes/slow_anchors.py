@@ -22,7 +22,7 @@ from pycrdt import Assoc, StickyIndex, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.text import panics_told
+from flashgrep.notes.document.text import catching_panics
 
 _ASCII: Final = "".join(map(chr, range(128)))
 _WIDE: Final = 4
@@ -36,7 +36,7 @@ class Anchors:
         """`clocks` is the document's state vector: what it does not name is not there."""
         self._text = text
         self._clocks = clocks
-        with panics_told():
+        with catching_panics():
             self._data = str(text).encode()
 
     def at(self, index: int) -> Anchor:
@@ -108,14 +108,14 @@ class Anchors:
 
     def _claim(self, place: int) -> Anchor:
         """What the engine calls the character at a byte: right where a block begins."""
-        with panics_told():
+        with catching_panics():
             item = StickyIndex.new(self._text, place, Assoc.AFTER).to_json()["item"]
         return Anchor(int(item["client"]), int(item["clock"]))
 
     def _seen(self, anchor: Anchor) -> int:
         """Where the engine sees a name: bytes before its block and units into it."""
         described = {"item": anchor._asdict(), "assoc": int(Assoc.AFTER)}
-        with panics_told():
+        with catching_panics():
             return StickyIndex.from_json(described, self._text).get_index()
 
 

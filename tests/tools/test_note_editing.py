@@ -228,10 +228,10 @@ MARKS: list[tuple[str, str, str, str]] = [
         "invalid_params",
         "only inside a comment, {>>a remark<<} at line 1",
     ),
-    ("see {>>a remark<<} here\n", "see  here", "invalid_params", "a comment stands inside"),
+    ("see {>>a remark<<} here\n", "see  here", "invalid_params", "a comment is inside"),
     ("see {==this==} here\n", "see this", "invalid_params", "overlaps a highlighted text"),
     ("see {++this++} here\n", "see this", "conflict", "overlaps a pending suggestion by somebody"),
-    ("see {--this--} here\n", "this", "string_not_found", "takes away, at line 1"),
+    ("see {--this--} here\n", "this", "string_not_found", "deletes, at line 1"),
 ]
 
 

@@ -71,8 +71,8 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("and again", "x", "not_unique", "old_str is not unique in kb://Folder/A.md (2 occurrences"),
     ("world", "a\0", "invalid_params", "new_str: a note cannot hold U+0000"),
     ("world", "x++}", "invalid_params", "new_str contains ++}"),
-    ("a remark", "x", "invalid_params", "old_str stands only inside a comment"),
-    ("see ,", "x", "invalid_params", "a comment stands inside old_str"),
+    ("a remark", "x", "invalid_params", "old_str occurs only inside a comment"),
+    ("see ,", "x", "invalid_params", "a comment is inside old_str"),
     ("this and", "x", "invalid_params", "old_str overlaps a highlighted text"),
     ("and that", "x", "conflict", "old_str overlaps a pending suggestion by somebody"),
 ]

@@ -73,10 +73,10 @@ async def test_tokens_are_watched_while_there_is_somebody(kb: KnowledgeBase) -> 
     secret = tokens.make("x", Role.READ)
     rooms = Rooms(kb, tokens)
     for _ in range(2):  # those who come after a room was empty are looked after too
-        assert not tokens._watching._told
+        assert not tokens._watching._listeners
         with rooms.entered(Person(tokens, secret)), rooms.entered(Person(tokens, secret)):
-            assert len(tokens._watching._told) == 1
-    assert not tokens._watching._told
+            assert len(tokens._watching._listeners) == 1
+    assert not tokens._watching._listeners
     with rooms.entered(person := Person(tokens, secret)):
         tokens.revoke("x")
         with anyio.fail_after(120):

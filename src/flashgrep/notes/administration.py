@@ -1,6 +1,6 @@
 """What `flashgrep kb` does to the notes of an open knowledge base, as calls with JSON on both ends.
 
-A terminal makes them on notes that it opened itself, or on the socket of whoever owns them: the
+A terminal makes them on notes that it opened itself, or on the socket of the owner: the
 same functions either way. `Desk` is what both look like. File contents are base64.
 
     kb/list     {trash}                       the notes, and which of them are quarantined
@@ -8,7 +8,7 @@ same functions either way. `Desk` is what both look like. File contents are base
     kb/text     {note, version}               the text of a version
     kb/restore  {note, version, salvage, by}  go back: to a version, to what can be trusted of a
                                               damaged note, or out of the trash
-    kb/check    {}                            load everything anew, and tell what is damaged
+    kb/check    {}                            load everything again, and list what is damaged
     kb/backup   {target}                      copy all into a new directory
     kb/take     {files, by, force}            files become notes (see `importing`)
     kb/give     {notes, folder}               notes as the files they become
@@ -282,13 +282,13 @@ def _named(library: Library, note: str) -> CatalogueEntry:
 
 
 def _listed(entry: CatalogueEntry, text: Published | FlashgrepError) -> dict[str, Any]:
-    told: dict[str, Any] = {"path": entry.path or entry.last_path, "id": entry.id}
+    row: dict[str, Any] = {"path": entry.path or entry.last_path, "id": entry.id}
     if entry.trashed is not None:
-        told["trashed"] = entry.trashed
+        row["trashed"] = entry.trashed
     if isinstance(text, FlashgrepError):
-        return {**told, "quarantined": text.message}
+        return {**row, "quarantined": text.message}
     return {
-        **told,
+        **row,
         "version": text.sequence,
         "author": text.author,
         "time": text.time,
@@ -324,10 +324,10 @@ def _arrival(file: Mapping[str, Any]) -> IncomingNote:
 
 
 def _file(entry: CatalogueEntry, text: Published | FlashgrepError, folder: str) -> dict[str, Any]:
-    told = {"path": entry.path, "id": entry.id}
+    row = {"path": entry.path, "id": entry.id}
     if isinstance(text, FlashgrepError):
-        return {**told, "reason": text.message}
+        return {**row, "reason": text.message}
     data = note_file.file_bytes(text.text, entry.properties)
     path, digests = note_file.origin(entry.properties)
     taken = digests.get(folder) if path == entry.path else None
-    return {**told, "data": base64.b64encode(data).decode(), "taken": taken}
+    return {**row, "data": base64.b64encode(data).decode(), "taken": taken}

@@ -1,7 +1,7 @@
 """An open knowledge base: one owner, one thread with all documents, and the tree of its notes.
 
-pycrdt's documents belong to one thread. It runs an event loop; whoever wants something of the
-notes, from whatever thread, hands a job in and gets a future. Jobs run one after the other and
+pycrdt's documents belong to one thread. It runs an event loop; other threads submit a job
+and get a future. Jobs run one after the other and
 each runs to its end, so that a note is loaded once however many ask for it at the same time, and
 nothing comes between looking at a note and changing it.
 """
@@ -30,7 +30,7 @@ from flashgrep.errors import (
 )
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.loading import Published
-from flashgrep.notes.document.text import check_offsets, panics_told
+from flashgrep.notes.document.text import catching_panics, check_offsets
 from flashgrep.notes.home import ATTACHMENTS, DATABASE, Home
 from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.links.index import Linking
@@ -108,7 +108,7 @@ def _changed(library: Library) -> dict[str, int]:
 class NoteTree:
     """What one principal sees of the notes.
 
-    It is the results that are left out: to whoever may not see a note, it is not there.
+    A note that the principal may not see is missing from every result.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class NoteTree:
         prefix: str = "",
         is_cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """`prefix` stands before every path that is told."""
+        """`prefix` begins every path in messages."""
         self._is_cancelled = is_cancelled
         self._notes = notes
         self._principal = principal
@@ -274,7 +274,7 @@ class KnowledgeBase:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            with panics_told():
+            with catching_panics():
                 result = job(self._library)
         except BaseException as error:
             future.set_exception(error)
@@ -284,10 +284,10 @@ class KnowledgeBase:
     def check(self) -> list[str]:
         """What is wrong with the database as a whole; each note is `Library.verify`'s affair."""
         rows = self.ask(lambda _: self._database.rows("PRAGMA integrity_check"))
-        return [told for (told,) in rows if told != "ok"]
+        return [problem for (problem,) in rows if problem != "ok"]
 
     def backup(self, target: Path) -> None:
-        """Copy all notes as they are now into a new directory; changes go on meanwhile.
+        """Copy all notes as they are now into a new directory; changes continue meanwhile.
 
         The database comes last: a copy that was cut short is no knowledge base.
         """

@@ -1,7 +1,7 @@
 """All notes: read, changed, received from peers, moved, kept. Lives on the thread that owns them.
 
 A change goes one way: the document in memory is changed, what is new in it is appended to the
-journal, and once that is durable the text is published and those who listen are told. Nothing of a
+journal, and once that is durable the text is published and listeners are called. Nothing of a
 change is seen before it is durable, and a change that fails on the way, for a full disk or a panic
 of the engine, is undone by throwing the document away and loading it again.
 
@@ -243,8 +243,8 @@ class Library:
             made = typed_marks.recorded(live, taken, author, self.now())
             if made:
                 live.amend(made, author)
-            told = None if taken.is_answered or made else origin
-            self._append(live, author, told, TYPED_CHARS)
+            sender = None if taken.is_answered or made else origin
+            self._append(live, author, sender, TYPED_CHARS)
         if live.waiting_bytes > PENDING_BYTES:
             log.warning("note %s: forgetting updates whose predecessors never came", note)
             self._cache.drop(note)
@@ -298,10 +298,10 @@ class Library:
         else:
             tables.follow(note, live.sequence, text, besides)
 
-    def listen(self, told: Callable[[NoteChange], None]) -> Callable[[], None]:
-        """Be told of every change once it is durable; gives the way to end that."""
-        self._listeners.append(told)
-        return lambda: self._listeners.remove(told)
+    def listen(self, listener: Callable[[NoteChange], None]) -> Callable[[], None]:
+        """Call a listener after every durable change; gives the way to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     # ── going back ──────────────────────────────────────────────────────────────────────────────
 
@@ -352,7 +352,7 @@ class Library:
         """A note for a block that changes it; kept as it is where the last one kept is old.
 
         Both become durable together, which takes one wait for the disk and not two. The new head
-        is taken when the change is told; a snapshot without a change is found by the next one.
+        is taken when the change is published; a snapshot without a change is found by the next one.
         """
         entry = self.catalogue.entry(note)
         if entry.path is None and not in_trash:
@@ -412,9 +412,9 @@ class Library:
             self._cache.drop(record.note)
             change = NoteChange(self._publish(self.loaded(record.note)), record.update, None)
         self.published[record.note] = change.published
-        for told in list(self._listeners):
+        for listener in list(self._listeners):
             try:
-                told(change)
+                listener(change)
             except Exception:
                 log.exception("a listener failed on note %s", record.note)
         if self.tables is not None and self.tables.is_unsettled(record.note):

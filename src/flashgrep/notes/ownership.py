@@ -1,10 +1,10 @@
 """One knowledge base, several processes: who owns the notes, and how that changes.
 
-Whoever holds the lock owns the notes: it opens them and listens for the others, who ask it. A
+The process that holds the lock owns the notes: it opens them, and answers the others on a socket. A
 process looks for the owner when it needs the notes, not before: where the lock is free by then, it
-takes it and is the owner from that moment on. An owner lets go when it closes, or when one asks
-that has to have the notes itself (`keeps`). While that one waits, it holds a second lock
-(`WANTED`), and the others leave the notes to it.
+becomes the owner. An owner lets go when it closes, or when another process that must own the notes
+asks for them (`keeps`). While that process waits, it holds a second lock (`WANTED`), and no other
+process takes the notes.
 
 How others are reached and listened to is given from above: this module knows no sockets.
 """
@@ -105,7 +105,7 @@ class Ownership:
         self._idle: list[Connection] = []
 
     def start(self) -> None:
-        """Own the notes if nobody does, and listen; or be ready to ask whoever does."""
+        """Own the notes if nobody does, and listen; or be ready to ask the owner."""
         with self._turn:
             self._try_to_own()
             if self._keeps and self.notes is None:
@@ -116,8 +116,8 @@ class Ownership:
         with self._turn:
             self._is_closed = True
             listener, self._listener = self._listener, None
-        # The listener first: whoever finds the lock free must not find us still answering. A call
-        # that came by it may need its turn to end.
+        # The listener first: a process that finds the lock free must not find us still answering.
+        # A call that came by the listener may need `_turn` to end.
         if listener is not None:
             listener.drain(limits.SHUTDOWN_SECONDS)
         with self._turn:

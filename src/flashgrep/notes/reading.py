@@ -257,7 +257,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 @dataclass(frozen=True, slots=True)
 class _PendingRow:
-    """A suggestion: where it stands in the text, what is known of it, and what it changes."""
+    """A suggestion: where it is in the text, what is known of it, and what it changes."""
 
     start: int
     named: str
@@ -268,7 +268,7 @@ class _PendingRow:
 def pending_block(reading: NoteReading, view: MarkupView, offset: int, room: int) -> str:
     """The suggestions from a line of a view on, as many as there is room for; "" without any.
 
-    Those before that line are counted: whoever reads page by page has seen them.
+    Those before that line are counted: a reader of page after page has seen them.
     """
     rows = sorted(_rows(reading), key=lambda row: row.start)
     if not rows:

@@ -15,9 +15,9 @@ from flashgrep.notes.document.text import (
     Panicked,
     SharedText,
     TextSplice,
+    catching_panics,
     check_offsets,
     ordered,
-    panics_told,
     spliced,
 )
 from flashgrep.notes.document.updates import clocks
@@ -83,12 +83,12 @@ def test_formatting_does_not_move_offsets() -> None:
 
 def test_a_panic_is_told_as_a_failure() -> None:
     text, _ = fresh("😀ab")
-    with pytest.raises(Panicked, match="nothing was changed"), panics_told():
+    with pytest.raises(Panicked, match="nothing was changed"), catching_panics():
         del text[1:4]
 
 
 def test_other_errors_pass_through_the_panic_guard() -> None:
-    with pytest.raises(KeyboardInterrupt), panics_told():
+    with pytest.raises(KeyboardInterrupt), catching_panics():
         raise KeyboardInterrupt
 
 

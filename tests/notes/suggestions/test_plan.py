@@ -259,8 +259,8 @@ REFUSALS = [
     ("one two", "three", "x", StringNotFound, "old_string not found in N.md. Make sure it"),
     ("one  two", "one two", "x", StringNotFound, "differs only in whitespace stands at line 1"),
     ("x\nOne", "one", "x", StringNotFound, "differs only in case stands at line 2"),
-    ("⟪{--gone--}⟫ b", "gone", "x", StringNotFound, "pending suggestion by bob takes away"),
-    ("{--gone--} b", "gone", "x", StringNotFound, "mark somebody typed .* takes away"),
+    ("⟪{--gone--}⟫ b", "gone", "x", StringNotFound, "pending suggestion by bob deletes"),
+    ("{--gone--} b", "gone", "x", StringNotFound, "mark somebody typed .* deletes"),
     # there too often
     (
         "a\nb\na",
@@ -291,11 +291,11 @@ REFUSALS = [
         "ab",
         "c",
         InvalidParams,
-        r"a comment .*, \{>>why<<\} at line 2, .* before or behind it\. .* view \"raw\"",
+        r"a comment .*, \{>>why<<\} at line 2, .* before or after it\. .* view \"raw\"",
     ),
     ("a {==b==} c", "b", "d", InvalidParams, "highlighted text at line 1"),
     ("a {==b==} c", "a b", "d", InvalidParams, "highlighted text at line 1"),
-    ("⟦{--a--}⟧{>>why<<}⟦{++b++}⟧", "b", "a", InvalidParams, "a comment stands"),
+    ("⟦{--a--}⟧{>>why<<}⟦{++b++}⟧", "b", "a", InvalidParams, "a comment is"),
     # what would not read back
     ("a", "a", '{"author":"x"}@@b', InvalidParams, "would not read back"),
     ("⟪{--a-}⟫\n", "-}\n", "", InvalidParams, "would not read back"),  # and mend bob's broken mark

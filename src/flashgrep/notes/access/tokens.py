@@ -26,7 +26,7 @@ PATH/tokens.json   0600, replaced as a whole
         hash     SHA-256 of the secret in hex; the secret itself is nowhere
         folders  where the role holds; [""] is everything
         made     milliseconds since 1970; expires the same, or null for never
-PATH/tokens.lock   held (flock) by whoever changes it
+PATH/tokens.lock   held (flock) by the process that changes it
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Token:
 
     @property
     def principal(self) -> Principal:
-        """Whom it stands for."""
+        """Who uses it, and what they may do."""
         return Principal(self.name, tuple(Grant(self.role, folder) for folder in self.folders))
 
 
@@ -104,7 +104,7 @@ def checked_folder(folder: str) -> str:
 
 def encoded(tokens: Sequence[Token]) -> bytes:
     """The file's bytes."""
-    told = [
+    rows = [
         {
             "name": one.name,
             "hash": one.hash,
@@ -115,7 +115,7 @@ def encoded(tokens: Sequence[Token]) -> bytes:
         }
         for one in tokens
     ]
-    return json.dumps({"format": _FORMAT, "tokens": told}, indent=1).encode() + b"\n"
+    return json.dumps({"format": _FORMAT, "tokens": rows}, indent=1).encode() + b"\n"
 
 
 def read(path: Path) -> dict[str, Token]:
@@ -202,16 +202,16 @@ class Tokens:
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
     def principal(self, secret: str) -> Principal | None:
-        """Whom a secret stands for; None where it is unknown, taken back or expired."""
+        """Who a secret belongs to; None where it is unknown, revoked or expired."""
         token = self._known().get(_hash(secret))
         return None if token is None or token.is_expired(self._now()) else token.principal
 
     def find(self, secret: str) -> Token | None:
-        """The token with a secret, if it was not taken back; it may have expired."""
+        """The token with a secret, unless it was revoked; it may have expired."""
         return self._known().get(_hash(secret))
 
     def listed(self) -> list[Token]:
-        """All tokens that were not taken back, expired ones too, by name."""
+        """All tokens that were not revoked, expired ones included, by name."""
         return sorted(self._known().values(), key=lambda token: token.name)
 
     def standing(self) -> Standing:
@@ -221,12 +221,12 @@ class Tokens:
             key for key, one in known.items() if not one.is_expired(now)
         )
 
-    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Be told, from a thread of ours, whenever a token came, went or expired; gives the end.
+    def watch(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a listener, from a thread of ours, whenever a token came, went or expired.
 
-        Whoever keeps a connection open then asks `principal` again.
+        A listener with an open connection then asks `principal` again. Gives the way to stop.
         """
-        return self._watching.add(told)
+        return self._watching.add(listener)
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
@@ -238,7 +238,7 @@ class Tokens:
         expires: int | None = None,
         secret: str | None = None,
     ) -> str:
-        """A new token; its secret, a new one if none is given, is told here and never again."""
+        """A new token; its secret, a new one if none is given, is returned here and never again."""
         folders = (folder,) if isinstance(folder, str) else tuple(folder)
         secret = secret or new_secret()
         made = self._now()
@@ -261,7 +261,7 @@ class Tokens:
         return secret
 
     def revoke(self, name: str) -> Token:
-        """Take a token back; who uses it is refused from the next call on."""
+        """Revoke a token; its next call is refused."""
         with self._changing() as tokens:
             found = next((one for one in tokens if one.name == name), None)
             if found is None:
@@ -310,10 +310,10 @@ class _Watching:
         self._tokens = tokens
         self._lock = threading.Lock()
         self._wake = threading.Event()
-        self._told: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
 
-    def add(self, told: Callable[[], None]) -> Callable[[], None]:
+    def add(self, listener: Callable[[], None]) -> Callable[[], None]:
         before = self._standing(None)
         with self._lock:
             if self._thread is None:
@@ -322,16 +322,16 @@ class _Watching:
                 )
                 thread.start()  # which may fail; it looks at nothing before the lock is free
                 self._thread = thread
-            self._told.append(told)
-        return lambda: self._remove(told)
+            self._listeners.append(listener)
+        return lambda: self._remove(listener)
 
     def look(self) -> None:
         """Look now; in this process a change need not wait for the next look."""
         self._wake.set()
 
-    def _remove(self, told: Callable[[], None]) -> None:
+    def _remove(self, listener: Callable[[], None]) -> None:
         with self._lock:
-            self._told.remove(told)
+            self._listeners.remove(listener)
         self._wake.set()
 
     def _run(self, before: Standing) -> None:
@@ -339,14 +339,14 @@ class _Watching:
             self._wake.wait(limits.TOKEN_LOOK_SECONDS)
             self._wake.clear()
             with self._lock:
-                if not self._told:
+                if not self._listeners:
                     self._thread = None
                     return
-                told = list(self._told)
+                listeners = list(self._listeners)
             now = self._standing(before)
             if now != before:
                 before = now
-                _tell(told)
+                _notify(listeners)
 
     def _standing(self, before: Standing | None) -> Standing:
         """What is valid; nothing at all where the file cannot be trusted any more."""
@@ -358,8 +358,8 @@ class _Watching:
             return _NOTHING
 
 
-def _tell(told: Sequence[Callable[[], None]]) -> None:
-    for one in told:
+def _notify(listeners: Sequence[Callable[[], None]]) -> None:
+    for one in listeners:
         try:
             one()
         except Exception:
@@ -431,7 +431,7 @@ def workspaces(home: Path) -> Iterator[tuple[str, str]]:
     except OSError as error:
         raise from_os_error(error, str(home / DIRECTORY)) from None
     for name in names:
-        with suppress(Unavailable):  # not kept as it should be: told by the start that needs it
+        with suppress(Unavailable):  # not kept as it should be: the start that needs it says so
             if not name.startswith(".") and (secret := _read(home / DIRECTORY / name)):
                 yield secret, name
 

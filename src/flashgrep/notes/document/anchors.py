@@ -7,9 +7,9 @@ position, so a page can use it as it is.
 A text is a row of blocks, each typed by one client without a pause of its clock. pycrdt's
 `StickyIndex` counts wrongly inside a block that is not ASCII: it names the character at a byte
 `clock of the block + bytes into it`, and sees a name at `bytes before the block + units into it`.
-Both are right where a block begins, and where nothing but ASCII stands before the character in its
+Both are right where a block begins, and where nothing but ASCII precedes the character in its
 block. Within a block `byte - clock`, here the drift, is the same for every byte, so the last
-character before it that is not ASCII tells: with another drift it is of another block.
+character before it that is not ASCII decides: with another drift it is of another block.
 
 For all other characters the blocks themselves are looked up, in the document written out as an
 update, and counted through from where they begin. That takes as long as the document is large, but
@@ -42,13 +42,13 @@ from pycrdt import Assoc, Map, StickyIndex, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.access.roles import Author, source_named
-from flashgrep.notes.document.text import Offsets, panics_told
+from flashgrep.notes.document.text import Offsets, catching_panics
 from flashgrep.notes.document.updates import Name, number, parse
 
 _ITEM: Final = b"\0"
 """A relative position as bytes begins with this where it names an item; client, clock follow…"""
 _AFTER: Final = b"\0"
-"""…and that it belongs to the character behind it."""
+"""…and that it belongs to the character after it."""
 
 
 class Anchor(NamedTuple):
@@ -70,14 +70,14 @@ class _Block(NamedTuple):
 class Anchors:
     """The anchors of a text as it is now; to be made anew when it changed.
 
-    Whoever asks for many does so in a transaction of the document, which saves one for each.
+    Callers that ask for many do so in a transaction of the document, which saves one for each.
     """
 
     def __init__(self, text: Text, clocks: dict[int, int]) -> None:
         """`clocks` is the document's state vector: what it does not name is not there."""
         self._text = text
         self._clocks = clocks
-        with panics_told():
+        with catching_panics():
             self._data = str(text).encode()
         self._offsets = Offsets(self._data)
 
@@ -120,7 +120,7 @@ class Anchors:
         return self._offsets.character(found) if found is not None else None
 
     def _is_right(self, place: int, claimed: Anchor) -> bool:
-        """Whether the engine's name for a character is right: nothing but ASCII stands before it in
+        """Whether the engine's name for a character is right: nothing but ASCII precedes it in
         its block. Looked at is the last character before it that is not: were it in the same
         block, it would have the same drift."""
         other = self._offsets.other_before(place)
@@ -135,7 +135,7 @@ class Anchors:
     @cached_property
     def _blocks(self) -> dict[int, tuple[list[int], list[_Block]]]:
         """The texts of the document, by client: the clocks they begin with, and themselves."""
-        with panics_told():
+        with catching_panics():
             update = parse(self._text.doc.get_update())
         found: dict[int, tuple[list[int], list[_Block]]] = {}
         for client, row in update.structs.items():
@@ -165,7 +165,7 @@ class Anchors:
 
     def _claim(self, place: int) -> Anchor:
         """What the engine calls the character at a byte: right where a block begins."""
-        with panics_told():
+        with catching_panics():
             named = StickyIndex.new(self._text, place, Assoc.AFTER).encode()
         client, at = _number(named, 1)
         return Anchor(client, _number(named, at)[0])
@@ -173,7 +173,7 @@ class Anchors:
     def _seen(self, anchor: Anchor) -> int:
         """Where the engine sees a name: bytes before its block and units into it."""
         described = _ITEM + number(anchor.client) + number(anchor.clock) + _AFTER
-        with panics_told():
+        with catching_panics():
             return StickyIndex.decode(described, self._text).get_index()
 
 

@@ -4,7 +4,7 @@ The engine takes any update in silence. One whose predecessor is missing may sho
 at once although it is in no state vector, no event and no snapshot, so that it is gone after a
 restart; and given many of them out of order the engine now and then loses one for good. So the
 engine is given nothing that is not ready: all that came before it is there. The rest is kept beside
-the document, and nobody is told that it is durable. It is what Yjs does inside of itself.
+the document, and no peer is told that it is durable. Yjs does the same internally.
 """
 
 from __future__ import annotations
@@ -139,9 +139,9 @@ def _deletions(
 #
 # Peers write the text. The maps beside it are the server's: who suggested what and when, and who
 # wrote which character. What a peer writes there is put back as it was, so that nobody can write in
-# another's name. That is a change like any other, told to all, so the peer ends up with the same.
+# another's name. That is a change like any other, sent to all, so the peer ends up with the same.
 #
-# A peer may send its change of the text in one update and be told of the server's answer later; but
+# A peer may send its change of the text in one update and get the server's answer later; but
 # inside one `receive` both are one change.
 
 

@@ -21,7 +21,7 @@ from pycrdt import Doc, Text
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.notes.document.note import CONTENTS, Note, is_same
-from flashgrep.notes.document.text import Panicked, SharedText, panics_told
+from flashgrep.notes.document.text import Panicked, SharedText, catching_panics
 from flashgrep.notes.document.updates import clocks
 from flashgrep.notes.store.journal import DamagedNote, Head, Journal, NoteSnapshot, Record, Version
 
@@ -68,13 +68,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
-    """What those who listen are told."""
+    """A durable change, as listeners get it."""
 
     published: Published
     update: bytes
     """For peers, as Yjs encodes it."""
     origin: object
-    """What the writer gave, so that a peer is not told of its own change; None to tell all."""
+    """What the writer gave, so that a peer is not sent its own change; None to send it to all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def thinned(snapshots: Sequence[Version], now: int) -> list[int]:
 # A document that is kept for changes costs several times what its text does: it is watched, its
 # clocks are taken apart, and it stays in memory. Here it is made, read and thrown away, in a sixth
 # of the time. What is checked is what `Note.load` checks; a note that does not pass is left out,
-# and loading it tells why, or finds an older snapshot that does.
+# and loading it says why, or finds an older snapshot that does.
 
 
 def read_texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
@@ -207,7 +207,7 @@ def read_texts(journal: Journal, notes: Sequence[str]) -> dict[str, Published]:
 def _text(entries: Sequence[Record | NoteSnapshot]) -> bytes | None:
     """The text that updates give, if they give the state that was written with them."""
     try:
-        with panics_told():
+        with catching_panics():
             doc: Doc[Any] = Doc()
             shared = doc.get(CONTENTS, type=Text)
             with doc.transaction():

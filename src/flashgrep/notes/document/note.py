@@ -7,7 +7,7 @@
     authors     who wrote which characters (Y.Map, see `anchors`)
 
 Peers write `contents` alone; what they write into the two maps is put back (see `causality`).
-Changes cannot be taken back: pycrdt has no rollback. A note that met an error on the way is thrown
+Changes cannot be undone: pycrdt has no rollback. A note that met an error on the way is thrown
 away and loaded again; what the journal does not have has never happened.
 """
 
@@ -39,9 +39,9 @@ from flashgrep.notes.document.text import (
     Push,
     SharedText,
     TextSplice,
+    catching_panics,
     check_size,
     ordered,
-    panics_told,
     repairs,
 )
 from flashgrep.notes.document.updates import Name, Update, clocks, encode, parse
@@ -62,7 +62,7 @@ class NoteRecords:
     value: Mapping[str, Any]
     """As JSON has it; whole numbers come back as such."""
     spans: tuple[Span, ...] = ()
-    """Where it stands in the text, in characters; those that were deleted are left out."""
+    """Where it is in the text, in characters; those that were deleted are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Taken:
     """What changed in the text as it is now, in UTF-8 bytes, from left to right; none where nothing
     did that can be part of a mark."""
     is_answered: bool
-    """We changed something too, so that the peer must be told."""
+    """We changed something too, so that the peer must get it."""
 
 
 class Note:
@@ -154,18 +154,18 @@ class Note:
 
     def state(self) -> bytes:
         """The state vector: what this document has."""
-        with panics_told():
+        with catching_panics():
             return self._doc.get_state()
 
     def missing(self, state: bytes) -> bytes:
         """What a peer with this state vector does not have."""
         clocks(state)
-        with panics_told(), _malformed("state vector"):
+        with catching_panics(), _malformed("state vector"):
             return self._doc.get_update(state)
 
     def whole(self) -> bytes:
         """All of it as one update."""
-        with panics_told():
+        with catching_panics():
             return self._doc.get_update()
 
     def anchors(self) -> Anchors:
@@ -175,7 +175,7 @@ class Note:
     @contextmanager
     def looking(self) -> Iterator[Anchors]:
         """The same for a block that asks for many, and changes nothing."""
-        with panics_told(), self._doc.transaction():
+        with catching_panics(), self._doc.transaction():
             yield self.anchors()
 
     def records(self) -> dict[str, NoteRecords]:
@@ -185,12 +185,12 @@ class Note:
         return dict(self._known[0])
 
     def _read_records(self) -> dict[str, NoteRecords]:
-        with panics_told():
+        with catching_panics():
             stored = self._records.to_py() or {}
         if not stored:
             return {}
         found = []
-        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+        with catching_panics(), self._doc.transaction():  # one, and not one for each anchor
             anchors = self.anchors()
             for name, entry in stored.items():
                 if isinstance(entry, dict) and isinstance(entry.get("value"), dict):
@@ -201,7 +201,7 @@ class Note:
 
     def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
-        with panics_told(), self._doc.transaction():  # one, and not one for each anchor
+        with catching_panics(), self._doc.transaction():  # one, and not one for each anchor
             anchors = self.anchors()
             named = [anchors.at(place) for place in range(start, end)]
             return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
@@ -219,12 +219,12 @@ class Note:
     ) -> None:
         """Make a change for an author, in one transaction.
 
-        Where the records are known, they are known afterwards too: our own splices tell where each
+        Where the records are known, they are known afterwards too: our own splices show where each
         went. To find them by their anchors again takes a look at the document for each.
         """
         known = self._known[0] if self._known else None
         before = self.text.read() if known else ""
-        with panics_told(), self._doc.transaction():
+        with catching_panics(), self._doc.transaction():
             if any(splice.text for splice in change.splices):
                 self._sign(Author(author, source))
             check_size(self.text.splice(change.splices))
@@ -278,14 +278,14 @@ class Note:
         if self._peer_watch is None:
             self._peer_watch = PeerWatch(self._text, (self._records, self._authors))
             weakref.finalize(self, self._peer_watch.end).atexit = False
-        with panics_told(), self._peer_watch.watching() as changes:
+        with catching_panics(), self._peer_watch.watching() as changes:
             before, after = self._take_ready([*self._waiting, *map(parse, updates)])
         person = Author(author, AuthorKind.PERSON)
         try:
             text = self.text.checked()
         except NotText as error:
             raise InvalidParams(error.message) from None
-        with panics_told(), self._doc.transaction():
+        with catching_panics(), self._doc.transaction():
             is_answered = changes.put_back()
             is_answered = self._attribute(person, before, after) or is_answered
         stretches: Sequence[Span] = () if changes.is_plain else changes.stretches
@@ -316,7 +316,7 @@ class Note:
         is_doubtful = False
         if self._seconds is None:
             self._seconds = set(halves(parse(self.whole())))
-        with panics_told(), _malformed("update"), self._doc.transaction():
+        with catching_panics(), _malformed("update"), self._doc.transaction():
             is_moving = True
             while is_moving:
                 is_moving = False
@@ -358,14 +358,14 @@ class Note:
         parsed = parse(update)
         part = split(parsed, self._clocks)
         if part.clocks != clocks(self.state()) or not is_empty(part.rest):
-            raise Panicked("the note's engine tells of another change than it made; it is undone")
+            raise Panicked("the note's engine reports another change than it made; it is undone")
         self._clocks = part.clocks
         if self._seconds is not None:
             self._seconds.update(halves(parsed))
         return update
 
     def _apply(self, updates: Iterable[bytes]) -> None:
-        with panics_told(), _malformed("update"), self._doc.transaction():
+        with catching_panics(), _malformed("update"), self._doc.transaction():
             for update in updates:
                 self._doc.apply_update(update)
 

@@ -27,7 +27,7 @@ from flashgrep.errors import InvalidParams, IOFailure, TooLarge, Unavailable
 from flashgrep.workspace.text import common_prefix
 
 # ── splices ──────────────────────────────────────────────────────────────────────────────────────
-# Changes of a text as spans and what stands there afterwards, counted in characters.
+# Changes of a text as spans and their new text, counted in characters.
 
 
 _COMPARED_LINES: Final = 2_000
@@ -36,7 +36,7 @@ _COMPARED_LINES: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TextSplice:
-    """What stands between two places of a text, counted in code points, becomes `text`."""
+    """The text between two places, counted in code points, becomes `text`."""
 
     start: int
     end: int
@@ -53,14 +53,14 @@ def spliced(text: str, splices: Iterable[TextSplice]) -> str:
 
 
 def growth(splice: TextSplice) -> int:
-    """By how much a splice moves what stands behind it."""
+    """By how much a splice moves the text after it."""
     return len(splice.text) - (splice.end - splice.start)
 
 
 class Push:
     """Where the spans of records end up: with their first and their last character.
 
-    Mostly both stand outside all splices, and side by side. But a mark that somebody broke is text,
+    Mostly both are outside all splices, and side by side. But a mark that somebody broke is text,
     which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
     """
 
@@ -176,11 +176,11 @@ def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Te
 
 
 # ── panics ───────────────────────────────────────────────────────────────────────────────────────
-# Panics of the CRDT engine, which are no Python exceptions, told as failures.
+# Panics of the CRDT engine, which are no Python exceptions, raised as failures.
 #
 # pycrdt raises `pyo3_runtime.PanicException` for a bug or a bad offset. It is a `BaseException`, so
 # that `except Exception` lets it through to the end of the thread, and its class cannot be
-# imported. Whoever sees a `Panicked` throws the document away and loads it again from the journal.
+# imported. A caller that catches `Panicked` drops the document and loads it from the journal.
 
 
 _MODULE: Final = "pyo3_runtime"
@@ -191,7 +191,7 @@ class Panicked(IOFailure):
 
 
 @contextmanager
-def panics_told() -> Iterator[None]:
+def catching_panics() -> Iterator[None]:
     """Turn a panic inside the block into `Panicked`."""
     try:
         yield
@@ -236,13 +236,13 @@ class SharedText:
 
     def read(self) -> str:
         """All of it."""
-        with panics_told():
+        with catching_panics():
             return str(self._text)
 
     def checked(self) -> str:
         """All of it, if it is nothing but characters."""
         text = self.read()
-        with panics_told():
+        with catching_panics():
             counted = len(self._text)
         if counted != len(text.encode()):
             raise NotText("the note's text holds an embedded object; a note holds characters only")
@@ -251,7 +251,7 @@ class SharedText:
     def splice(self, splices: Iterable[TextSplice]) -> str:
         """Make all changes or none, in one transaction; gives the new text.
 
-        The middle one first, then those before it, then those behind it, and so on in each half.
+        The middle one first, then those before it, then those after it, and so on in each half.
         The engine cuts a block in two at each place, and copies both; from one end to the other a
         long text would be copied for each change.
         """
@@ -259,7 +259,7 @@ class SharedText:
         changes = ordered(text, splices)
         expected = spliced(text, changes)
         places = _byte_places(text, changes)
-        with panics_told(), self._text.doc.transaction():
+        with catching_panics(), self._text.doc.transaction():
             for number, shift in _middle_first(changes, places):
                 start, end = places[number]
                 if end > start:
@@ -352,7 +352,7 @@ class Offsets:
         return place
 
     def byte(self, index: int) -> int:
-        """Where the character of a number begins; the end of the text for one behind it."""
+        """Where the character of a number begins; the end of the text for one after it."""
         if self.is_ascii:
             return min(index, len(self.data))
         places, characters, _, _ = self._counted

@@ -10,7 +10,7 @@
 Numbers have seven bits a byte, low ones first; strings are a number of bytes, then UTF-8. The clock
 of a client counts what it typed, in UTF-16 units; a state vector says how much of that a document
 has. This is version 1 of the encoding, the one that every provider sends. The engine reads updates
-too; why that is not enough stands in `causality`.
+too; `causality` says why that is not enough.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Struct:
     length: int
     data: bytes
     left: Name | None = None
-    """What it was put behind."""
+    """What it was put after."""
     right: Name | None = None
     """What it was put before."""
     parent: Name | None = None
@@ -55,7 +55,7 @@ class Struct:
     halves: tuple[int, ...] = ()
     """The clocks of the second units of characters that have two."""
     is_skip: bool = False
-    """It stands for units that this update does not have."""
+    """A gap: units that this update does not have."""
     text_bytes: int = 0
     """The size of its text in UTF-8; 0 where it is no text."""
 
@@ -140,7 +140,7 @@ def _struct(reader: _UpdateReader, clock: int) -> Struct:
         right = reader.name() if info & _RIGHT else None
         if left is not None and left == right:
             # The engine puts it here or there, by how it happens to hold the text in memory.
-            raise reader.fail("something is put behind and before the same unit")
+            raise reader.fail("something is put after and before the same unit")
         if left is right is None:
             parent = reader.parent(bool(info & _KEY))
         if kind == _STRING:
@@ -178,7 +178,7 @@ def _string(text: str, clock: int) -> tuple[int, tuple[int, ...]]:
 
 
 class _UpdateReader:
-    """What stands at a place, and the place after it."""
+    """Reads values one after the other."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self.data = data
@@ -232,7 +232,7 @@ class _UpdateReader:
         return found
 
     def content(self, kind: int) -> int:
-        """Pass over a content; gives its length in units."""
+        """Skip a content; gives its length in units."""
         try:
             read = _CONTENTS[kind]
         except KeyError:
@@ -240,7 +240,7 @@ class _UpdateReader:
         return read(self)
 
     def value(self, depth: int = 0) -> int:
-        """Pass over a JSON-like value."""
+        """Skip a JSON-like value."""
         if depth > _DEPTH:
             raise self.fail("a value is nested too deeply")
         kind = self.byte()

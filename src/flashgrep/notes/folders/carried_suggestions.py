@@ -91,7 +91,7 @@ def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, A
         if not marks:
             continue
         value = besides[record.id].value
-        told: dict[str, Any] = {
+        given: dict[str, Any] = {
             "id": record.id,
             "author": record.author,
             "time": made_at(value),
@@ -101,29 +101,29 @@ def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, A
             ],
         }
         if isinstance(changed := value.get(CHANGED), int):
-            told[CHANGED] = changed
+            given[CHANGED] = changed
         if record.source:
-            told[FROM] = record.source.value
-        found.append(told)
+            given[FROM] = record.source.value
+        found.append(given)
     return found
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def parsed(told: Any) -> tuple[list[ExportedSuggestion], int]:
+def parsed(given: Any) -> tuple[list[ExportedSuggestion], int]:
     """The suggestions that an export describes, and how many of its entries are none."""
-    if not isinstance(told, list | tuple):
+    if not isinstance(given, list | tuple):
         return [], 0
-    found = [_carried(one) for one in told]
+    found = [_carried(one) for one in given]
     return [one for one in found if one is not None], found.count(None)
 
 
-def _carried(told: Any) -> ExportedSuggestion | None:
-    if not isinstance(told, dict):
+def _carried(given: Any) -> ExportedSuggestion | None:
+    if not isinstance(given, dict):
         return None
-    name, author = told.get("id"), told.get("author")
-    made, changed, marks = told.get("time"), told.get(CHANGED), told.get("marks")
+    name, author = given.get("id"), given.get("author")
+    made, changed, marks = given.get("time"), given.get(CHANGED), given.get("marks")
     is_named = isinstance(name, str) and _ID.fullmatch(name)
     is_authored = isinstance(author, str) and 0 < len(author) <= CARRIED_AUTHOR_CHARS
     if not is_named or not is_authored or not str(author).isprintable():
@@ -136,7 +136,7 @@ def _carried(told: Any) -> ExportedSuggestion | None:
     known = tuple(place for place in places if place is not None)
     if len(known) != len(places):
         return None
-    source = source_named(told.get(FROM))
+    source = source_named(given.get(FROM))
     return ExportedSuggestion(
         id=str(name),
         author=str(author),
@@ -147,10 +147,10 @@ def _carried(told: Any) -> ExportedSuggestion | None:
     )
 
 
-def _carried_mark(told: Any) -> CarriedMark | None:
-    if not isinstance(told, list) or len(told) != 3:
+def _carried_mark(given: Any) -> CarriedMark | None:
+    if not isinstance(given, list) or len(given) != 3:
         return None
-    at, size, digest = told
+    at, size, digest = given
     is_place = _is_number(at) and _is_number(size) and size >= 2 * WIDTH
     if not is_place or at + size > limits.NOTE_BYTES:
         return None
@@ -205,7 +205,7 @@ class _MarkSearch:
         self._by_digest: dict[str, list[int]] | None = None
 
     def spans(self, one: ExportedSuggestion) -> tuple[Span, ...] | None:
-        """Where the marks of a suggestion stand; None unless all of them do."""
+        """Where the marks of a suggestion are; None unless all are found."""
         found: list[Span] = []
         before = self._drift
         for mark in one.marks:
@@ -220,7 +220,7 @@ class _MarkSearch:
         return tuple(found)
 
     def _places(self, mark: CarriedMark) -> Iterator[int]:
-        """Where a mark could stand, the likely places first."""
+        """Where a mark could be, likely places first."""
         expected = mark.at + self._drift
         yield expected
         known = self._known().get(mark.digest, [])
@@ -230,7 +230,7 @@ class _MarkSearch:
         yield from self._openers[max(at - _NEARBY, 0) : at + _NEARBY]
 
     def _known(self) -> dict[str, list[int]]:
-        """Where marks without another opener or closer of their kind in them stand, by digest."""
+        """Where marks without another opener or closer of their kind in them are, by digest."""
         if self._by_digest is None:
             self._by_digest = {}
             for start, end in sorted(self._plain_marks()):

@@ -2,7 +2,7 @@
 
 Nothing is written outside the folder: it is entered by descriptor, name by name, and no link is
 followed. Nothing is deleted. A file that somebody changed since we wrote it, or took it, is left
-and told, and so are files whose notes are gone. A folder that is neither empty nor one of our
+and listed, and so are files whose notes are gone. A folder that is neither empty nor one of our
 exports is refused.
 `force` overwrites what is in the way, and nothing else.
 
@@ -98,7 +98,7 @@ def digest_of(source: Path) -> str:
 
 
 Report = Callable[[int, int], None]
-"""Told how many of how many are done."""
+"""Called with how many of how many are done."""
 
 
 @dataclass
@@ -157,7 +157,7 @@ class _Export:
         for at, path in enumerate(beside, len(listed) + 1):
             self._attachment(path, attachments.root / path)
             self._report(at, total)
-        self._tell_left({*paths, *beside, *self._digests})  # some were moved meanwhile
+        self._list_left({*paths, *beside, *self._digests})  # some were moved meanwhile
         self._manifest.finish(self._digests)
         return self._done
 
@@ -203,7 +203,7 @@ class _Export:
         taken: str | None = None,
         suggestions: Sequence[Any] = (),
     ) -> bool:
-        """Put a file in place; False where it is there, or cannot be, which is told.
+        """Put a file in place; False where it is there already, or cannot be written.
 
         `taken` is the digest of what an import has taken from there.
         """
@@ -234,10 +234,10 @@ class _Export:
         if found is None or self._force or (known and found in known.digests):
             return None
         if found == _NO_FILE:
-            return "something that is no file stands there; --force replaces it"
+            return "something there is not a file; --force replaces it"
         return "the file was changed since the last exchange; import it first, or use --force"
 
-    def _tell_left(self, paths: set[str]) -> None:
+    def _list_left(self, paths: set[str]) -> None:
         for path in sorted(set(self._manifest.files) - paths):
             *folders, name = path.split("/")
             try:
@@ -250,7 +250,7 @@ class _Export:
 
 _NO_FILE: Final = "no file"
 NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-"""Going on would tell the same of every file."""
+"""Every other file would fail the same way."""
 
 
 def _batches(listed: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -268,7 +268,7 @@ def _batches(listed: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 
 
 def _digest_at(folder: int, name: str) -> str | None:
-    """The digest of what stands there; None where nothing does."""
+    """The digest of the file there; None where there is none."""
     try:
         with os.fdopen(open_regular(name, folder), "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,14 +4,14 @@ What happens to a file is decided by three digests: of its bytes, of the file th
 be now, and of the file at the last exchange with its folder (an import from there, or an export to
 there). Each folder has its own: what another one brought since is an edit like any other.
 
-    no such note                     it is created; told instead, where the note that came from
-                                     this path was moved or deleted here since
+    no such note                     it is created; a conflict where the note that came from this
+                                     path was moved or deleted here since
     the file is what the note is     nothing
     the file is as it was            nothing: the note is newer
     the note is as it was            the note is edited: only what differs is replaced, so that
                                      what somebody is typing elsewhere in it stays
-    both changed                     told; with `force` the file wins, and the note's history has
-                                     what it said before
+    both changed                     a conflict; with `force` the file wins, and the note's
+                                     history has what it said before
 
 So importing again changes nothing. Suggestions that an export describes beside the file come back
 as they were, author, time and id, as far as their marks are still there. Then a record is made for
@@ -147,7 +147,7 @@ class _Taking:
     def _create(self, arrival: IncomingNote, held: note_file.Held) -> ImportResult:
         gone = self._gone(arrival)
         if gone and not self.force:
-            return ImportResult(arrival.path, ImportedAs.CONFLICT, _told_gone(gone))
+            return ImportResult(arrival.path, ImportedAs.CONFLICT, _gone_reason(gone))
         is_first = bool(arrival.note) and arrival.note not in self._notes
         properties = note_file.stamped(
             {}, arrival.folder, arrival.path, arrival.data, held, arrival.note
@@ -182,7 +182,7 @@ class _Taking:
             return ImportResult(arrival.path, ImportedAs.NEWER)
         if note_file.digest(is_now) not in before and not self.force:
             return ImportResult(
-                arrival.path, ImportedAs.CONFLICT, _told_changed(bool(before or imported))
+                arrival.path, ImportedAs.CONFLICT, _changed_reason(bool(before or imported))
             )
         self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
         restored, lost = self._record_marks(entry.id, arrival, is_first=False)
@@ -207,16 +207,16 @@ class _Taking:
         self.library.amend(note, restoring.plan, self.author)
         plan = partial(_marks_recorded, author=self.author, now=milliseconds())
         self.library.amend(note, plan, self.author)
-        told = [f"{strange} that the export does not describe properly"] if strange else []
-        return restoring.restored, (*restoring.lost, *told)
+        malformed = [f"{strange} that the export does not describe properly"] if strange else []
+        return restoring.restored, (*restoring.lost, *malformed)
 
 
-def _told_gone(entry: CatalogueEntry) -> str:
+def _gone_reason(entry: CatalogueEntry) -> str:
     there = f"is at {entry.path} now" if entry.path else "is in the trash now"
     return f"its note {there}; --force makes another one here"
 
 
-def _told_changed(is_known: bool) -> str:
+def _changed_reason(is_known: bool) -> str:
     if not is_known:
         return "there is another note at this path; --force overwrites it, its history stays"
     return "both the file and the note changed; --force takes the file, the history stays"

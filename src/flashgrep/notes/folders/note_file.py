@@ -1,6 +1,6 @@
 """A note as a file: bytes to text and back, line ends, and the manifest of an export.
 
-What a file has that a text has not stands among the note's properties:
+What a file has and a text has not is kept in the note's properties:
 
     file      {"bom": true, "line_ends": …}; either may be missing (see `note_file`)
     imported  {"path", "digests", "note"}: where the note came from, and for each folder that it was
@@ -311,8 +311,8 @@ class ExportManifest:
         """A file is about to be put in place."""
         known = self.files.setdefault(path, ExportedFile())
         known.note = note
-        told = known.suggestions.get(digest, [])
-        is_new = digest not in known.digests or told != list(suggestions)
+        before = known.suggestions.get(digest, [])
+        is_new = digest not in known.digests or before != list(suggestions)
         known.digests.add(digest)
         known.suggestions.pop(digest, None)
         if suggestions:
@@ -334,6 +334,6 @@ class ExportManifest:
 
 
 def _line(path: str, known: ExportedFile, digest: str) -> dict[str, Any]:
-    told = {"path": path, "note": known.note, "digest": digest}
+    row = {"path": path, "note": known.note, "digest": digest}
     suggestions = known.suggestions.get(digest)
-    return {**told, "suggestions": suggestions} if suggestions else told
+    return {**row, "suggestions": suggestions} if suggestions else row

@@ -1,11 +1,11 @@
 """Imports a folder of Markdown, an Obsidian vault for one: what is in it, and how it is sent.
 
     Folder/Note.md      a note, if its bytes are UTF-8 and not more than a note holds
-    anything else       an attachment; so is a .md that no note can hold, which is told
+    anything else       an attachment; so is a .md that no note can hold, which is listed
     .name               left out, as Obsidian does: .obsidian, .git and .trash among them
-    links               left out and told: followed, they lead out of the folder, or to a file that
-                        is in it anyway
-    sockets, devices    left out and told; nothing is opened that could block
+    links               left out and listed: they lead out of the folder, or to a file that is in
+                        it anyway
+    sockets, devices    left out and listed; nothing is opened that could block
 
 Directories are entered by descriptor and without following links, so that a folder that changes
 while it is read leads nowhere else.
@@ -56,7 +56,7 @@ class Vault:
 
     root: Path
     besides: Path
-    """The knowledge base's own directory, which may lie in the folder."""
+    """The knowledge base's own directory, which may be in the folder."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Path → why it is not in; hidden names are only counted."""
     attached: dict[str, str] = field(default_factory=dict)
@@ -82,11 +82,11 @@ class Vault:
                         yield found
 
     def _cannot_enter(self, root: str) -> Callable[[OSError], None]:
-        def told(error: OSError) -> None:
+        def skip(error: OSError) -> None:
             shown = os.path.relpath(str(error.filename or root), root)
             self.skipped[_shown(shown)] = from_os_error(error, "the folder").message
 
-        return told
+        return skip
 
     def _entered(
         self, prefix: str, folders: list[str], descriptor: int, directory: str, own: str
@@ -109,7 +109,7 @@ class Vault:
 
     def _is_wanted(self, path: str, name: str) -> bool:
         if name.startswith("."):
-            if path != note_file.NAME:  # that one is read, by whoever imports
+            if path != note_file.NAME:  # that one is read by the import
                 self.hidden.append(_shown(path))
             return False
         return True
@@ -163,7 +163,7 @@ def _shown(path: str) -> str:
 
 
 # ── the import ───────────────────────────────────────────────────────────────────────────────────
-# A folder is imported: its files are read here, and handed to whoever owns the notes.
+# A folder is imported: its files are read here, and sent to the owner of the notes.
 #
 # The folder is read by the process that was asked to import it, with its own rights; the owner sees
 # bytes and paths, and checks both. Attachments are copied straight into the knowledge base's
@@ -195,7 +195,7 @@ def import_folder(
     force: bool = False,
     report: Callable[[int], None] = lambda _: None,
 ) -> Imported:
-    """Import a folder; everything that could not be taken is told, and holds up nothing else."""
+    """Import a folder; what could not be imported is listed, and stops nothing else."""
     return _Import(desk, root, author, force, report).run()
 
 
@@ -263,13 +263,13 @@ class _Import:
         """What an export said of a file's suggestions; a renamed file is known by its bytes."""
         digest = note_file.digest(data)
         known = self._exported.get(path) or self._moved.get(digest, ExportedFile())
-        told = known.suggested(digest)
-        if not isinstance(told, list):
+        suggestions = known.suggested(digest)
+        if not isinstance(suggestions, list):
             return []
-        if len(json.dumps(told)) > limits.CARRIED_BYTES:
-            self._done.lost[path] = [f"{len(told):,} that are too many for an import"]
+        if len(json.dumps(suggestions)) > limits.CARRIED_BYTES:
+            self._done.lost[path] = [f"{len(suggestions):,} that are too many for an import"]
             return []
-        return told
+        return suggestions
 
     def _send(self) -> None:
         if not self._held:
@@ -319,7 +319,7 @@ def _manifest(root: Path) -> dict[str, ExportedFile]:
     try:
         directory = open_folder(root)
     except OSError:
-        return {}  # told when the folder is read
+        return {}  # reported when the folder is read
     try:
         return ExportManifest(directory).files
     except OSError as error:

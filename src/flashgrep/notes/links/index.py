@@ -1,11 +1,8 @@
-"""The links of all notes: what is told of a note's links, from memory and from the table.
-
-An open knowledge base answers from a table instead (`index`, `tables`), which tests compare
-with `LinkIndex`.
+"""The links from and to a note, asked of the table of links.
 
 Nothing resolved is stored: a new note can change what a link elsewhere means, and a stored answer
-would have to be found and mended. What is stored is which notes hold a link to each *name*, so a
-question looks only at links that could be meant, and is answered from the paths as they are.
+would have to be found and corrected. The table has the links by the *name* they end with, so a
+question looks only at links that could be meant, and the paths as they are now decide.
 """
 
 from __future__ import annotations
@@ -133,7 +130,7 @@ class Linking:
             pass  # what came in between two turns: a few notes at most
         unreadable = self._kb.tables.unreadable
         if entry.id in unreadable or entry.id in library.quarantined():
-            library.read(entry.id)  # tells why
+            library.read(entry.id)  # says why
         paths = self._known_paths(library)
         self._take(paths, attachments)
         links = self._links(paths, entry.id, entry.path or path)
@@ -183,7 +180,7 @@ class Linking:
 def _backlinks(table: LinkTable, paths: Paths, path: str) -> Iterator[Backlink]:
     """Links from other notes, and those of the note itself that name it.
 
-    Where a link leads depends on its target and on the folder that it stands in, so of many alike
+    Where a link leads depends on its target and on the folder of its note, so of many alike
     one is looked up.
     """
     known: dict[tuple[str, str], str | None] = {}

@@ -5,7 +5,7 @@
     [t][label]  [label][]  [label]  with `[label]: path.md` anywhere
     "[[N]]" as a whole quoted string in frontmatter
 
-None stands in code, in mathematics, or in a comment, be it `<!-- -->` or Obsidian's `%% %%`.
+None is in code, in mathematics, or in a comment, be it `<!-- -->` or Obsidian's `%% %%`.
 Addresses with a scheme lead out of the notes and are left out, as are footnotes.
 
 Lines and offsets are those of the accepted view, what `read` shows. A link that only one view has
@@ -52,7 +52,7 @@ class LinkChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link as it stands in a note."""
+    """One link of a note."""
 
     target: str
     """The path as written, escapes and percent signs decoded; empty for the note itself."""
@@ -70,7 +70,7 @@ class Link:
 
 
 def links_of(reading: ParsedMarkup) -> tuple[Link, ...]:
-    """The links of a note, pending ones told, from top to bottom."""
+    """The links of a note from top to bottom, pending ones marked."""
     accepted = parse(reading.accepted.text)
     if not reading.marks or reading.base.text == reading.accepted.text:
         return tuple(accepted)
@@ -91,7 +91,7 @@ def links_of(reading: ParsedMarkup) -> tuple[Link, ...]:
 
 
 def _removed(reading: ParsedMarkup, gone: Iterable[Link], left: Counter[str]) -> Iterator[Link]:
-    """The links only the base view has, where they would stand in the accepted view."""
+    """The links only the base view has, where they would be in the accepted view."""
     for link in gone:
         if not left[link.source]:
             continue
@@ -154,7 +154,7 @@ class _LinkScan:
         """Brackets opened before this place hold a link already, and so are none themselves."""
 
     def _bury(self, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-        """Find what stands in no dead stretch, and make it one."""
+        """Find matches outside dead stretches, and make them dead too."""
         found = []
         at = 0
         while match := pattern.search(self._text, at):
@@ -168,13 +168,13 @@ class _LinkScan:
         return found
 
     def _dead_at(self, place: int) -> int:
-        """Where the dead stretch ends that a place stands in; 0 if it stands in none."""
+        """Where the dead stretch around a place ends; 0 if there is none."""
         index = bisect_right(self._dead, place, key=lambda span: span[0]) - 1
         end = self._dead[index][1] if index >= 0 else 0
         return end if end > place else 0
 
     def links(self) -> Iterator[Link]:
-        """All links, an outer one behind those inside it."""
+        """All links, an outer one after those inside it."""
         for zone in self._frontmatter:
             yield from self._properties(zone.end)
         at = seen = 0
@@ -191,7 +191,7 @@ class _LinkScan:
                 yield link
 
     def _opening(self, token: re.Match[str]) -> tuple[Link | None, int]:
-        """A wikilink, or the beginning of another link; and where to go on."""
+        """A wikilink, or the beginning of another link; and where to continue."""
         wiki = _WIKI.match(self._text, token.start())
         if wiki:
             return self._wiki(wiki[0], wiki.start(), Form.WIKI), wiki.end()
@@ -200,7 +200,7 @@ class _LinkScan:
         return None, token.end()
 
     def _closing(self, token: re.Match[str]) -> tuple[Link | None, int]:
-        """The link that a closing bracket belongs to; and where to go on."""
+        """The link that a closing bracket belongs to; and where to continue."""
         is_flat = bool(self._openers) and self._openers[-1].end() == self._last_bracket
         self._last_bracket = token.end()
         if not self._openers:

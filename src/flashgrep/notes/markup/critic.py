@@ -5,7 +5,7 @@
 
 The standard defines neither nesting, nor escapes, nor code. Here:
 
-- A mark that a record holds is a mark wherever it stands, code included, and ends where its record
+- A mark that a record holds is a mark wherever it is, code included, and ends where its record
   says: what a person typed into it, a closer even, is its text. Records that overlap, or whose
   span no longer reads as a mark, hold nothing.
 - Any other mark begins outside the literal zones (`literal.py`), ends at the first closer of its
@@ -43,12 +43,12 @@ from flashgrep.notes.markup import literal
 #
 #     text      ab{--cd--}{++xy++}ef          view (accepted)   abxyef
 #     start_of(2) = 13    the character at 2: where a span begins that starts with it
-#     end_of(2)   = 2     behind the character before 2: where a span ends that ends with it
+#     end_of(2)   = 2     after the character before 2: where a span ends that ends with it
 #     point(2)    = 2     where text is put that belongs to neither: outside every mark
 #
 # So `start_of(a), end_of(b)` hugs the characters from a to b: marks that only touch them stay
-# outside. A point goes to the left of a gap, where a person's cursor behind the last character is,
-# but behind comments, which speak about the text before them. In the other direction every place of
+# outside. A point goes to the left of a gap, where a person's cursor after the last character is,
+# but after comments, which speak about the text before them. In the other direction every place of
 # a gap is the one offset it closes to, so `to_view` undoes all three.
 
 
@@ -66,11 +66,11 @@ class Marked(Protocol):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where it stands."""
+        """Where it is."""
 
     @property
     def kind(self) -> str:
-        """What it is; a comment clings to the text before it."""
+        """What it is; a comment belongs to the text before it."""
 
 
 class MarkupView:
@@ -105,14 +105,14 @@ class MarkupView:
         return "".join(parts)
 
     def start_of(self, offset: int) -> int:
-        """Where the character at an offset stands in the text; its end for the view's end."""
+        """Where the character at an offset is in the text; its end for the view's end."""
         if offset >= len(self.text):
             return self._raw_length
         index = bisect_right(self._shown, max(offset, 0)) - 1
         return self._raw[index] + max(offset, 0) - self._shown[index]
 
     def end_of(self, offset: int) -> int:
-        """The place behind the character before an offset; 0 for the view's beginning."""
+        """The place after the character before an offset; 0 for the view's beginning."""
         if offset <= 0 or not self._shown:
             return 0
         offset = min(offset, len(self.text))
@@ -120,7 +120,7 @@ class MarkupView:
         return self._raw[index] + offset - self._shown[index]
 
     def point(self, offset: int) -> int:
-        """Where text put at an offset goes: outside the marks of a gap, behind its comments."""
+        """Where text put at an offset goes: outside the marks of a gap, after its comments."""
         place, last = self.end_of(offset), self.start_of(offset)
         index = bisect_right(self._marks, place, key=lambda mark: mark.span[1])
         for mark in self._marks[index:]:
@@ -138,7 +138,7 @@ class MarkupView:
         return self._shown[index] + min(place - self._raw[index], self._sizes[index])
 
     def line(self, offset: int) -> int:
-        """The number of the line an offset stands in."""
+        """The number of the line of an offset."""
         return self.text.count("\n", 0, max(offset, 0)) + 1
 
     def spans(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -171,7 +171,7 @@ class MarkKind(StrEnum):
 
 
 class Delimiters(NamedTuple):
-    """What stands before and behind a mark's text."""
+    """What is before and after a mark's text."""
 
     opener: str
     closer: str
@@ -203,25 +203,25 @@ _METADATA_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One mark, where it stands in the text, and where in it its text does."""
+    """One mark: where it is in the text, and where its own text is."""
 
     kind: MarkKind
     start: int
     end: int
     body: int
-    """Where its text begins, behind the opener and metadata."""
+    """Where its text begins, after the opener and metadata."""
     arrow: int = -1
-    """Where a substitution's `~>` stands."""
+    """Where a substitution's `~>` is."""
     is_recorded: bool = False
 
     @property
     def span(self) -> Span:
-        """Where it stands, delimiters included."""
+        """Where it is, delimiters included."""
         return self.start, self.end
 
     @property
     def old(self) -> Span:
-        """Where the text stands that is gone when the mark is accepted; empty if none is."""
+        """Where the text is that accepting the mark removes; empty if none."""
         if self.kind is MarkKind.DELETION:
             return self.body, self.end - WIDTH
         return (
@@ -232,7 +232,7 @@ class Mark:
 
     @property
     def new(self) -> Span:
-        """Where the text stands that is gone when the mark is rejected; empty if none is."""
+        """Where the text is that rejecting the mark removes; empty if none."""
         if self.kind is MarkKind.INSERTION:
             return self.body, self.end - WIDTH
         if self.kind is MarkKind.SUBSTITUTION:
@@ -272,7 +272,7 @@ class ParsedMarkup:
 
     @cached_property
     def raw(self) -> MarkupView:
-        """The text as it stands."""
+        """The text as it is."""
         return MarkupView(
             self.text, [Piece(start=0, end=len(self.text), in_base=True, in_accepted=True)], ()
         )
@@ -356,7 +356,7 @@ def _mark(text: str, kind: MarkKind, start: int, end: int, is_recorded: bool) ->
 
 
 def _body(text: str, start: int, end: int) -> int:
-    """Where a mark's text begins: behind its metadata, if it has any."""
+    """Where a mark's text begins: after its metadata, if it has any."""
     found = _METADATA.match(text, start, min(end, start + limits.METADATA_CHARS))
     if found and _described(found[0].removesuffix("@@")):
         return found.end()
@@ -405,7 +405,7 @@ class _MarkupScan:
         return literal.zones("".join([*pieces, self._text[at:]]))[::-1]
 
     def _between(self, at: int, end: int, shift: int) -> Iterator[Mark]:
-        """The marks in a stretch without recorded ones, which stands `shift` off in the zones."""
+        """The marks in a stretch without recorded ones, which is `shift` off in the zones."""
         ahead: dict[str, int] = {}
         while opener := _OPENER.search(self._text, at, end):
             at = opener.end()
@@ -432,7 +432,7 @@ class _MarkupScan:
         return _mark(self._text, kind, opener.start(), close + WIDTH, is_recorded=False)
 
     def _next(self, wanted: str, start: int, end: int, ahead: dict[str, int]) -> int:
-        """Where a delimiter stands next; searched for once, however many openers wait for it."""
+        """Where a delimiter is next; searched for once, however many openers wait for it."""
         if ahead.get(wanted, -1) < start:
             found = self._text.find(wanted, start, end)
             ahead[wanted] = found if found >= 0 else end

@@ -83,7 +83,7 @@ class _LiteralScan:
         return self._found
 
     def _plain_end(self, at: int) -> int:
-        """Behind the plain lines that start here; 0 if there is none."""
+        """After the plain lines that start here; 0 if there is none."""
         plain = _PLAIN.match(self._text, at)
         if not plain:
             return 0
@@ -131,7 +131,7 @@ class _LiteralScan:
         return fence["fence"][0] == "~" or self._text.find("`", fence.end(), end) < 0
 
     def _fence_end(self, fence: re.Match[str]) -> int:
-        """Behind the closing line; a quote's code ends with the quote."""
+        """After the closing line; a quote's code ends with the quote."""
         self._in_list = self._in_list or bool(fence["item"])
         self._may_indent = True
         depth = fence["quote"].count(">")
@@ -150,7 +150,7 @@ class _LiteralScan:
     # ── inside a line ───────────────────────────────────────────────────────────────────────────
 
     def _inline(self, at: int) -> int:
-        """Take what stands in a line, up to the line's end or that of a zone's last line."""
+        """Take the content of a line, up to the line's end or that of a zone's last line."""
         while token := _INLINE.search(self._text, at):
             if token[0] == "\n":
                 return token.end()
@@ -177,7 +177,7 @@ class _LiteralScan:
 
     @staticmethod
     def _next(places: list[int], at: int) -> int:
-        """The first of the sorted places at or behind a position; 0 where there is none."""
+        """The first of the sorted places at or after a position; 0 where there is none."""
         index = bisect_right(places, at - 1)
         return places[index] if index < len(places) else 0
 
@@ -206,7 +206,7 @@ class _LiteralScan:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Behind the line end of the line a position stands in."""
+    """After the line end of the line of a position."""
     return text.find("\n", at) + 1 or len(text)
 
 

@@ -63,7 +63,7 @@ class Restoration:
     """Insertions only, from left to right."""
     text: str
     spans: tuple[Span, ...]
-    """Where its marks stand in that text, for its record."""
+    """Where its marks are in that text, for its record."""
 
 
 def decide(
@@ -72,7 +72,7 @@ def decide(
     """Decide the marks a record holds; refused where none of its spans is a mark any more.
 
     `others` are the spans of all other records. Where people edited delimiters, one may reach into
-    another; then what reads as a mark is decided, and nothing that stands in somebody else's.
+    another; then what reads as a mark is decided, and nothing inside somebody else's.
     """
     own = set(spans)
     held = critic.all_held(text, own.union(others))
@@ -83,7 +83,7 @@ def decide(
 
 
 def no_marks() -> Conflict:
-    """The refusal of a suggestion that stands nowhere any more."""
+    """The refusal of a suggestion whose marks are gone."""
     return Conflict(
         "the marks of this suggestion are gone: somebody has edited them away by hand; "
         "read the note again"
@@ -113,7 +113,7 @@ def undo(text: str, cuts: Sequence[Cut], marks: Sequence[tuple[Edge, Edge]]) -> 
 
 def _gone() -> Conflict:
     return Conflict(
-        "the text this suggestion stood in has changed too much to bring it back; "
+        "the text around this suggestion has changed too much to bring it back; "
         "restore an earlier version of the note instead"
     )
 
@@ -164,7 +164,7 @@ def _behind(spans: Sequence[Span], place: int) -> Edge:
 # Many suggestions of one note decided at once, as if one after the other.
 #
 # `decide.decide` is the definition: it reads the text for each suggestion, as the one before has
-# left it. Decisions only delete, so everything that one of them would find can be told from the
+# left it. Decisions only delete, so everything that one of them would find follows from the
 # text as it was, and from what was deleted before. That holds for suggestions whose spans share no
 # character with another record's; the rest, where people edited delimiters, are left to `decide`.
 #
@@ -179,7 +179,7 @@ class Made:
     cuts: tuple[Cut, ...]
     """Places in the text as this decision leaves it."""
     beside: tuple[tuple[int | None, int | None], ...]
-    """For each cut the characters before and behind it, counted in the text before all decisions;
+    """For each cut the characters before and after it, counted in the text before all decisions;
     None at the text's beginning and end."""
     marks: tuple[tuple[Edge, Edge], ...]
     change: tuple[str, str]
@@ -264,7 +264,7 @@ class Deciding:
 
 
 class _Edges:
-    """Where characters stand in what cuts removed."""
+    """Where characters are in what cuts removed."""
 
     def __init__(self, cuts: Sequence[Sequence[Span]]) -> None:
         self._starts: list[int] = []

@@ -7,12 +7,12 @@
                 by, time     who decided, and when (milliseconds since 1970)
                 record       JSON: what was recorded beside the text (author, time, …)
                 old, new     what the suggestion takes away and what it brings
-                cuts         JSON: [place, removed text, anchor before it, anchor behind it] each,
+                cuts         JSON: [place, removed text, anchor before it, anchor after it] each,
                              an anchor being [client, clock] or null (see `anchors`)
                 marks        JSON: where each mark began and ended, see `deciding.Decision.marks`
-                undone_by, undone_time   NULL where it stands
+                undone_by, undone_time   NULL where it was not undone
 
-A row is written in the transaction of the change it tells of: there is no decision without its
+A row is written in the transaction of its change: there is no decision without its
 row, and no row without its decision. Peers can write anything into a document, but not in here.
 """
 
@@ -101,7 +101,7 @@ class Decisions:
         return replace(decided, id=cursor.lastrowid or 0)
 
     def undo(self, number: int, by: str, time: int) -> Decided:
-        """Note that a decision no longer stands."""
+        """Record that a decision was undone."""
         self._database.execute(
             "UPDATE decisions SET undone_by = ?, undone_time = ? WHERE id = ?", by, time, number
         )
@@ -115,7 +115,7 @@ class Decisions:
         return rows[0]
 
     def latest(self, suggestion: str) -> Decided | None:
-        """The decision that stands on a suggestion."""
+        """The decision on a suggestion that was not undone."""
         rows = self._rows("suggestion = ? AND undone_time IS NULL ORDER BY id DESC", suggestion)
         return rows[0] if rows else None
 

@@ -5,9 +5,9 @@ keeps up: a list loads no note. A decision is made on the thread of the notes, b
 wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
 transaction for each note.
 
-An undone decision brings the marks back where the text stands now: each cut is put between the two
+An undone decision brings the marks back where the text is now: each cut is put between the two
 characters it was between, or beside the one of them that is left; it stays with the text that the
-mark held. Where neither is left, or a mark stands there now, it is refused.
+mark held. Where neither is left, or another mark is there now, it is refused.
 
 The methods wait for the thread of the notes and are for any other one.
 """
@@ -91,12 +91,12 @@ class Review:
         self.jobs = DecisionJobs(self.decide_each_note)
         """For more decisions than anybody waits for."""
         self._listeners: list[Callable[[Decided], None]] = []
-        self._telling = threading.Lock()
+        self._notifying = threading.Lock()
 
-    def listen(self, told: Callable[[Decided], None]) -> Callable[[], None]:
-        """Be told, in any thread, of decisions and of undone ones; gives the way to end that."""
-        self._listeners.append(told)
-        return lambda: self._listeners.remove(told)
+    def listen(self, listener: Callable[[Decided], None]) -> Callable[[], None]:
+        """Call a listener, in any thread, after each decision and undo; gives the way to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -178,7 +178,7 @@ class Review:
             if len(some) > DECISIONS_A_TURN:
                 step.prepare(self._kb, some)
             outcomes = self._kb.ask(partial(step.run, names=some))
-            self._tell(
+            self._notify(
                 [one.decided for one in outcomes.values() if one.status is DecisionStatus.DONE]
             )
             yield outcomes
@@ -196,15 +196,15 @@ class Review:
                 return self._kb.decisions.undo(decision, by or who.name, self._now())
 
         undone = self._kb.ask(job)
-        self._tell([undone])
+        self._notify([undone])
         return undone
 
-    def _tell(self, decided: Sequence[Decided | None]) -> None:
-        with self._telling:
+    def _notify(self, decided: Sequence[Decided | None]) -> None:
+        with self._notifying:
             for one in decided:
-                for told in list(self._listeners):
+                for listener in list(self._listeners):
                     if one is not None:
-                        told(one)
+                        listener(one)
 
 
 # ── undoing ─────────────────────────────────────────────────────────────────────────────────────
@@ -219,7 +219,7 @@ def _restoration(
         for mark in critic.read(text, spans).marks:
             if any(mark.start < cut.at < mark.end for cut in cuts):
                 raise Conflict(
-                    f"where suggestion {row.suggestion} stood there is another mark now; "
+                    f"another mark is now where suggestion {row.suggestion} was; "
                     "decide that one first"
                 )
         restored = decide.undo(text, cuts, row.marks)
@@ -240,7 +240,7 @@ def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
         behind = anchors.find(one.behind) if one.behind else None
         left = before + 1 if before is not None else 0 if one.before is None else None
         right = behind if behind is not None else end if one.behind is None else None
-        # What closes a mark stays with the text before it, what opens one with that behind it.
+        # What closes a mark stays with the text before it, what opens one with the text after it.
         first, second = (left, right) if number in closing else (right, left)
         place = first if first is not None else second
         if place is None:
@@ -260,7 +260,7 @@ def _check_role(library: Library, row: Decided, who: Principal) -> None:
         raise AccessDenied(f"undoing a decision needs the role write on {path}")
 
 
-# ── small matters ───────────────────────────────────────────────────────────────────────────────
+# ── parsing ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _cursor(text: str) -> tuple[int, str]:
@@ -282,7 +282,7 @@ def _note_at(library: Library, path: str | None) -> str | None:
 
 
 # ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
-# Decisions on so many suggestions that nobody waits for the answer: a job, told of as it goes on.
+# Decisions on so many suggestions that nobody waits for the answer: a job, which reports progress.
 #
 # Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
 # the server for one, has decided some notes and not the others. The ids of the rest are pending as
@@ -309,7 +309,7 @@ class Job:
 
     id: str
     whose: str
-    """The token that began it, and that is told of it."""
+    """The token that began it, and that gets its progress."""
     total: int
     done: int = 0
     """Ids that have an outcome."""
@@ -330,10 +330,10 @@ class DecisionJobs:
         self._is_closing = threading.Event()
         self._listeners: list[Callable[[Job], None]] = []
 
-    def listen(self, told: Callable[[Job], None]) -> Callable[[], None]:
-        """Be told, in any thread, of each step of each job; gives the way to end that."""
-        self._listeners.append(told)
-        return lambda: self._listeners.remove(told)
+    def listen(self, listener: Callable[[Job], None]) -> Callable[[], None]:
+        """Call a listener, in any thread, after each step of a job; gives the way to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def start(self, ids: Sequence[str], action: Action, who: Principal, by: str) -> Job:
         """Begin to decide; refused where too many are named, or too many jobs run."""
@@ -372,7 +372,7 @@ class DecisionJobs:
                 counts.update(str(one.status) for one in outcomes.values())
                 last = replace(job, done=counts.total(), counts=dict(counts))
                 if last.done < last.total:
-                    self._tell(last)
+                    self._notify(last)
             last = replace(last, state=State.DONE)
         except (Cancelled, Unavailable) as error:
             last = replace(last, state=State.STOPPED, message=error.message)
@@ -384,8 +384,8 @@ class DecisionJobs:
         finally:
             with self._guard:
                 del self._threads[job.id]
-            self._tell(last)
+            self._notify(last)
 
-    def _tell(self, job: Job) -> None:
-        for told in list(self._listeners):
-            told(job)
+    def _notify(self, job: Job) -> None:
+        for listener in list(self._listeners):
+            listener(job)

@@ -1,7 +1,7 @@
 """The decisions on one note as one transaction on the thread of the notes.
 
 Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
-be prepared before: in the thread of whoever asks, and in short turns on the thread of the notes,
+be prepared before: in the thread of the caller, and in short turns on the thread of the notes,
 with others in between. Where the note changes meanwhile, it is worked out again in the transaction.
 """
 
@@ -49,7 +49,7 @@ class DecisionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of one id; `decided` is the decision that stands, ours or an earlier one."""
+    """What became of one id; `decided` is the decision that counts, ours or an earlier one."""
 
     id: str
     status: DecisionStatus
@@ -57,11 +57,20 @@ class StepResult:
     decided: Decided | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As routes and commands answer it."""
-        told: dict[str, Any] = {"id": self.id, "status": self.status.value, "message": self.message}
+        """As routes and commands shown it."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "status": self.status.value,
+            "message": self.message,
+        }
         if row := self.decided:
-            told |= {"decision": row.id, "action": row.action.value, "by": row.by, "time": row.time}
-        return told
+            shown |= {
+                "decision": row.id,
+                "action": row.action.value,
+                "by": row.by,
+                "time": row.time,
+            }
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +137,7 @@ class Step:
                     return
                 named |= more
         except FlashgrepError:
-            return  # `run` tells it
+            return  # `run` reports it
         self._prepared = _Prepared(sequence=sequence, many=many, taken=taken, anchors=named)
 
     def _named(

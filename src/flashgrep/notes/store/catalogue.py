@@ -10,7 +10,7 @@
              properties  JSON: what a file had that a text has not (line ends, a byte order mark)
 
 The table is small and asked for all the time, so that all of it is held in memory. A transaction
-that comes to nothing has it read again.
+that fails has it read again.
 """
 
 from __future__ import annotations
@@ -103,15 +103,15 @@ class Catalogue:
         gone = [entry for entry in self._entries.values() if entry.path is None]
         return sorted(gone, key=lambda entry: entry.trashed or 0, reverse=True)
 
-    def watch(self, told: Callable[[CatalogueEntry], None]) -> Callable[[], None]:
-        """Be told of each entry that was written, once that is durable; gives the way to end it."""
-        self._watchers.append(told)
-        return lambda: self._watchers.remove(told)
+    def watch(self, listener: Callable[[CatalogueEntry], None]) -> Callable[[], None]:
+        """Call a listener after each durable write of an entry; gives the way to stop."""
+        self._watchers.append(listener)
+        return lambda: self._watchers.remove(listener)
 
-    def _tell(self, entry: CatalogueEntry) -> None:
-        for told in list(self._watchers):
+    def _notify(self, entry: CatalogueEntry) -> None:
+        for listener in list(self._watchers):
             try:
-                told(entry)
+                listener(entry)
             except Exception:
                 log.exception("a listener failed on note %s", entry.id)
 
@@ -169,7 +169,7 @@ class Catalogue:
                 json.dumps(entry.properties, sort_keys=True),
             )
             self._database.when_undone(self.load)
-            self._database.when_done(lambda: self._tell(entry))
+            self._database.when_done(lambda: self._notify(entry))
         if (before := self._entries.get(entry.id)) and before.path is not None:
             del self._by_form[paths.form_key(before.path)]
             self._count(before.path, -1)

@@ -1,4 +1,4 @@
-"""The SQLite database of a knowledge base: opened, guarded, and its errors told as ours.
+"""The SQLite database of a knowledge base: opened and checked, with errors of our own.
 
 WAL with synchronous=FULL: a committed transaction survives the death of the process and of the
 machine, and a reader (a backup, another program's look) never holds up the writer. An older format
@@ -54,7 +54,7 @@ class Database:
         self._lost = False
         self._done: list[Callable[[], None]] = []
         self._undone: list[Callable[[], None]] = []
-        with self._told():
+        with self._translated():
             self._connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode=rw",
                 uri=True,
@@ -94,17 +94,17 @@ class Database:
             raise StorageFull(
                 f"{self.path} was full, and all of this was given up; free some space"
             )
-        with self._told():
+        with self._translated():
             return self._connection.execute(statement, values)
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """All rows of a question."""
-        with self._told():
+        with self._translated():
             return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of the block or nothing of it; one inside another can come to nothing alone."""
+        """All of the block or nothing of it; one inside another can be rolled back alone."""
         begin, commit, rollback = _INNER if self._depth else _OUTER
         done, undone = len(self._done), len(self._undone)
         self.execute(begin)
@@ -137,7 +137,7 @@ class Database:
         self._done.append(action)
 
     def when_undone(self, action: Callable[[], None]) -> None:
-        """Do something when the transaction came to nothing."""
+        """Do something when the transaction is rolled back."""
         self._undone.append(action)
 
     @staticmethod
@@ -148,9 +148,9 @@ class Database:
             action()
 
     def backup(self, target: Path) -> None:
-        """Copy the database as it is now; may be called by any thread, and writers go on."""
+        """Copy the database as it is now; may be called by any thread, and writers continue."""
         draft = _draft(target)
-        with self._told():
+        with self._translated():
             source = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
             copy = sqlite3.connect(draft)
             try:
@@ -186,7 +186,7 @@ class Database:
             )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

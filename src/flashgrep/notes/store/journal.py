@@ -1,10 +1,10 @@
 """The journal: every change of every note, in the order they were committed.
 
 A note's records are numbered from 1 without gaps. `append` names the number before the new one, so
-of two writers that saw the same text only one gets through. What `append` has returned from is
-durable; only then may anybody be told. A snapshot is a note as a whole at one of its numbers: a
-start for loading, and what `history` offers to go back to. Records are trimmed up to the snapshot
-before the newest one, so that a snapshot that turns out to be damaged can be done without.
+of two writers that saw the same text only one succeeds. What `append` has returned from is durable;
+listeners are called only then. A snapshot is a whole note at one of its numbers: a start for
+loading, and a version to go back to. Records are trimmed up to the snapshot before the newest one,
+so a snapshot that turns out to be damaged is not needed.
 
 This is all that documents know of storage. An engine that spans machines goes in here: nothing
 below is about SQLite, and subscribers learn of records that others have appended.
@@ -132,12 +132,12 @@ class Journal(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Make all that is done in the block durable together, or nothing of it."""
 
-    def subscribe(self, told: Callable[[Record], None]) -> Callable[[], None]:
-        """Be told of each record once it is durable, in order; gives the way to end that."""
+    def subscribe(self, listener: Callable[[Record], None]) -> Callable[[], None]:
+        """Call a listener after each durable record, in order; gives the way to stop."""
 
 
 def checksum(entry: Record | NoteSnapshot) -> int:
-    """A number that tells whether an entry is still what was written."""
+    """A number that changes when an entry is no longer what was written."""
     head = repr((entry.note, entry.sequence, entry.author, entry.time, len(entry.update)))
     return zlib.crc32(entry.state, zlib.crc32(entry.update, zlib.crc32(head.encode())))
 
@@ -190,7 +190,7 @@ class SqliteJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._told: list[Callable[[Record], None]] = []
+        self._listeners: list[Callable[[Record], None]] = []
 
     # ── records ─────────────────────────────────────────────────────────────────────────────────
 
@@ -203,7 +203,7 @@ class SqliteJournal:
         with self._database.transaction():
             self._move_head(record)
             self._insert("records", record, update)
-            self._database.when_done(lambda: self._tell(record))
+            self._database.when_done(lambda: self._notify(record))
         return record
 
     def _move_head(self, record: Record) -> None:
@@ -358,13 +358,13 @@ class SqliteJournal:
     def transaction(self) -> AbstractContextManager[None]:
         return self._database.transaction()
 
-    def subscribe(self, told: Callable[[Record], None]) -> Callable[[], None]:
-        self._told.append(told)
-        return lambda: self._told.remove(told)
+    def subscribe(self, listener: Callable[[Record], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    def _tell(self, record: Record) -> None:
-        for told in list(self._told):
-            told(record)
+    def _notify(self, record: Record) -> None:
+        for listener in list(self._listeners):
+            listener(record)
 
     def _insert(self, table: str, entry: Record | NoteSnapshot, content: bytes) -> None:
         self._database.execute(

@@ -44,7 +44,7 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, ParsedMarkup, Span
 
 # ── suggestions in a text ────────────────────────────────────────────────────────────────────────
-# Suggestions as a text and its records show them: who proposes what, and where it stands.
+# Suggestions as a text and its records show them: who proposes what, and where it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Recorded:
     id: str
     author: str
     spans: tuple[Span, ...]
-    """Where its marks stand, delimiters included; those that no longer read as marks count not."""
+    """Where its marks are, delimiters included; spans that no longer read as marks do not count."""
     asked: str = ""
     """The digest of the edit that made it what it is: a retried call is known by it."""
     source: AuthorKind | None = None
@@ -167,7 +167,7 @@ def recorded(besides: Mapping[str, NoteRecords]) -> list[Recorded]:
 
 
 def is_suggestion(value: Mapping[str, Any]) -> bool:
-    """Whether a record tells of a suggestion."""
+    """Whether a record is of a suggestion."""
     return value.get("kind") == SUGGESTION and isinstance(value.get("author"), str)
 
 
@@ -209,7 +209,7 @@ def withdrawn(author: str, asked: str, text: str, made_at_ms: int) -> NoteRecord
 
 
 def is_withdrawn(value: Mapping[str, Any], asked: str, text: str | None = None) -> bool:
-    """Whether a record tells of this very edit, and, where one is given, of this text after it."""
+    """Whether a record is of this very edit, and, where one is given, of this text after it."""
     is_this = value.get("kind") == WITHDRAWN and value.get("asked") == asked
     return is_this and (text is None or value.get("text") == text_digest(text))
 
@@ -244,7 +244,7 @@ class PendingSuggestion:
     old: str
     new: str
     before: str
-    """What stands before it in the accepted view, as far as it takes to know the place…"""
+    """What precedes it in the accepted view, as far as it takes to know the place…"""
     after: str
     """…and what follows it."""
 

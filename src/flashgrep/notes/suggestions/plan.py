@@ -7,13 +7,13 @@ what a person is typing in it stays. Marks never nest:
     in plain text              marks around it
     over one's own suggestion  one suggestion for the whole stretch: what the note said before all
                                of it in the deletion, what it is to say in the insertion
-    inside one's own insertion the same, where it stands
+    inside one's own insertion the same, in place
     back to what was there     the suggestion goes away
     over anything else         refused: another's suggestion, a typed mark, a comment, a highlight
 
 A call that is sent again finds its own suggestion and succeeds without doing anything. Before a
 plan is handed out it is tried: the base view must be what it was and the accepted view what was
-asked for. So whatever odd text stands around, a suggestion says what it should or is not made.
+asked for. So whatever odd text is around, a suggestion says what it should or is not made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from flashgrep.workspace.text import common_prefix
 # ── from occurrences to splices ──────────────────────────────────────────────────────────────────
 # From an edit's occurrences to splices: what is rewritten as one suggestion, and how.
 #
-# A region is a stretch of the text whose two ends stand outside every mark. It is rewritten as
+# A region is a stretch of the text whose two ends are outside every mark. It is rewritten as
 # `{--` its base text `--}{++` what it is to say `++}`, and the base text is never touched.
 
 
@@ -59,7 +59,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A region's splices, and where its marks stand afterwards, counted from its start."""
+    """A region's splices, and where its marks are afterwards, counted from its start."""
 
     splices: list[TextSplice]
     start: int
@@ -127,7 +127,7 @@ class Regions:
         return "".join([*pieces, view.text[at : view.to_view(region.end)]])
 
     def _stands_in_insertion(self, region: Region) -> bool:
-        """Whether all occurrences of a region stand in the new text of one mark."""
+        """Whether all occurrences of a region are in the new text of one mark."""
         first, _ = in_text(self._note, (region.matches[0].start, region.matches[0].end))
         _, last = in_text(self._note, (region.matches[-1].start, region.matches[-1].end))
         touched = self._note.touching(first, last)
@@ -146,7 +146,7 @@ class Regions:
         return Part(splices=splices, start=region.start, spans=spans, keeps=own, drops=())
 
     def _rewritten(self, region: Region, own: Sequence[Recorded], old: str, new: str) -> Part:
-        """Leave a region's base text where it stands, and put one pair of marks around it."""
+        """Leave a region's base text where it is, and put one pair of marks around it."""
         head, tail, spans = self._marks(region, old, new)
         kept = own[0] if own and spans else None
         return Part(
@@ -158,7 +158,7 @@ class Regions:
         )
 
     def _marks(self, region: Region, old: str, new: str) -> tuple[str, str, list[Span]]:
-        """What goes before and behind the old text, and where the marks stand from there."""
+        """What goes before and after the old text, and where the marks are from there."""
         head, tail = "", ""
         spans: list[Span] = []
         if old == new:
@@ -175,9 +175,9 @@ class Regions:
         return head, tail, spans
 
     def _beginning(self, region: Region, kind: MarkKind) -> str:
-        """A mark's opener with its metadata; of one that stands at that end already, as it is.
+        """A mark's opener with its metadata; of one that is at that end already, as it is.
 
-        Whoever types right behind an opener types text. Were metadata put in between, what was
+        What a person types right after an opener is text. Were metadata put in between, what was
         typed meanwhile could become part of it.
         """
         for mark in self._note.touching(region.start, region.end):
@@ -199,8 +199,10 @@ class Regions:
         return splices + self._trimmed(TextSplice(kept[-1][1], region.end, tail))
 
     def _trimmed(self, splice: TextSplice) -> list[TextSplice]:
-        """A splice without what stands there already, so that records keep their characters."""
+        """A splice without what is there already, so that records keep their characters."""
         there = self._note.reading.text[splice.start : splice.end]
+        if not there:
+            return [splice] if splice.text else []
         head = common_prefix(there, splice.text)
         tail = common_prefix(there[head:][::-1], splice.text[head:][::-1])
         text = splice.text[head : len(splice.text) - tail]
@@ -209,12 +211,12 @@ class Regions:
 
 
 def _moved(place: int, splices: Iterable[TextSplice]) -> int:
-    """Where a place is after splices that do not touch the character before or behind it."""
+    """Where a place is after splices that do not touch the character before or after it."""
     return place + sum(growth(splice) for splice in splices if splice.end <= place)
 
 
 def in_text(note: Pending, span: Span) -> Span:
-    """Where a stretch of the accepted view stands in the text."""
+    """Where a stretch of the accepted view is in the text."""
     view = note.reading.accepted
     return view.start_of(span[0]), view.end_of(span[1])
 
@@ -244,9 +246,9 @@ class SuggestionPlan:
     made: tuple[Recorded, ...]
     """New suggestions; their ids are for the caller to give."""
     changed: tuple[Recorded, ...]
-    """Suggestions that now stand elsewhere or say something else."""
+    """Suggestions that are now elsewhere or say something else."""
     dropped: tuple[str, ...]
-    """Ids of suggestions that are no more: taken back, or part of another one now."""
+    """Ids of suggestions that are gone: withdrawn, or part of another one now."""
     lines: tuple[int, ...]
     """The lines of the accepted view, before, where the edit applies."""
     is_repeated: bool = False
@@ -286,7 +288,7 @@ def suggest(
 
 
 def _matches(note: Pending, edit: Edit, author: Author, shown: str) -> list[Match]:
-    """Where the edit applies: nowhere, if it is pending already; refused if it cannot be told."""
+    """Where the edit applies: nowhere, if it is pending already; refused if that is not clear."""
     view = note.reading.accepted
     repeated = _repeated(note, edit, author)
     found = find(view.text, edit.old, fold_quotes=not repeated)
@@ -328,7 +330,7 @@ def _repeated(note: Pending, edit: Edit, author: Author) -> frozenset[str]:
 def _is_done(note: Pending, span: Span, repeated: Set[str]) -> bool:
     """Whether an occurrence is what a suggestion made of it.
 
-    As alpha stands in alpha0, and as ba stands in bbaa again when it was deleted there once.
+    As alpha is in alpha0, and as ba is in bbaa again when it was deleted there once.
     """
     return bool(repeated) and any(
         owner.id in repeated for owner in note.owners(*in_text(note, span))

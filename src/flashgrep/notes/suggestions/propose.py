@@ -1,9 +1,9 @@
 """An edit of a note as a suggestion, made in one step: looked at, planned, recorded, durable.
 
 Nobody comes between looking at the note and changing it. What a caller has read may be older; so
-whoever asks gives a `check`, which is shown the text as it is now and refuses by raising.
+the caller gives a `check`, which is shown the text as it is now and refuses by raising.
 
-An author's own pending insertion is changed in place, or taken back, without anybody's decision.
+An author's own pending insertion is changed in place, or withdrawn, without anybody's decision.
 That ends at words which somebody else has typed into it: deleting those takes a decision, so the
 edit is refused. And the note as it was before becomes a version that can be gone back to.
 """

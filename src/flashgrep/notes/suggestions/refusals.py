@@ -85,7 +85,7 @@ def not_own(note: Pending, place: int, writer: Author | None, words: Words) -> C
 
 
 def not_unique(text: str, starts: Sequence[int], count: int, shown: str, words: Words) -> NotUnique:
-    """The string stands more than once in the accepted view."""
+    """The string occurs more than once in the accepted view."""
     lines = [line_of(text, start) for start in starts[: limits.LISTED_LINES]]
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
     return NotUnique(
@@ -106,13 +106,13 @@ def too_many(count: int, shown: str, words: Words) -> InvalidParams:
 
 
 def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepError:
-    """The string does not stand in the accepted view: perhaps in a mark, perhaps nearly."""
+    """The string does not occur in the accepted view: perhaps in a mark, perhaps nearly."""
     for mark in note.reading.marks:
         if mark.kind is MarkKind.COMMENT and old in _text(
             note, (mark.body, mark.end - critic.WIDTH)
         ):
             return InvalidParams(
-                f"{words.old} stands only inside a comment, {_comment(note, mark)} of "
+                f"{words.old} occurs only inside a comment, {_comment(note, mark)} of "
                 f"{shown}, and comments are not edited; choose text of the note itself. {_SEEN}"
             )
     quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
@@ -127,7 +127,7 @@ def does_not_read_back(line: int, words: Words) -> InvalidParams:
     """The marks would mean something else than the edit."""
     return InvalidParams(
         f"the suggestion at line {line} would not read back as this edit, because of the marks, "
-        "braces or metadata that stand in or beside it; choose a longer or a shorter "
+        "braces or metadata in or beside it; choose a longer or a shorter "
         f"{words.old}"
     )
 
@@ -137,7 +137,7 @@ def _deleted(note: Pending, old: str) -> str:
     for mark in note.reading.marks:
         if straight(old) in straight(_text(note, mark.old)):
             return (
-                f"It stands in text that {_whose(note, mark)} takes away, at line "
+                f"It is in text that {_whose(note, mark)} deletes, at line "
                 f"{_line(note, mark)}; edit what the note says without it."
             )
     return ""
@@ -147,8 +147,8 @@ def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
     line = _line(note, mark)
     if mark.kind is MarkKind.COMMENT:
         return InvalidParams(
-            f"a comment stands inside {words.old}, {_comment(note, mark)}, and would be lost; "
-            f"choose text before or behind it. {_SEEN}"
+            f"a comment is inside {words.old}, {_comment(note, mark)}, and would be lost; "
+            f"choose text before or after it. {_SEEN}"
         )
     if mark.kind is MarkKind.HIGHLIGHT:
         return InvalidParams(
@@ -162,7 +162,7 @@ def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
 
 
 def _comment(note: Pending, mark: Mark) -> str:
-    """A comment as it stands in the text, and where."""
+    """A comment as it is in the text, and where."""
     text = _text(note, mark.span)
     cut = text[: limits.QUOTED_CHARS] + "..." if len(text) > limits.QUOTED_CHARS else text
     return f"{cut} at line {_line(note, mark)}"

@@ -5,7 +5,7 @@
 
 This runs at every keystroke, so it looks at little: at the characters that came, and at the two on
 either side of them. Only where a closer has come, or another delimiter of a mark that begins and
-ends in that line, is the note read as a whole. It is then that one knows whether the mark stands
+ends in that line, is the note read as a whole. Only then is it known whether the mark is
 in code, or inside another suggestion.
 
 An opener alone is no reason: what it would end at, somewhere below, nobody has typed as its closer.
@@ -65,7 +65,7 @@ _OPENERS: Final = {
     DELIMITERS[kind].closer.encode(): DELIMITERS[kind].opener.encode() for kind in SUGGESTIONS
 }
 _REACH: Final = 4 * (limits.MARK_CHARS + 2 * WIDTH)
-"""Bytes in which the opener of a closer stands, if it has one."""
+"""Bytes in which the opener of a closer is, if it has one."""
 _BESIDE: Final = WIDTH - 1
 """Bytes beside a change that can be part of a delimiter that the change is part of."""
 
@@ -176,7 +176,7 @@ def all_recorded(text: str, besides: Mapping[str, NoteRecords], author: str, now
 def _made_literal(
     note: Live, text: str, data: bytes, stretches: Sequence[Span], author: str
 ) -> dict[str, NoteRecords | None]:
-    """Take back the records of marks that their own author has just made code."""
+    """Remove the records of marks that their own author has just made code."""
     lines = [_line(data, stretch) for stretch in stretches if _may_quote(data, stretch)]
     if not any(closer in data[slice(*line)] for line in lines for closer in _OPENERS):
         return {}
@@ -232,7 +232,7 @@ def _may_quote(data: bytes, stretch: Span) -> bool:
 
 
 def _line(data: bytes, stretch: Span) -> Span:
-    """The lines that a change stands in."""
+    """The lines of a change."""
     end = data.find(b"\n", stretch[1])
     return data.rfind(b"\n", 0, stretch[0]) + 1, end if end >= 0 else len(data)
 
@@ -304,7 +304,7 @@ def _asked(read: Pending, spans: Sequence[Span]) -> str:
 
 
 def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recorded | None:
-    """The author's deletion that an insertion was typed right behind: the two are one change."""
+    """The author's deletion that an insertion was typed right after: the two are one change."""
     if len(marks) != 1 or marks[0].kind is not MarkKind.INSERTION or not marks[0].start:
         return None
     for before in read.touching(marks[0].start - 1, marks[0].start):
