@@ -110,3 +110,19 @@ def test_a_variable_that_is_no_setting_is_noticed() -> None:
 def test_every_setting_says_what_it_does_and_its_variable(row: Any) -> None:
     assert row.help
     assert row.environment in row.described
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no_auth", "(FLASHGREP_NO_AUTH)"),
+        ("kb", "(FLASHGREP_KB)"),
+        ("state_dir", "(FLASHGREP_STATE_DIR)"),
+        ("allow_dir", "(repeatable; FLASHGREP_ALLOW_DIR)"),
+        ("call_seconds", "(default 60; FLASHGREP_CALL_SECONDS)"),
+        ("toolsets", "(default files,index,kb; FLASHGREP_TOOLSETS)"),
+    ],
+)
+def test_a_setting_says_its_default_where_it_has_one(name: str, told: str) -> None:
+    (row,) = (row for row in SETTINGS if row.name == name)
+    assert row.described == f"{row.help} {told}"

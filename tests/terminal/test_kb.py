@@ -315,6 +315,29 @@ def test_suggestions_go_out_and_come_in_again_with_author_and_time(
     assert (forced["restored"], forced["lost"]) == (0, {})
 
 
+@pytest.mark.parametrize("count", [5, 6])
+def test_of_many_suggestions_that_are_lost_some_are_named(
+    shell: Shell, tmp_path: Path, count: int
+) -> None:
+    words = ["one", "two", "three", "four", "five", "six"][:count]
+    shell.note("\n\n".join(words) + "\n")
+    notes = KnowledgeBase(shell.kb)
+    for word in words:
+        propose(notes, "Folder/N.md", Edit(word, word.upper()), word)
+    notes.close()
+    assert shell.run("export", str(shell.out)).status == 0
+    (shell.out / "Folder/N.md").write_text("nothing of it\n")
+    second = Shell(tmp_path / "second")
+    second.kb.parent.mkdir()
+    assert second.run("init").status == 0
+    ids = {author: name for name, author, *_ in suggested(shell, shell.kb)}
+    named = ", ".join(f"{ids[word]} by {word}" for word in words[:5])
+    assert second.run("import", str(shell.out)).err == (
+        "flashgrep: Folder/N.md: not restored, its marks are not in the file as they were "
+        f"exported: {named}{', …' if count == 6 else ''}\n"
+    )
+
+
 def test_a_conflict_is_called_one_in_the_output_and_in_json(shell: Shell) -> None:
     shell.note("one\n")
     plant(shell.vault, {"Folder/N.md": b"two\n"})

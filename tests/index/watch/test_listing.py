@@ -13,7 +13,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.watch.changes import Tree
-from flashgrep.index.watch.listing import Lister
+from flashgrep.index.watch.listing import Lister, Waiting
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.system.child import Child
 from flashgrep.workspace.scope import Scope
@@ -73,6 +73,15 @@ def listed_here(root: Path, watches: bool) -> dict[str, object]:
     with pytest.MonkeyPatch.context() as patch, tracking(root, watches) as tracker:
         patch.setattr("flashgrep.index.watch.listing.LIST_INLINE_SECONDS", 3_600)
         return told(listed(tracker))
+
+
+def test_a_slice_that_is_over_lists_one_directory_and_leaves_the_others(root: Path) -> None:
+    scope = Scope(str(root))
+    lister = Lister(scope=scope, root=os.fsencode(root), inotify=None, above=())
+    tree, rest = lister.run([Waiting("d0", ()), Waiting("d1", ())], lambda: True)
+    scope.close()
+    assert list(tree.directories) == ["d0"]
+    assert sorted(place.shown for place in rest) == ["d0/sub", "d1"]
 
 
 def has_ended(worker: Child) -> bool:

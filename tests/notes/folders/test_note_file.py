@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from flashgrep import limits
 from flashgrep.notes.folders import note_file
-from flashgrep.notes.folders.note_file import FILE, NoText, file_bytes, read_file
+from flashgrep.notes.folders.note_file import FILE, ExportManifest, NoText, file_bytes, read_file
+from flashgrep.workspace.safe_open import open_folder
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 LINES = st.lists(st.tuples(st.text("ab{}é😀\u2028\x85 ", max_size=4), ENDS), max_size=12)
@@ -84,3 +87,15 @@ def test_a_line_that_became_empty_is_still_a_line() -> None:
     back = note_file.given_back("a\n\nb\n", kept)
     assert back == "a\n\nb\n"
     assert note_file.taken(back)[0] == "a\n\nb\n"
+
+
+def test_suggestions_that_a_file_has_no_more_are_forgotten(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    try:
+        manifest = ExportManifest(folder)
+        for suggestions in ([{"id": "s_1"}], []):
+            manifest.add("N.md", "note", "digest", suggestions)
+            for known in (manifest, ExportManifest(folder)):
+                assert known.files["N.md"].suggested("digest") == suggestions
+    finally:
+        os.close(folder)

@@ -81,6 +81,17 @@ def test_a_spare_place_is_for_what_is_short_and_of_one_who_uses_little() -> None
     turns.give_back(held)
 
 
+def test_a_spare_place_is_given_at_once_though_others_wait_for_another() -> None:
+    turns = FairQueue(1, spare=1)
+    held = taken(turns, "busy")
+    queue = Queue(turns)
+    queue.join("other")
+    spare = taken(turns, "quiet", is_short=True)
+    turns.give_back(held)
+    turns.give_back(spare)
+    queue.end()
+
+
 def test_without_spare_places_what_is_short_waits_too() -> None:
     turns = FairQueue(1)
     held = taken(turns, "busy")

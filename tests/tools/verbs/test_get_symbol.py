@@ -118,6 +118,15 @@ def test_a_budget_pages_and_a_direct_method_has_none(tmp_path: Path) -> None:
         assert whole["next_offset"] is None
 
 
+def test_lines_beyond_what_is_looked_at_are_told_as_incomplete(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for most, is_incomplete in ((4, False), (3, True)):
+        monkeypatch.setattr(limits, "SYMBOL_LINES", most)
+        answer = shop.json("get_symbol", symbol_name="power_down")
+        assert ("definitions_incomplete" in answer) is is_incomplete
+
+
 def test_definitions_beyond_what_is_parsed_are_told_as_incomplete(shop: Workshop) -> None:
     for number in range(limits.SYMBOL_FILES + 1):
         shop.file(f"m{number:03}.py", "def everywhere():\n    pass\n")
