@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bench import ripgrep, speed
 from bench.corpus import Corpus
 from bench.effort import Effort
 from bench.patterns import Pattern, few_patterns
 from bench.report import Section
-from bench.rivals import Rivals, Times, indexed_rivals
+from bench.rivals import Rivals, indexed_rivals
 from bench.speed import Row
 
 LEAST = 1.0
@@ -36,18 +38,11 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
 
 def _row(all_rivals: Rivals, pattern: Pattern, rounds: int, lines: int) -> Row:
     asked = {"pattern": pattern.source, "output_mode": _MODE}
-    expected = all_rivals.scanned(asked)
-    all_rivals.socket(asked)
-    all_rivals.in_process(asked)
-    timed = Times()
-    for _ in range(rounds):
-        timed.run("rg", lambda: all_rivals.ripgrep(_MODE, pattern.source))
-        timed.run("socket", lambda: all_rivals.socket(asked))
-        timed.run("in process", lambda: all_rivals.in_process(asked))
-    answer = timed.answers["socket"]
+    rg = partial(all_rivals.ripgrep, _MODE, pattern.source)
+    timed, is_same = all_rivals.timed(asked, rounds, rg=rg)
     found = _total(timed.answers["rg"])
     least = LEAST_FREQUENT if found > FREQUENT * lines else LEAST
-    return Row(pattern, timed, f"{found:,} lines", answer == expected, least)
+    return Row(pattern, timed, f"{found:,} lines", is_same, least)
 
 
 def _total(output: bytes) -> int:

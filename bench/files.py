@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bench import ripgrep, speed
 from bench.agreeing import files_of
 from bench.corpus import Corpus
 from bench.effort import Effort
 from bench.patterns import Pattern, few_patterns
 from bench.report import Section
-from bench.rivals import Rivals, Times, indexed_rivals
+from bench.rivals import Rivals, indexed_rivals
 from bench.speed import Row
 
 MEANS = {"some": 40.0, "many": 10.0, "most": 4.0}
@@ -37,14 +39,7 @@ def least(pattern: Pattern) -> float | None:
 
 def _row(all_rivals: Rivals, pattern: Pattern, rounds: int) -> Row:
     asked = {"pattern": pattern.source, "output_mode": _MODE}
-    expected = all_rivals.scanned(asked)
-    all_rivals.socket(asked)  # unmeasured, as is the next: this table is about a warm server
-    all_rivals.in_process(asked)
-    timed = Times()
-    for _ in range(rounds):
-        timed.run("rg", lambda: all_rivals.ripgrep(_MODE, pattern.source))
-        timed.run("socket", lambda: all_rivals.socket(asked))
-        timed.run("in process", lambda: all_rivals.in_process(asked))
-    answer = timed.answers["socket"]
-    found = f"{len(files_of(answer)):,}"
-    return Row(pattern, timed, found, answer == expected, least(pattern))
+    rg = partial(all_rivals.ripgrep, _MODE, pattern.source)
+    timed, is_same = all_rivals.timed(asked, rounds, rg=rg)
+    found = f"{len(files_of(timed.answers['socket'])):,}"
+    return Row(pattern, timed, found, is_same, least(pattern))

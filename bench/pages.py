@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bench import ripgrep, speed
@@ -10,7 +12,7 @@ from bench.effort import Effort
 from bench.files import least
 from bench.patterns import Pattern, few_patterns
 from bench.report import Section
-from bench.rivals import Rivals, Times, indexed_rivals
+from bench.rivals import Rivals, indexed_rivals
 from bench.speed import Row
 
 LINES = 250
@@ -29,7 +31,7 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
     text = [
         speed.described(corpus, effort.rounds, ripgrep.shown("content")),
         f"A page is our first {LINES} matching lines in walk order; `rg -n … | head -{LINES}`, in "
-        "no order, stands beside it without a target.",
+        "no order, is shown beside it without a target.",
     ]
     return speed.section("pages", "Indexed: a page of content", text, rows, MEANS, (_HEAD,))
 
@@ -37,18 +39,13 @@ def measure(corpus: Corpus, effort: Effort) -> Section:
 def _row(all_rivals: Rivals, pattern: Pattern, rounds: int) -> Row:
     root, source = all_rivals.corpus.root, pattern.source
     asked: dict[str, Any] = {"pattern": source, "output_mode": "content", "head_limit": LINES}
-    expected = all_rivals.scanned(asked)
-    all_rivals.socket(asked)
-    all_rivals.in_process(asked)
-    timed = Times()
-    for _ in range(rounds):
-        timed.run("rg", lambda: ripgrep.drain(root, "content", source))
-        timed.run("socket", lambda: all_rivals.socket(asked))
-        timed.run("in process", lambda: all_rivals.in_process(asked))
-        timed.run(_HEAD, lambda: ripgrep.first_lines(root, source, LINES))
-    answer = timed.answers["socket"]
+    others: dict[str, Callable[[], Any]] = {
+        "rg": partial(ripgrep.drain, root, "content", source),
+        _HEAD: partial(ripgrep.first_lines, root, source, LINES),
+    }
+    timed, is_same = all_rivals.timed(asked, rounds, **others)
     each = least(pattern) if pattern.kind != "nolit" else None
-    return Row(pattern, timed, _found(answer), answer == expected, each)
+    return Row(pattern, timed, _found(timed.answers["socket"]), is_same, each)
 
 
 def _found(answer: str) -> str:

@@ -43,20 +43,23 @@ def run(root: Path, mode: str, pattern: str, *more: str) -> bytes:
     return done.stdout
 
 
-def drain(root: Path, mode: str, pattern: str) -> int:
-    """Read all of ripgrep's output and keep none of it: there may be a gigabyte."""
-    command = [executable(), MODES[mode], *FLAGS, "-e", pattern, "."]
-    piece = bytearray(_PIECE_BYTES)
-    total = 0
-    with subprocess.Popen(
-        command,
+def _started(root: Path, mode: str, pattern: str, buffered: bool = True) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [executable(), MODES[mode], *FLAGS, "-e", pattern, "."],
         cwd=root,
         env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        bufsize=0,
-    ) as process:
+        bufsize=-1 if buffered else 0,
+    )
+
+
+def drain(root: Path, mode: str, pattern: str) -> int:
+    """Read all of ripgrep's output and keep none of it: there may be a gigabyte."""
+    piece = bytearray(_PIECE_BYTES)
+    total = 0
+    with _started(root, mode, pattern, buffered=False) as process:
         assert isinstance(process.stdout, io.FileIO)
         while count := process.stdout.readinto(piece):
             total += count
@@ -65,15 +68,7 @@ def drain(root: Path, mode: str, pattern: str) -> int:
 
 def first_lines(root: Path, pattern: str, count: int) -> None:
     """`rg -n … | head -COUNT`: the first lines to come, in no order."""
-    command = [executable(), MODES["content"], *FLAGS, "-e", pattern, "."]
-    with subprocess.Popen(
-        command,
-        cwd=root,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with _started(root, "content", pattern) as process:
         assert process.stdout is not None
         for _ in islice(process.stdout, count):
             pass

@@ -41,6 +41,24 @@ class Rivals:
     def ripgrep(self, mode: str, pattern: str) -> bytes:
         return ripgrep.run(self.corpus.root, mode, pattern)
 
+    def timed(
+        self, asked: dict[str, Any], rounds: int, **others: Callable[[], Any]
+    ) -> tuple[Times, bool]:
+        """The times of one question to a warm server, and whether its answer is a scan's.
+
+        `others` are timed beside it, ripgrep as `rg`.
+        """
+        expected = self.scanned(asked)
+        self.socket(asked)  # unmeasured, as is the next
+        self.in_process(asked)
+        timed = Times()
+        for _ in range(rounds):
+            for name, work in others.items():
+                timed.run(name, work)
+            timed.run("socket", lambda: self.socket(asked))
+            timed.run("in process", lambda: self.in_process(asked))
+        return timed, timed.answers["socket"] == expected
+
 
 @contextmanager
 def rivals(corpus: Corpus) -> Iterator[Rivals]:

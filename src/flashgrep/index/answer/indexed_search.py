@@ -45,9 +45,6 @@ from flashgrep.search.scan.scan import Scan, read_lines
 from flashgrep.search.scan.scanner import Scanner
 
 INDEX_SHARED_SECONDS: Final = 4e-3
-"""Candidate text is shared out among processes if it is more than this and takes longer than that:
-handing it over takes a millisecond."""
-
 INDEX_SHARED_BYTES: Final = 2 * limits.MIB
 """Candidate text is shared out among processes if it is more than this and takes longer than that:
 handing it over takes a millisecond."""
@@ -102,7 +99,7 @@ class IndexedScan:
         self._changed = changed
         self._away: KillableMatching | None = None
         """Set where the pattern may take so long that other processes match all of it."""
-        self._table = Table(view.snapshot, root)
+        self._table = Table(view.snapshot, root, request.counting)
         self._candidates = Candidates(request.pattern, view.snapshot.segment_set)
         self._overlay = SearchOverlay(view, tracker, root, self.scanner)
 
@@ -122,7 +119,7 @@ class IndexedScan:
         """Forget what was matched here: all of it is matched anew, where it can be stopped."""
         self._away = KillableMatching(self.request, self._pool, self._cancelled)
         self._finder = LineFinder(self.request, self.scanner.counter)
-        self._table = Table(self._view.snapshot, self._root)
+        self._table = Table(self._view.snapshot, self._root, self.request.counting)
         self.matched_bytes = 0
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +172,7 @@ class IndexedScan:
                 place = FileLocation(number, file)  # neighbours may be of one file
                 found[place] = found.get(place, 0) + count
                 totals[part] += count
-        self._add_few(found)
+        self._table.add_few(found)
 
     @property
     def _stretches(self) -> list[Stretch]:
@@ -209,7 +206,7 @@ class IndexedScan:
                 left -= sum(int(counts.sum()) for _, counts in found)
                 hits += found
             if hits:
-                self._add(number, hits)
+                self._table.add(number, hits)
 
     def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
         """Match here, until `wanted` are found."""
@@ -248,7 +245,7 @@ class IndexedScan:
             for number in order:
                 if number in candidates:
                     self.matched_bytes += candidates[number].size
-                    self._add(number, self._away.match([candidates[number]]))
+                    self._table.add(number, self._away.match([candidates[number]]))
             return
         size = _portion_bytes(sum(part.size for part in candidates.values()))
         for number in order:
@@ -262,7 +259,7 @@ class IndexedScan:
         for number, part in zip(numbers, self._matched(work), strict=True):
             hits.setdefault(number, []).append(part)
         for number, parts in hits.items():
-            self._add(number, parts)
+            self._table.add(number, parts)
 
     def _matched(self, work: list[Work]) -> list[Hits]:
         """What each portion found: a first one shows how fast it goes and how much matches."""
@@ -296,38 +293,6 @@ class IndexedScan:
         with portion():
             hits = matched(self.scanner.counter, work, is_dense)
         return hits, time.perf_counter() - begun
-
-    def _add(self, number: int, parts: list[Hits]) -> None:
-        """Take in what was found in a segment; a large file may be in two portions."""
-        if not parts:
-            return
-        files = np.concatenate([files for files, _ in parts])
-        counts = np.concatenate([counts for _, counts in parts])
-        if len(parts) > 1:
-            files, places = np.unique(files, return_inverse=True)
-            counts = np.bincount(places, counts, len(files)).astype(np.int64)
-        modified = np.zeros_like(counts)
-        if self.request.counting == "files":
-            counts = np.ones_like(counts)
-            modified = self._view.snapshot.segments[number].status[files, 1]
-        self._table.add(np.full(len(files), number), files, counts, modified)
-
-    def _add_few(self, found: dict[FileLocation, int]) -> None:
-        """As `_add`, where they are few."""
-        if not found:
-            return
-        segments, counts, modified = (
-            self._view.snapshot.segments,
-            [*found.values()],
-            [0] * len(found),
-        )
-        if self.request.counting == "files":
-            counts = [1] * len(found)
-            modified = [segments[place.segment].identity(place.file)[1] for place in found]
-        places = np.array([*found], np.int64).T
-        self._table.add(
-            places[0], places[1], np.array(counts, np.int64), np.array(modified, np.int64)
-        )
 
     @cached_property
     def _runs(self) -> Mapping[int, Runs]:

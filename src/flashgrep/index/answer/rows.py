@@ -8,13 +8,14 @@ from typing import Any, Final, overload
 
 import numpy as np
 
+from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.view import ROOM, IndexSnapshot
 from flashgrep.index.format.segment import Numbers, Segment
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.watch.changes import Identity
 from flashgrep.search.decode import Region
 from flashgrep.search.pattern import Span
-from flashgrep.search.result import FoundFile, Order, walk_key
+from flashgrep.search.result import Counting, FoundFile, Order, walk_key
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64
@@ -57,23 +58,41 @@ class Rows(Sequence[FoundFile]):
 class Table:
     """Found files, as columns: those of the segments first, then those found on disk."""
 
-    def __init__(self, snapshot: IndexSnapshot, root: str) -> None:
+    def __init__(self, snapshot: IndexSnapshot, root: str, counting: Counting) -> None:
         self._snapshot = snapshot
         self._root = root + "/" if root else ""
-        self._segments: list[Any] = []
-        self._files: list[Any] = []
-        self._counts: list[Any] = []
-        self._modified: list[Any] = []
+        self._has_times = counting == "files"
+        self._columns: list[tuple[Any, Any, Any, Any]] = []
+        """Segment, file, count and time of what was found in segments."""
         self._others: list[FoundFile] = []
         self._seen: dict[str, int] = {}
         """The rows of the segments that were looked at, by name."""
 
-    def add(self, segments: Any, files: Any, counts: Any, modified: Any) -> None:
-        """Take in what was found in segments: of each file its segment, count and time."""
-        self._segments.append(segments)
-        self._files.append(files)
-        self._counts.append(counts)
-        self._modified.append(modified)
+    def add(self, number: int, parts: list[Hits]) -> None:
+        """Take in what was found in a segment; a large file may be in two portions."""
+        if not parts:
+            return
+        files = np.concatenate([files for files, _ in parts])
+        counts = np.concatenate([counts for _, counts in parts])
+        if len(parts) > 1:
+            files, places = np.unique(files, return_inverse=True)
+            counts = np.bincount(places, counts, len(files)).astype(np.int64)
+        modified = np.zeros_like(counts)
+        if self._has_times:
+            counts = np.ones_like(counts)
+            modified = self._snapshot.segments[number].status[files, 1]
+        self._columns.append((np.full(len(files), number), files, counts, modified))
+
+    def add_few(self, found: dict[FileLocation, int]) -> None:
+        """The same of a few files, by place."""
+        if not found:
+            return
+        counts, modified = [*found.values()], [0] * len(found)
+        if self._has_times:
+            segments, counts = self._snapshot.segments, [1] * len(found)
+            modified = [segments[place.segment].identity(place.file)[1] for place in found]
+        segment, file = np.array([*found], np.int64).T
+        self._columns.append((segment, file, np.array(counts), np.array(modified)))
 
     def add_others(self, found: Sequence[FoundFile]) -> None:
         """Take in what was found on disk, or under another name."""
@@ -82,11 +101,9 @@ class Table:
     def close(self) -> None:
         """Everything is there."""
         nothing = np.empty(0, np.int64)
-        self.segment = np.concatenate([*self._segments, nothing])
-        self.file = np.concatenate([*self._files, nothing])
         others = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
-        self.count = np.concatenate([*self._counts, others[0]])
-        self.modified = np.concatenate([*self._modified, others[1]])
+        columns = zip(*self._columns, (nothing, nothing, *others), strict=True)
+        self.segment, self.file, self.count, self.modified = map(np.concatenate, columns)
         segment_set = self._snapshot.segment_set
         self.rank = self._ranked(
             self._snapshot.all_ranks[segment_set.file_firsts[self.segment] + self.file]
