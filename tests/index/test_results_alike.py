@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,9 +31,10 @@ Search = Callable[[SearchQuestion], SearchResult]
 
 def _write(top: Path) -> Path:
     work = top / "work"
-    for name, text in TEXTS.items():
+    for age, (name, text) in enumerate(reversed(TEXTS.items())):  # not by path from new to old
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
+        os.utime(work / name, (1e9 - age, 1e9 - age))
     return work
 
 

@@ -149,7 +149,8 @@ def test_an_empty_file_is_read_as_nothing(shop: Workshop) -> None:
 
 
 def test_read_code_needs_a_file_or_a_symbol(shop: Workshop) -> None:
-    assert "symbol_name" in shop.error("read_code", "invalid_params")["message"]
+    message = "read_code needs the parameter file_path or path, or symbol_name"
+    assert shop.error("read_code", "invalid_params")["message"] == message
 
 
 @BOTH
