@@ -22,7 +22,7 @@ from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
 from flashgrep.tools.catalog import all_tools, instructions, offered
 from flashgrep.tools.dispatch.call import Services
 from flashgrep.tools.dispatch.caller import Callers
-from flashgrep.tools.dispatch.toolbox import Toolbox
+from flashgrep.tools.dispatch.toolbox import CallShares, Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import MountPoint, Mounts, NoNotes
 from flashgrep.workspace.scope import Scope, is_within, shown_name
@@ -60,10 +60,7 @@ class Application:
 
     def toolbox_for(self, settings: Settings) -> Toolbox:
         """The tools of a connection with settings of its own; a `SettingsError` where none are."""
-        specs = offered(all_tools(), settings)
-        told = instructions(self.services.scope, specs, settings)
-        mounts = _mounts(settings, self.ownership)
-        return Toolbox(specs, self.services, settings, told, mounts, self.toolbox.running)
+        return _toolbox(settings, self.services, self.ownership, self.toolbox.running)
 
     def start_index(self, is_settled: bool = True) -> None:
         """Begin to build the index in the background, if there is to be one.
@@ -98,7 +95,7 @@ def build(
     `keeps_notes`: the notes must be this process's own, and stay so.
     """
     environment = os.environ if environment is None else environment
-    specs = offered(all_tools(), settings)
+    offered(all_tools(), settings)  # refuses bad settings before anything is made
     workdir = os.path.realpath(os.fsencode(settings.workdir))
     path = state_path(settings.state_dir, workdir, environment)
     denied = _denied(settings, path, workdir)
@@ -114,10 +111,12 @@ def build(
     engine = DiskSearcher(scope, pool, index, settings.verify_index)
     services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
     ownership = _own_notes(settings, services, keeps_notes)
-    told = instructions(scope, specs, settings)
-    toolbox = Toolbox(specs, services, settings, told, _mounts(settings, ownership))
     return Application(
-        settings=settings, toolbox=toolbox, services=services, state=state, ownership=ownership
+        settings=settings,
+        toolbox=_toolbox(settings, services, ownership),
+        services=services,
+        state=state,
+        ownership=ownership,
     )
 
 
@@ -153,6 +152,18 @@ def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...
     return tuple(denied.values())
 
 
+def _toolbox(
+    settings: Settings,
+    services: Services,
+    ownership: Ownership | None,
+    running: CallShares | None = None,
+) -> Toolbox:
+    """The tools that these settings leave, over the parts of a server."""
+    specs = offered(all_tools(), settings)
+    told = instructions(services.scope, specs, settings)
+    return Toolbox(specs, services, settings, told, _mounts(settings, ownership), running)
+
+
 def _mounts(settings: Settings, ownership: Ownership | None) -> Mounts:
     """What the tools work on: files, notes or both; bare paths lead to the first."""
     notes: MountPoint = NoNotes()
@@ -171,15 +182,10 @@ def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership
     from flashgrep.transports.daemon.notes_client import OwnerClient
     from flashgrep.transports.daemon.notes_socket import OwnerCalls
 
-    def toolbox(others: Settings) -> Toolbox:
-        specs = offered(all_tools(), others)
-        told = instructions(services.scope, specs, others)
-        return Toolbox(specs, services, others, told, _mounts(others, ownership))
-
     ownership = Ownership(
         settings.kb.resolve(), OwnerClient, lambda notes: calls.listen(notes), keeps
     )
-    calls = OwnerCalls(ownership, settings, toolbox)
+    calls = OwnerCalls(ownership, settings, lambda own: _toolbox(own, services, ownership))
     try:
         ownership.start()
     except FlashgrepError as error:
@@ -209,7 +215,7 @@ def _state(path: Path) -> StateDirectory | None:
     try:
         return StateDirectory(path)
     except StateUnavailable as error:
-        log.warning("%s; going on without", error)
+        log.warning("%s; continuing without it", error)
         return None
 
 

@@ -27,7 +27,6 @@ _SWITCH_SECONDS: Final = 5e-4
 5 ms are as long as a whole search, which gives it away with every call into RE2."""
 
 # ── log lines for machines ───────────────────────────────────────────────────────────────────────
-# Log lines for machines; people get the plain format of `logging`.
 
 
 class JsonFormatter(logging.Formatter):
@@ -54,7 +53,7 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "grep": "Search file contents, with ripgrep's flags.",
     "glob": "Find files and directories by name.",
     "view": "Show a file with line numbers, or a directory.",
-    "query": "Find the places that fit some words best.",
+    "query": "Find the places that match some words best.",
     "symbol": "Where a name is defined, and where it is used.",
     "slice": "Print lines of a file.",
     "files": "List the files a search looks at.",
@@ -184,7 +183,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     settings = read_settings(given, os.environ)
     _start_logging(settings)
     for name in unknown_variables(os.environ):
-        logging.getLogger(__name__).warning("%s is no setting; see flashgrep serve --help", name)
+        logging.getLogger(__name__).warning("%s is not a setting; see flashgrep serve --help", name)
     return settings
 
 
@@ -214,7 +213,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def _leave(close: Callable[[], None], status: int = 0) -> NoReturn:
-    """End the process now: a thread that still reads for a gone client must not hold it up."""
+    """End the process now: a thread that reads for a client that is gone must not delay it."""
     close()
     logging.shutdown()
     sys.stderr.flush()

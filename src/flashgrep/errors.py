@@ -1,18 +1,18 @@
 """Every failure a caller can see, with the code that names it on the wire.
 
     FlashgrepError            code, message; becomes a result with isError, never a protocol error
-    ├─ InvalidParams          invalid_params       the caller's arguments are off
+    ├─ InvalidParams          invalid_params       the caller's arguments are wrong
     │  ├─ InvalidPattern      invalid_pattern      the regular expression does not compile
-    │  └─ InvalidTrigger      invalid_trigger      no word that asks for the skill
+    │  └─ InvalidTrigger      invalid_trigger      not a word that asks for the skill
     ├─ NotFound               not_found            no such file or directory
     ├─ AccessDenied           access_denied        outside the scope, denied, or not authorised
     ├─ TooLarge               too_large            over a limit the message names
-    ├─ NotUnique              not_unique           an edit's string stands more than once
-    ├─ StringNotFound         string_not_found     an edit's string does not stand there
+    ├─ NotUnique              not_unique           an edit's string occurs more than once
+    ├─ StringNotFound         string_not_found     an edit's string does not occur
     ├─ NotRead                not_read             an edit before any read
     ├─ Conflict               conflict             the file changed since it was read
     ├─ PreconditionFailed     precondition_failed  the file is not what the caller expected
-    ├─ SkillNotFound          skill_not_found      the skill's file is not there
+    ├─ SkillNotFound          skill_not_found      the skill's file does not exist
     ├─ SkillUnreadable        skill_unreadable     the skill's file cannot be read as text
     ├─ IOFailure              io_error             the operating system refused
     ├─ Cancelled              cancelled            the caller withdrew the call
@@ -32,7 +32,7 @@ from typing import Any
 
 
 class FlashgrepError(Exception):
-    """A failure told to the caller as a result, under a stable code."""
+    """A failure that the caller gets as a result, with a stable code."""
 
     code = "io_error"
 
@@ -40,11 +40,11 @@ class FlashgrepError(Exception):
         super().__init__(message)
         self.message = message
         self.details = dict(details or {})
-        """Told beside code and message where the answer is JSON."""
+        """Added to code and message where the answer is JSON."""
 
 
 class InvalidParams(FlashgrepError):
-    """The caller's arguments are off; the message names the value and the remedy."""
+    """The caller's arguments are wrong; the message names the value and the remedy."""
 
     code = "invalid_params"
 
@@ -80,13 +80,13 @@ class TooLarge(FlashgrepError):
 
 
 class NotUnique(FlashgrepError):
-    """An edit's string stands more than once."""
+    """An edit's string occurs more than once."""
 
     code = "not_unique"
 
 
 class StringNotFound(FlashgrepError):
-    """An edit's string does not stand in the file."""
+    """An edit's string does not occur in the file."""
 
     code = "string_not_found"
 
@@ -110,7 +110,7 @@ class PreconditionFailed(FlashgrepError):
 
 
 class SkillNotFound(FlashgrepError):
-    """The file that holds the skill is not there."""
+    """The file that holds the skill does not exist."""
 
     code = "skill_not_found"
 
@@ -159,7 +159,7 @@ class RemoteFailure(FlashgrepError):
 
 
 class SettingsError(Exception):
-    """A setting that cannot be: told at start-up, naming the value and the valid ones."""
+    """An invalid setting: reported at start-up, with the value and the valid ones."""
 
 
 _NOT_FOUND = {errno.ENOENT, errno.ENOTDIR}

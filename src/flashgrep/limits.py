@@ -31,8 +31,8 @@ LINE_SECONDS: Final = 30.0
 """A socket line, once begun, must end in this time."""
 
 CONNECTIONS: Final = 256
-"""Open connections per listener; the next one takes the place of the one idle longest that never
-sent a message, and is closed at once where there is none."""
+"""Open connections per listener; the next one replaces the one idle longest that never sent a
+message, or is closed at once if there is none."""
 
 JSON_NODES: Final = 100_000
 """Values in one inbound message: 4 MiB of `[]` would grow to 90 MiB of Python objects."""
@@ -52,13 +52,13 @@ SHUTDOWN_SECONDS: Final = 1.0
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────
 OUTPUT_CHARS: Final = 45_000
 """Default budget of a tool answer: Claude Code shows 50,000 characters whole, and replaces 70,000
-by a file and a preview, in which the line that says how to go on is lost."""
+by a file and a preview, in which the line that says how to continue is lost."""
 
 HINTED_OUTPUT_CHARS: Final = 100_000
 """The same for a client that honours RESULT_SIZE_CHARS, and for tools that carry it."""
 
 RESULT_SIZE_CHARS: Final = 150_000
-"""What the file tools tell clients their answers may have: the budget, and room for what a client
+"""The answer size that the file tools announce to clients: the budget, and room for what a client
 counts besides (JSON escapes, the envelope)."""
 
 SHOWN_LINE_CHARS: Final = 2_000
@@ -96,10 +96,10 @@ SNIFF_BYTES: Final = 512
 """What the MIME sniffing standard looks at."""
 
 MULTILINE_BYTES: Final = 256 * MIB
-"""A larger file is skipped in multiline, and told: the pattern needs all of it in memory."""
+"""A larger file is skipped in multiline, and the answer says so: the pattern needs it in memory."""
 
 IGNORE_FILE_BYTES: Final = 4 * MIB
-"""A larger .gitignore is no rule file; git itself stops at 100 MiB."""
+"""A larger .gitignore is ignored; git itself stops at 100 MiB."""
 
 CHUNK_BYTES: Final = 256 * KIB
 """Files are read, copied and compared in pieces of this size."""
@@ -125,7 +125,8 @@ WINDOW_BYTES: Final = 1 * MIB
 """Larger files are matched in windows of this size, cut at line ends."""
 
 HOLE_BYTES: Final = 16 * GIB
-"""A sparse file with more holes than this is skipped, and told: it would be scanned for hours."""
+"""A sparse file with more holes than this is skipped, and the answer says so: a scan would take
+hours."""
 
 SLICE_SECONDS: Final = 0.06
 """…or this long, so that both cores stay busy and a cancelled call stops quickly."""
@@ -173,7 +174,7 @@ QUERY_WORDS: Final = 32
 """Words of a query that count; each costs some 150 lookups."""
 
 QUERY_FILES: Final = 500
-"""Files a query ranks: whoever reads on behind these should ask better."""
+"""Files a query ranks: further ones rarely help, a better question does."""
 
 PASSAGE_LINES: Final = 60
 """Lines of a passage: a screen; a longer function is shown from its beginning."""
@@ -194,13 +195,14 @@ SYMBOL_FILES: Final = 60
 """Files parsed for the definitions of one symbol, those that look like defining it first."""
 
 SYMBOL_LINES: Final = 50_000
-"""Lines that name a symbol and are looked at for its definition; more is told as incomplete."""
+"""Lines that name a symbol and are searched for its definition; with more, the answer says that it
+is incomplete."""
 
 SYMBOL_SECONDS: Final = 2.0
 """Parsing one file may take this long; a good one takes a tenth of it."""
 
 SYMBOL_FILE_BYTES: Final = 1 * MIB
-"""A larger file is not parsed, and that is told: tree-sitter takes a second for 3 MB."""
+"""A larger file is not parsed, and the answer says so: tree-sitter takes a second for 3 MB."""
 
 INDEX_WAIT_SECONDS: Final = 3.0
 """A search waits this long for an index that is being looked through; then it scans."""
@@ -225,7 +227,7 @@ LISTED_SUGGESTIONS_MOST: Final = 1_000
 """Most of them on a page."""
 
 CONTEXT_CHARS: Final = 200
-"""What is shown of a note before and behind a suggestion in a list."""
+"""What a list shows of a note before and after a suggestion."""
 
 DECISIONS_AT_ONCE: Final = 500
 """Suggestions in one request to decide that is answered when all are decided (0.2 s)…"""
@@ -245,7 +247,7 @@ NOTE_FILE_BYTES: Final = 2 * NOTE_BYTES
 
 CARRIED_BYTES: Final = 4 * MIB
 """What an export says of one note's suggestions, in JSON: with the largest file in base64 it still
-fits into a line on kb.sock. Some 30,000 suggestions; the export tells of a note with more."""
+fits into a line on kb.sock. Some 30,000 suggestions; the export reports a note with more."""
 
 EXPORT_LIST_BYTES: Final = GIB
 """All of `.flashgrep-export`: a million notes have 200 MiB; a larger one is refused."""
@@ -275,13 +277,13 @@ LIVE_SHARE: Final = 100
 shares a token some tens."""
 
 EVENTS_KEPT: Final = 1_000
-"""News that a page can catch up on when it comes back; with more it is told to load again."""
+"""Events that a page can catch up on when it comes back; after more it is asked to load again."""
 
 EVENTS_UNSENT: Final = 256
-"""News that wait for one page; with more it is told to load again."""
+"""Events that wait for one page; with more it is asked to load again."""
 
 SHOWN_SUGGESTIONS: Final = 50
-"""Pending suggestions listed below a note that is read; the rest is told by line."""
+"""Pending suggestions listed below a note that is read; of the rest only the lines."""
 
 SHORT_DIFF_CHARS: Final = 60
 """Of what a suggestion takes away or brings, what such a list shows."""
@@ -300,7 +302,7 @@ REMEMBERED_FILES: Final = 10_000
 """Files remembered per caller."""
 
 AUTHOR_CHARS: Final = 100
-"""Of a client's name, what stands beside its suggestions; the clients we know have under thirty."""
+"""Of a client's name, what is kept as the author of its suggestions; those known have under 30."""
 
 # ── marks and links in notes ────────────────────────────────────────────────────────────────────
 MARK_CHARS: Final = 64 * KIB

@@ -20,7 +20,7 @@ ENVIRONMENT_PREFIX: Final = "FLASHGREP_"
 OTHER_VARIABLES: Final = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}" for name in ("NO_OPENAT2", "HEAVY", "CORPUS")
 )
-"""Variables of ours that are no settings."""
+"""Our variables that are not settings."""
 TOOLSETS: Final = ("files", "index", "kb")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
@@ -84,7 +84,7 @@ class Setting:
 def parse_text(text: str) -> str:
     """Text without NUL."""
     if "\0" in text:
-        raise SettingsError("a NUL character cannot stand here")
+        raise SettingsError("a NUL character is not allowed here")
     return text
 
 
@@ -228,7 +228,7 @@ class Settings:
     disable_tools: tuple[str, ...] = _setting(
         (),
         parse_words,
-        "tools to take away, by commas; for a server that writes nothing use --read-only",
+        "tools to leave out, by commas; for a server that writes nothing use --read-only",
         details="Other tools still write.",
         metavar="NAMES",
         per_connection=True,
@@ -371,7 +371,7 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
 def _check_live_share(settings: Settings) -> None:
     """Refuse a share of one token that is more than there is for all.
 
-    The default share is no promise: with few connections, one token may hold all of them.
+    The default share is not checked: with few connections, one token may hold all of them.
     """
     if "live_share" in settings.explicit and settings.live_share > settings.live_connections:
         raise SettingsError(
@@ -410,7 +410,7 @@ def shared_settings(settings: Settings) -> dict[str, str]:
 
 
 def _told(value: Any) -> str:
-    """A value as it is told to another process of the same user; never a password in it."""
+    """A value as another process of the same user may see it; never with a password."""
     if isinstance(value, bool):
         return "on" if value else "off"
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value or "")
@@ -427,7 +427,7 @@ def _resolved(name: str, value: Any) -> Any:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings of ours and are none: a typing error, most likely."""
+    """Variables that look like our settings and are not: most likely a typo."""
     known = {row.environment for row in SETTINGS} | OTHER_VARIABLES
     return sorted(
         name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known

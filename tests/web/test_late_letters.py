@@ -22,6 +22,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.transports.access import ADMISSION, Entrance
 from flashgrep.web import protocol
+from flashgrep.web.events import Events
 from flashgrep.web.protocol import Close
 from flashgrep.web.rooms import Rooms, live_route
 
@@ -91,7 +92,7 @@ async def editing(kb: KnowledgeBase, note: str) -> AsyncIterator[tuple[Editor, T
     """Somebody called ann at a note."""
     tokens = Tokens(kb.home.path)
     secret = tokens.make("ann", Role.WRITE)
-    entrance, rooms = Entrance("server's", tokens), Rooms(kb, tokens)
+    entrance, rooms = Entrance("server's", tokens), Rooms(tokens)
     app = Starlette(routes=[live_route(kb, rooms, entrance)])
     scope: dict[str, Any] = {
         "type": "websocket",
@@ -101,7 +102,7 @@ async def editing(kb: KnowledgeBase, note: str) -> AsyncIterator[tuple[Editor, T
         ADMISSION: entrance.admit(secret),
     }
     editor = Editor(kb, note)
-    with anyio.fail_after(PATIENCE_SECONDS), rooms.listening():
+    with anyio.fail_after(PATIENCE_SECONDS), Events(kb, tokens, rooms).listening():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app, scope, editor.receive, editor.send)
             await editor.has_begun.wait()

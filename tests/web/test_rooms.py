@@ -59,7 +59,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 async def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: KnowledgeBase) -> None:
     tokens = Tokens(kb.home.path)
     secret = tokens.make("x", Role.READ)
-    rooms, stays, goes = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)
+    rooms, stays, goes = Rooms(tokens), Person(tokens, secret), Person(tokens, secret)
     with rooms.entered(stays):
         tokens.revoke("x")
         with rooms.entered(goes):
@@ -71,7 +71,7 @@ async def test_one_whose_token_was_taken_back_on_the_way_in_is_closed(kb: Knowle
 async def test_tokens_are_watched_while_there_is_somebody(kb: KnowledgeBase) -> None:
     tokens = Tokens(kb.home.path)
     secret = tokens.make("x", Role.READ)
-    rooms = Rooms(kb, tokens)
+    rooms = Rooms(tokens)
     for _ in range(2):  # those who come after a room was empty are looked after too
         assert not tokens._watching._listeners
         with rooms.entered(Person(tokens, secret)), rooms.entered(Person(tokens, secret)):
@@ -87,7 +87,7 @@ async def test_tokens_are_watched_while_there_is_somebody(kb: KnowledgeBase) -> 
 async def test_what_is_told_in_a_room_is_heard_by_all_but_one(kb: KnowledgeBase) -> None:
     tokens = Tokens(kb.home.path)
     secret = tokens.make("x", Role.READ)
-    rooms, one, two = Rooms(kb, tokens), Person(tokens, secret), Person(tokens, secret)
+    rooms, one, two = Rooms(tokens), Person(tokens, secret), Person(tokens, secret)
     with rooms.entered(one) as room, rooms.entered(two):
         room.tell(b"frame", besides=one)
     assert (one.heard, two.heard) == ([], [b"frame"])
@@ -97,7 +97,7 @@ async def test_a_watch_that_could_not_begin_begins_with_the_next_who_comes(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokens = Tokens(kb.home.path)
-    rooms, person = Rooms(kb, tokens), Person(tokens, tokens.make("x", Role.READ))
+    rooms, person = Rooms(tokens), Person(tokens, tokens.make("x", Role.READ))
     with no_more_threads(monkeypatch), pytest.raises(RuntimeError), rooms.entered(person):
         pass
     assert rooms.count == 0

@@ -1,1 +1,5 @@
-"""Bytes to calls and back; knows tools only through the toolbox."""
+"""How clients reach the tools: lines (stdio, TCP, unix socket), HTTP, and programs that serve them.
+
+Door: `daemon`, `lines.stdio`, `lines.join`, `lines.client`, `lines.unix_socket`; for `web` also
+`access`, `http.guard`, `http.server` and `lines.messages`.
+"""

@@ -1,1 +1,1 @@
-"""Notes for people: live editing, decisions on suggestions, and news of both, over HTTP."""
+"""Notes for people over HTTP: live editing, decisions on suggestions, and news. Door: `routes`."""

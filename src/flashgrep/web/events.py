@@ -43,6 +43,7 @@ from flashgrep.notes.review.review import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.transports.access import ADMISSION, Admission, Entrance, TokenWatch, to_this_loop
 from flashgrep.transports.http.guard import EVENTS, secret_of
+from flashgrep.web.rooms import Rooms
 
 EVENT_SECONDS: Final = 15.0
 """A stream of news is never silent for longer, so that an end is noticed."""
@@ -170,8 +171,10 @@ def described(row: Decided) -> dict[str, Any]:
 class Events:
     """All news since the start, as far as they are kept. Used on the server's loop."""
 
-    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
+    def __init__(self, kb: KnowledgeBase, tokens: Tokens, rooms: Rooms) -> None:
+        """`rooms` hear of changes first."""
         self._kb = kb
+        self._rooms = rooms
         self._watch = TokenWatch(tokens, self._look_again)
         self._ids = EventIds()
         self._kept: deque[NoteEvent] = deque(maxlen=limits.EVENTS_KEPT)
@@ -205,6 +208,7 @@ class Events:
 
     def _hear(self, change: NoteChange) -> None:
         """Typing makes many changes a second; a page hears of them once."""
+        self._rooms.spread(change)
         if not self._changed:
             asyncio.get_running_loop().call_later(NEWS_SECONDS, self._tell_changes)
         self._changed[change.published.note] = change
@@ -218,6 +222,7 @@ class Events:
                 self._put("changed", (path,), told)
 
     def _filed(self, entry: CatalogueEntry) -> None:
+        self._rooms.filed(entry)
         before, epoch = self._paths.get(entry.id, (None, ""))
         self._paths[entry.id] = (entry.path, entry.epoch)
         path = entry.path or before

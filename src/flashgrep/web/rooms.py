@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
@@ -28,7 +28,6 @@ from flashgrep.transports.access import (
     Entrance,
     NoPlace,
     TokenWatch,
-    to_this_loop,
 )
 from flashgrep.transports.http.guard import secret_of
 from flashgrep.web import protocol
@@ -58,8 +57,7 @@ class Room:
 class Rooms:
     """All open notes. Used on the server's loop."""
 
-    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
-        self._kb = kb
+    def __init__(self, tokens: Tokens) -> None:
         self._watch = TokenWatch(tokens, self._recheck)
         self._rooms: dict[str, Room] = {}
 
@@ -84,29 +82,12 @@ class Rooms:
             if not room.members:
                 self._rooms.pop(member.note, None)
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Hear of changes for the block."""
-        on_loop = to_this_loop()
-
-        def changed(change: NoteChange) -> None:
-            if change.published.note in self._rooms:
-                on_loop(lambda: self._spread(change))
-
-        def filed(entry: CatalogueEntry) -> None:
-            if entry.id in self._rooms:
-                on_loop(lambda: self._filed(entry))
-
-        with ExitStack() as ends:
-            ends.callback(self._kb.ask(lambda library: library.listen(changed)))
-            ends.callback(self._kb.ask(lambda library: library.catalogue.watch(filed)))
-            yield
-
-    def _spread(self, change: NoteChange) -> None:
+    def spread(self, change: NoteChange) -> None:
+        """Send a change to the peers of its note."""
         if room := self._rooms.get(change.published.note):
             room.tell(protocol.update(change.update), change.origin)
 
-    def _filed(self, entry: CatalogueEntry) -> None:
+    def filed(self, entry: CatalogueEntry) -> None:
         """A note was moved, deleted or begun anew: close its peers."""
         room = self._rooms.get(entry.id)
         for member in tuple(room.members) if room else ():

@@ -292,7 +292,8 @@ def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
     `agents_of` names the workspace whose agents get a token; None: they need none.
     """
     tokens = Tokens(kb.home.path)
-    rooms, events = Rooms(kb, tokens), Events(kb, tokens)
+    rooms = Rooms(tokens)
+    events = Events(kb, tokens, rooms)
 
     def routes(entrance: Entrance) -> Sequence[BaseRoute]:
         return [
@@ -304,7 +305,7 @@ def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        with rooms.listening(), events.listening():
+        with events.listening():
             yield
 
     count = kb.ask(lambda library: len(library.catalogue.entries()))

@@ -45,7 +45,12 @@ def test_a_defect_is_a_500_that_says_where_to_look_and_nothing_more(
     port = listener.getsockname()[1]
     mounted = Mounted(_routes, _running, Tokens(tmp_path), "no notes")
     app = build_app(
-        toolbox(Settings()), Callers(), Names.of(["127.0.0.1"], port), None, False, mounted
+        toolbox(Settings()),
+        Callers(),
+        Names.of(["127.0.0.1"], port),
+        Entrance(None),
+        False,
+        mounted,
     )
     url = f"http://127.0.0.1:{port}"
     with start_blocking_portal() as portal:

@@ -9,7 +9,7 @@ import pytest
 
 from flashgrep.errors import AccessDenied, InvalidPattern, NotFound, TooLarge
 from flashgrep.transports.lines import messages
-from flashgrep.transports.lines.messages import BadEnvelope, Request, read_envelope
+from flashgrep.transports.lines.messages import BadMessage, Request, read_envelope
 
 V = {"jsonrpc": "2.0"}
 READ: list[tuple[Any, Request | None]] = [
@@ -50,7 +50,7 @@ REFUSED: list[tuple[Any, int, Any]] = [
 
 @pytest.mark.parametrize(("value", "code", "request_id"), REFUSED, ids=range(len(REFUSED)))
 def test_refuses(value: Any, code: int, request_id: Any) -> None:
-    with pytest.raises(BadEnvelope) as caught:
+    with pytest.raises(BadMessage) as caught:
         read_envelope(value)
     answer = messages.refused(caught.value)
     assert (answer["error"]["code"], answer["id"]) == (code, request_id)

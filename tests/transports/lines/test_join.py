@@ -339,7 +339,7 @@ def _stale(own: Path) -> None:
 
 
 def _file(own: Path) -> None:
-    (own / "mcp.sock").write_text("no socket", encoding="utf-8")
+    (own / "mcp.sock").write_text("not a socket", encoding="utf-8")
 
 
 def _link_to_a_socket(own: Path) -> None:
@@ -348,7 +348,7 @@ def _link_to_a_socket(own: Path) -> None:
     (own / "mcp.sock").symlink_to("other.sock")
 
 
-ODD = [(_stale, "refused"), (_file, "no socket"), (_link_to_a_socket, "no socket")]
+ODD = [(_stale, "refused"), (_file, "not a socket"), (_link_to_a_socket, "not a socket")]
 
 
 @pytest.mark.parametrize(("put", "reason"), ODD, ids=["stale", "file", "link"])

@@ -1,1 +1,1 @@
-"""`flashgrep serve`, its proxy, and the owner of the notes."""
+"""`flashgrep serve`, the proxy of `flashgrep mcp`, the owner of the notes. Each file is a door."""

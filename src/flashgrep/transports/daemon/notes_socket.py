@@ -36,7 +36,7 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.tools.mounts.remote import CALL, PROGRESS, SHAPING, caller_of, known
 from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.join import shorter
-from flashgrep.transports.lines.session import TELL, DirectMethod, Tell
+from flashgrep.transports.lines.messages import TELL, DirectMethod, Tell
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.unix_socket import bind_at, peer_is_us
 from flashgrep.transports.protocol import build_server

@@ -25,7 +25,6 @@ from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.access import SERVER, Authorisation, ConnectionSlots, Entrance
 from flashgrep.transports.lines.offers import Offers, direct_methods
-from flashgrep.transports.lines.peer_user import PeerUsers
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.stdio import serve_until_signal
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
@@ -342,10 +341,10 @@ class Serving:
         direct = direct_methods(self.toolbox)
         plain = plain_calls(self.toolbox, structured=self.settings.structured)
         if self.tcp is not None:
-            # With --token nobody is let in by who they are.
-            recognise = None if self.settings.token else PeerUsers.of(self.tcp).is_us
+            # With --token the user at the other end makes no difference.
+            admits_own = not self.settings.token
             rules = socket_rules(direct, plain, strict_first_line=True)
-            yield LineListener(self.tcp, server, self._tcp_gate, rules, recognise)
+            yield LineListener(self.tcp, server, self._tcp_gate, rules, admits_own=admits_own)
         if self.unix is not None:
             join = Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
             rules = socket_rules(direct, plain, join=join)
@@ -366,10 +365,9 @@ class Serving:
             self.toolbox,
             self.callers,
             accepted,
-            self.secret.token,
+            self._entrance,
             self.settings.structured,
             self.mounted,
-            ConnectionSlots(self.settings.live_connections, self.settings.live_share),
             self._remedy,
             self.secret.remedy,
         )
@@ -395,7 +393,11 @@ class Serving:
 
     @cached_property
     def _entrance(self) -> Entrance:
-        """Knows the tokens that `auth` takes: those that HTTP takes."""
+        """For HTTP and for `auth`, which take the same tokens."""
         mounted = self.mounted
-        agent = mounted.agent.secret if mounted and mounted.agent else None
-        return Entrance(self.secret.token, mounted.tokens if mounted else None, agent=agent)
+        return Entrance(
+            self.secret.token,
+            mounted.tokens if mounted else None,
+            ConnectionSlots(self.settings.live_connections, self.settings.live_share),
+            mounted.agent.secret if mounted and mounted.agent else None,
+        )

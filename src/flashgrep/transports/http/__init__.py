@@ -1,1 +1,1 @@
-"""MCP over HTTP: server, admission, open streams."""
+"""MCP over HTTP: guard, routes, connections. Door: `guard`, `server`; for `serve` `connections`."""

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.access import ADMISSION, Admission, ConnectionSlots, Entrance
+from flashgrep.transports.access import ADMISSION, Admission, Entrance
 from flashgrep.transports.http.guard import (
     ENDING,
     HEALTH,
@@ -102,10 +102,9 @@ def build_app(
     toolbox: Toolbox,
     callers: Callers,
     names: Names,
-    token: str | None,
+    entrance: Entrance,
     structured: bool,
     mounted: Mounted | None = None,
-    places: ConnectionSlots | None = None,
     remedy: str = "",
     notes_remedy: str = "",
 ) -> Exchanges:
@@ -113,8 +112,6 @@ def build_app(
 
     The remedies are for requests without a token, see `Guard`.
     """
-    agent = mounted.agent.secret if mounted and mounted.agent else None
-    entrance = Entrance(token, mounted.tokens if mounted else None, places, agent)
     server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
     manager = Sessions(server, limits.REMEMBERED_CALLERS)
 

@@ -1,1 +1,4 @@
-"""JSON-RPC over lines: pipes, TCP and Unix sockets."""
+"""JSON-RPC, one message a line, on stdio, TCP and unix sockets.
+
+Door: `client`, `join`, `messages`, `offers`, `sockets`, `stdio`, `unix_socket`.
+"""

@@ -31,7 +31,7 @@ from flashgrep.settings import (
     shared_settings,
 )
 from flashgrep.transports.lines.client import ConnectionEnded, LineClient, NotJsonRpc
-from flashgrep.transports.lines.unix_socket import reach_unix
+from flashgrep.transports.lines.unix_socket import reach_unix, socket_path
 
 JOIN: Final = "flashgrep/join"
 """The first message of a connection that joins; see `offers`."""
@@ -65,7 +65,11 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
     except FileNotFoundError:
         return None
     except OSError as error:
-        log.info("no server joined: %s: %s", _socket_path(settings), error.strerror or error)
+        log.info(
+            "no server joined: %s: %s",
+            socket_path(settings, settings.workdir),
+            error.strerror or error,
+        )
         return None
     try:
         answer = _ask(connection, settings, accepted)
@@ -73,21 +77,21 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         connection.close()
         log.info(
             "no server joined: the server at %s %s",
-            _socket_path(settings),
+            socket_path(settings, settings.workdir),
             _reason(reason, settings),
         )
         return None
-    log.debug("joined the server at %s", _socket_path(settings))
+    log.debug("joined the server at %s", socket_path(settings, settings.workdir))
     restricted = answer.get("restricted")
     if isinstance(restricted, list) and restricted:
         told = " ".join(map(str, restricted))
-        log.info("joined the server at %s, which restricts us to %s", _socket_path(settings), told)
+        log.info(
+            "joined the server at %s, which restricts us to %s",
+            socket_path(settings, settings.workdir),
+            told,
+        )
     connection.settimeout(None)
     return connection
-
-
-def _socket_path(settings: Settings) -> str:
-    return settings.socket or os.path.join(settings.workdir, ".flashgrep", "mcp.sock")
 
 
 def _reason(reason: Exception, settings: Settings) -> str:

@@ -12,6 +12,7 @@ import itertools
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -20,6 +21,8 @@ from flashgrep.errors import FlashgrepError
 
 if TYPE_CHECKING:
     import anyio  # not loaded by the proxy, which starts faster without
+
+    from flashgrep.tools.dispatch.caller import Caller
 
 DRAIN_SECONDS: Final = 1.5
 """After the end of stdin, running calls have this long: the process must be gone in two seconds."""
@@ -217,30 +220,27 @@ class Request:
     params: Mapping[str, Any] | None
 
 
-class BadEnvelope(BadMessage):
-    """JSON, but no JSON-RPC 2.0 message."""
-
-    def __init__(
-        self, message: str, request_id: str | int | None = None, code: int = INVALID_REQUEST
-    ) -> None:
-        super().__init__(code, message, request_id=request_id)
-
-
 def read_envelope(value: Any) -> Request | None:
     """The request in a JSON value; None for an answer: this side asks nothing."""
     if not isinstance(value, dict):
-        raise BadEnvelope("Invalid Request: a message is a JSON object")
+        raise BadMessage(INVALID_REQUEST, "Invalid Request: a message is a JSON object")
     request_id = _read_id(value)
     if value.get("jsonrpc") != "2.0":
-        raise BadEnvelope('Invalid Request: "jsonrpc" must be "2.0"', request_id)
+        raise BadMessage(
+            INVALID_REQUEST, 'Invalid Request: "jsonrpc" must be "2.0"', request_id=request_id
+        )
     if "method" not in value and ("result" in value or "error" in value):
         return None
     method = value.get("method")
     if not isinstance(method, str) or not _is_unicode(method):
-        raise BadEnvelope('Invalid Request: "method" must be a string', request_id)
+        raise BadMessage(
+            INVALID_REQUEST, 'Invalid Request: "method" must be a string', request_id=request_id
+        )
     params = value.get("params")
     if params is not None and not isinstance(params, dict):
-        raise BadEnvelope('Invalid params: "params" must be an object', request_id, INVALID_PARAMS)
+        raise BadMessage(
+            INVALID_PARAMS, 'Invalid params: "params" must be an object', request_id=request_id
+        )
     return Request(request_id, method, params)
 
 
@@ -249,9 +249,11 @@ def _read_id(value: Mapping[str, Any]) -> str | int | None:
         return None
     request_id = value["id"]
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
-        raise BadEnvelope('Invalid Request: "id" must be a string or a whole number')
+        raise BadMessage(
+            INVALID_REQUEST, 'Invalid Request: "id" must be a string or a whole number'
+        )
     if isinstance(request_id, str) and not _is_unicode(request_id):
-        raise BadEnvelope('Invalid Request: "id" holds a lone surrogate')
+        raise BadMessage(INVALID_REQUEST, 'Invalid Request: "id" holds a lone surrogate')
     return request_id
 
 
@@ -400,3 +402,21 @@ class OpenRequests:
         for request in self._open.values():
             if request.scope is not None:
                 request.scope.cancel()
+
+
+# ── direct methods ───────────────────────────────────────────────────────────────────────────────
+
+
+DirectMethod = Callable[["Caller", Mapping[str, Any] | None], Awaitable[Any]]
+"""A method answered without the SDK: raises `FlashgrepError`, or returns the result."""
+
+Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Sends a notification: its method and its parameters."""
+
+
+async def _nobody(_: str, __: Mapping[str, Any]) -> None:
+    pass
+
+
+TELL: ContextVar[Tell] = ContextVar("TELL", default=_nobody)
+"""Sends to the peer of the direct method that is running, before its answer."""

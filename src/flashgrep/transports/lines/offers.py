@@ -27,7 +27,8 @@ from flashgrep.settings import Settings, settings_hash, shared_settings
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.lines.join import JOIN, narrowed, read_sent, restrictions
-from flashgrep.transports.lines.session import DirectMethod, Offer
+from flashgrep.transports.lines.messages import DirectMethod
+from flashgrep.transports.lines.session import Offer
 from flashgrep.transports.protocol import build_server, plain_calls
 
 _CONNECTION_OFFERS: Final = 32

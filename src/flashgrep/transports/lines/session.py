@@ -12,7 +12,6 @@ import logging
 import select
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol
@@ -27,14 +26,15 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.access import AUTH, Authorisation, TokenRefused
 from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.join import JOIN
 from flashgrep.transports.lines.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
+    TELL,
     BadMessage,
+    DirectMethod,
     LineSplitter,
     OpenRequest,
     OpenRequests,
@@ -50,20 +50,6 @@ _LINGER_SECONDS: Final = 2.0
 what it still sends, and drop answers that its peer has not read."""
 
 log = logging.getLogger(__name__)
-
-DirectMethod = Callable[[Caller, Mapping[str, Any] | None], Awaitable[Any]]
-"""A method answered without the SDK: raises `FlashgrepError`, or returns the result."""
-
-Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Sends a notification: its method and its parameters."""
-
-
-async def _nobody(_: str, __: Mapping[str, Any]) -> None:
-    pass
-
-
-TELL: ContextVar[Tell] = ContextVar("TELL", default=_nobody)
-"""Sends to the peer of the direct method that is running, before its answer."""
 
 _POLL_SECONDS = 0.02
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
 from flashgrep.transports.access import Authorisation
-from flashgrep.transports.lines.messages import READ_CHUNK_BYTES
+from flashgrep.transports.lines.messages import READ_CHUNK_BYTES, DirectMethod
+from flashgrep.transports.lines.peer_user import PeerUsers
 from flashgrep.transports.lines.session import (
-    DirectMethod,
     Join,
     LineSession,
     ListenerRules,
@@ -75,18 +75,18 @@ class LineListener:
         server: Server[Peers],
         gate: Callable[[socket.socket], Authorisation | None],
         rules: ListenerRules,
-        recognise: Callable[[socket.socket], Awaitable[bool]] | None = None,
+        admits_own: bool = False,
     ) -> None:
         """`gate` authorises a connection, or returns None to refuse it.
 
-        `recognise` says whether a locked connection may be opened without a token; it is asked
-        before anything is read.
+        `admits_own`: a locked connection of our own user on TCP is opened without a token, before
+        anything is read.
         """
         self._listener = listener
         self._server = server
         self._gate = gate
         self._rules = rules
-        self._recognise = recognise
+        self._users = PeerUsers.of(listener) if admits_own else None
         self._open: list[_Connection] = []
         self._accepting: anyio.CancelScope
 
@@ -170,8 +170,8 @@ class LineListener:
             self._open.remove(entry)
 
     async def _unlock(self, entry: _Connection) -> None:
-        if self._recognise is not None and entry.gate.locked:
-            entry.gate.locked = not await self._recognise(entry.connection)
+        if self._users is not None and entry.gate.locked:
+            entry.gate.locked = not await self._users.is_us(entry.connection)
 
 
 def _tune(connection: socket.socket) -> None:

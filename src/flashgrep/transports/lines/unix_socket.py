@@ -1,8 +1,8 @@
 """The unix socket in the workspace: private from its first moment, and ours to remove.
 
 The workspace is not trusted: `.flashgrep` may be a link to anywhere. So the directory is opened
-without following links, checked by descriptor, and everything happens beneath that descriptor
-(`/proc/self/fd/N/name`), which also serves paths longer than the 108 bytes of a socket address.
+without following links and checked by descriptor, and everything happens below that descriptor
+(`/proc/self/fd/N/name`), which also allows paths longer than the 108 bytes of a socket address.
 The socket is bound under a draft name with mode 0600 and renamed into place; a lock on the
 directory lets two servers that start together see each other.
 """
@@ -50,23 +50,27 @@ class UnixSocket:
         os.close(self._directory)
 
     def remove(self) -> None:
-        """Remove the file alone: nobody new finds the socket, which goes on listening."""
+        """Remove only the file: no new client finds the socket, which still listens."""
         with suppress(FileNotFoundError):
             status = os.stat(self.path.name, dir_fd=self._directory, follow_symlinks=False)
             if _identity(status) == self._identity:
                 os.unlink(self.path.name, dir_fd=self._directory)
 
 
+def socket_path(settings: Settings, workdir: str) -> Path:
+    """The path of `--socket`, or the one in the workspace."""
+    if settings.socket:
+        return Path(os.path.abspath(settings.socket))
+    return Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
+
+
 def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
     """The socket of `--socket`; None where it is off, or a default that cannot be bound."""
     if settings.socket.lower() == "none":
         return None
+    path = socket_path(settings, workdir)
     try:
-        if settings.socket:
-            path = Path(os.path.abspath(settings.socket))
-            return _bind(open_folder(path.parent), path)
-        path = Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
-        return _bind(_own_directory(workdir), path)
+        return _bind(open_folder(path.parent) if settings.socket else _own_directory(workdir), path)
     except OSError as error:
         reason = f"unix socket {path}: {error.strerror or error}"
         if settings.socket:
@@ -81,13 +85,11 @@ def reach_unix(settings: Settings, workdir: str, seconds: float) -> socket.socke
     FileNotFoundError where there is none; any other OSError says in its words what is odd. The
     connection waits at most `seconds` for anything.
     """
+    path = socket_path(settings, workdir)
     if settings.socket:
-        path = Path(os.path.abspath(settings.socket))
-        directory = open_folder(path.parent)
-    else:
-        path = Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
-        with _opened(workdir) as parent:
-            directory = _enter(parent)
+        return reach_at(path, seconds)
+    with _opened(workdir) as parent:
+        directory = _enter(parent)
     try:
         return _connected(directory, path, seconds)
     finally:
@@ -108,7 +110,7 @@ def reach_at(path: Path, seconds: float) -> socket.socket:
 def _connected(directory: int, path: Path, seconds: float) -> socket.socket:
     status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISSOCK(status.st_mode):
-        raise OSError(errno.ENOTSOCK, "something that is no socket stands there")
+        raise OSError(errno.ENOTSOCK, "something that is not a socket is there")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(seconds)
@@ -136,12 +138,12 @@ def _own_directory(workdir: str) -> int:
 
 
 def _enter(parent: int) -> int:
-    """A descriptor of the `.flashgrep/` that stands in a directory, ours and no link."""
+    """A descriptor of the `.flashgrep/` in a directory; it must be ours, and not a link."""
     try:
         directory = open_in(OWN_DIRECTORY, DIRECTORY, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise OSError(errno.ENOTDIR, f"{OWN_DIRECTORY} is a link or no directory") from None
+            raise OSError(errno.ENOTDIR, f"{OWN_DIRECTORY} is a link or not a directory") from None
         raise
     if os.fstat(directory).st_uid != os.geteuid():
         os.close(directory)
@@ -176,13 +178,13 @@ def _bind(directory: int, path: Path) -> UnixSocket:
 
 
 def _refuse_living(directory: int, path: Path) -> None:
-    """Leave anything that is not a dead socket as it is."""
+    """Refuse to replace anything but a dead socket."""
     try:
         status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(status.st_mode):
-        raise OSError(errno.EEXIST, "something that is no socket stands there; remove it")
+        raise OSError(errno.EEXIST, "something that is not a socket is there; remove it")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         try:
