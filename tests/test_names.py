@@ -16,12 +16,10 @@ SHARED_NAMES: Final = frozenset[str]()
 
 POSITIONAL: Final = {
     "Decided": 2,
-    "FindRequest": 1,
     "IndexSnapshot": 1,
     "NoteSnapshot": 2,
     "PendingFilter": 1,
     "Published": 1,
-    "ReplaceTarget": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""
 

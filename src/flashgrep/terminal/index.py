@@ -58,7 +58,7 @@ def on_disk(directory: Path) -> dict[str, Any]:
     """What the disk says of an index that no server keeps now; None means not known."""
     paths = [path for path in directory.rglob("*") if path.is_file()]
     written = [path.lstat().st_mtime for path in paths if path.name == MANIFEST]
-    told: dict[str, Any] = {
+    known: dict[str, Any] = {
         "total_files": None,
         "total_chunks": None,
         "index_size_bytes": sum(path.lstat().st_size for path in paths),
@@ -68,8 +68,8 @@ def on_disk(directory: Path) -> dict[str, Any]:
     }
     index = newest(directory)
     if index is None:
-        return told
-    return told | {
+        return known
+    return known | {
         "total_files": index.files,
         "total_chunks": index.blocks,
         "last_update": utc(index.updated),

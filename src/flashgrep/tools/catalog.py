@@ -122,11 +122,11 @@ def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) 
     listed = [
         spec.name for spec in specs if spec.in_mode(settings.compat_names) and spec.role is None
     ]
-    told = (
+    lines = (
         _of_notes(listed, settings) if settings.no_workspace else _of_files(scope, listed, settings)
     )
     return _cut(
-        "\n".join([*told, "Long answers say how much is missing and which call continues."])
+        "\n".join([*lines, "Long answers say how much is missing and which call continues."])
     )
 
 

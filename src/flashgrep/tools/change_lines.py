@@ -111,7 +111,9 @@ class Lines:
         if mismatches:
             raise PreconditionFailed(
                 f"{self.place.shown} is not as expected, nothing was changed: "
-                + "; ".join(_mismatch(*row) for row in mismatches)
+                + "; ".join(
+                    f"{name} is {old!r}, but the file has {now!r}" for name, old, now in mismatches
+                )
                 + ". Read it again before writing.",
                 {
                     "mismatches": [
@@ -154,10 +156,6 @@ def overlap(one: LineSplice, other: LineSplice) -> Conflict:
         f"lines {one.start}-{one.end} and {other.start}-{other.end} of one file overlap; "
         "join the two operations"
     )
-
-
-def _mismatch(field: str, expected: str, actual: str) -> str:
-    return f"{field} is {expected!r}, but the file has {actual!r}"
 
 
 def _quotable(text: str) -> str:

@@ -112,8 +112,12 @@ def replace(
     require_size(call, place, data)
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
-        name = os.path.basename(place.path)
-        target = ReplaceTarget(parent, name, place.path, call.services.recovery_dir)
+        target = ReplaceTarget(
+            parent_fd=parent,
+            name=os.path.basename(place.path),
+            path=place.path,
+            recovery_dir=call.services.recovery_dir,
+        )
         replace_bytes(target, data, status, check and (lambda: check(target)), old)
     finally:
         os.close(parent)
@@ -251,12 +255,12 @@ def _confirmation(
     if edit.replace_all:
         listed = first_few(lines, limits.LISTED_LINES, count)
         what = f"replaced {count} occurrence{'' if count == 1 else 's'}, lines {listed}"
-    told = [f"The file {place.shown} has been updated: {what}."]
+    sentences = [f"The file {place.shown} has been updated: {what}."]
     if has_changed:
-        told.append("The file had changed since it was last read.")
+        sentences.append("The file had changed since it was last read.")
     if not file.is_valid and not edit.new.isascii():
-        told.append("The file is not valid UTF-8; the inserted text is.")
-    return " ".join(told)
+        sentences.append("The file is not valid UTF-8; the inserted text is.")
+    return " ".join(sentences)
 
 
 def _not_found(

@@ -170,8 +170,8 @@ def json_answer(data: Mapping[str, Any]) -> Answer:
 
 def json_refusal(error: FlashgrepError) -> Answer:
     """The answer to a failed call of a tool whose answers are JSON."""
-    told = {"code": error.code, "message": error.message, **error.details}
-    return Answer(json_text({"ok": False, "error": told}), code=error.code)
+    fault = {"code": error.code, "message": error.message, **error.details}
+    return Answer(json_text({"ok": False, "error": fault}), code=error.code)
 
 
 def json_room(chars: int, used: int = 0) -> int | None:

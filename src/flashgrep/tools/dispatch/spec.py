@@ -109,7 +109,7 @@ class ToolSpec:
     role: Role | None = None
     """Listed and callable only for callers that have it on some notes; None: for all."""
     loaded: bool = False
-    """Whether clients are told to load it at once and to take long answers of it whole."""
+    """Whether it asks clients to load it at once and to take its long answers whole."""
     direct: bool = False
     """Also a JSON-RPC method on the sockets; every tool that answers JSON is."""
 
@@ -225,9 +225,7 @@ def read_arguments(spec: ToolSpec, arguments: Mapping[str, Any] | None) -> Argum
     given = {} if arguments is None else arguments
     if not isinstance(given, Mapping):
         raise InvalidParams(f"arguments of {spec.name} must be an object, not {_kind(given)}")
-    owner = _Owner(spec.name, compat=spec.compat)
-    found = _found(owner, spec.parameters, given)
-    return Arguments(_with_defaults(owner, spec.parameters, found), frozenset(found))
+    return Arguments(*_values(_Owner(spec.name, compat=spec.compat), spec.parameters, given))
 
 
 @dataclass(frozen=True)
@@ -244,42 +242,30 @@ class _Owner:
         return name if self.word == "parameter" else f"{self.name}.{name}"
 
 
-def _found(
+def _values(
     owner: _Owner, parameters: tuple[Parameter, ...], given: Mapping[str, Any]
-) -> dict[str, tuple[str, Any]]:
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """The values of all parameters, and which of them were given."""
     by_name = {name: p for p in parameters for name in p.names}
     found: dict[str, tuple[str, Any]] = {}
-    for name, value in given.items():
-        if name not in by_name:
-            raise InvalidParams(_unknown(owner, name, by_name))
-        if value is not None:
-            _take(found, by_name[name], owner.path(name), value)
-    return found
-
-
-def _take(found: dict[str, tuple[str, Any]], parameter: Parameter, name: str, value: Any) -> None:
-    read = _read(parameter, name, value)
-    earlier = found.get(parameter.name)
-    if earlier is not None and earlier[1] != read:
-        raise InvalidParams(
-            f"{earlier[0]} and {name} are two names of one parameter and were given different "
-            f"values ({earlier[1]!r} and {read!r}); send one of them"
-        )
-    found[parameter.name] = (name, read)
-
-
-def _with_defaults(
-    owner: _Owner, parameters: tuple[Parameter, ...], found: Mapping[str, tuple[str, Any]]
-) -> dict[str, Any]:
-    values = {}
+    for given_name, value in given.items():
+        if given_name not in by_name:
+            raise InvalidParams(_unknown(owner, given_name, by_name))
+        if value is None:
+            continue
+        parameter, name = by_name[given_name], owner.path(given_name)
+        read = _read(parameter, name, value)
+        earlier, known = found.setdefault(parameter.name, (name, read))
+        if known != read:
+            raise InvalidParams(
+                f"{earlier} and {name} are two names of one parameter and were given different "
+                f"values ({known!r} and {read!r}); send one of them"
+            )
     for parameter in parameters:
-        if parameter.name in found:
-            values[parameter.name] = found[parameter.name][1]
-        elif parameter.required:
+        if parameter.required and parameter.name not in found:
             raise InvalidParams(_missing(owner, parameter))
-        else:
-            values[parameter.name] = parameter.default
-    return values
+    values = {p.name: found[p.name][1] if p.name in found else p.default for p in parameters}
+    return values, frozenset(found)
 
 
 def _missing(owner: _Owner, parameter: Parameter) -> str:
@@ -363,8 +349,8 @@ def _object(parameter: Parameter, name: str, value: Any) -> dict[str, Any]:
     value = _decoded(value, "{")
     if not isinstance(value, Mapping):
         raise InvalidParams(f"{name} must be an object, not {_shown(value)}")
-    owner = _Owner(name, "field")
-    return _with_defaults(owner, parameter.fields, _found(owner, parameter.fields, value))
+    values, _ = _values(_Owner(name, "field"), parameter.fields, value)
+    return values
 
 
 def _objects(parameter: Parameter, name: str, value: Any) -> list[dict[str, Any]]:

@@ -188,7 +188,8 @@ def read_lines(
         if shown == last:
             break
     if shown < offset:
-        return EMPTY_FILE if not stream.total else _past(offset, stream.total)
+        past = f"Warning: offset {offset} is past the end; the file has {stream.total} lines."
+        return past if stream.total else EMPTY_FILE
     if limit is None and shown == last and stream.total > last:
         return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
     return budget.text(odd.note())
@@ -220,10 +221,6 @@ def _cut_read(
 
 def _partial(offset: int, shown: int, total: int) -> str:
     return f"[PARTIAL view: lines {offset}-{shown} of {total}. Continue with offset={shown + 1}]"
-
-
-def _past(offset: int, total: int) -> str:
-    return f"Warning: offset {offset} is past the end; the file has {total} lines."
 
 
 # ── documents ───────────────────────────────────────────────────────────────────────────────────
@@ -291,6 +288,56 @@ class DirectoryView:
         else:
             self.is_full = True
 
+    def list(self, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+        """Add the entries of an open directory, and those below it down to some levels."""
+        with os.scandir(fd) as entries:
+            found = sorted((os.fsencode(entry.name), entry) for entry in entries)
+        for name, entry in found:
+            if self.is_cancelled():
+                raise Cancelled("the listing was cancelled")
+            if self.scope.permits(os.path.join(path, name)):
+                self._entry(fd, os.path.join(path, name), prefix + name, entry, levels)
+
+    def _entry(
+        self, fd: int, path: bytes, row: bytes, entry: os.DirEntry[str], levels: int
+    ) -> None:
+        if entry.is_symlink():
+            self._link(fd, path, row)
+        elif entry.is_dir(follow_symlinks=False):
+            if os.path.basename(path) in LEFT_OUT:  # a worktree's .git file is a file like others
+                return
+            self.add(shown_name(row) + "/")
+            if levels > 1:
+                self._below(fd, path, row + b"/", levels - 1)
+        else:
+            self.add(shown_name(row))
+
+    def _link(self, fd: int, path: bytes, row: bytes) -> None:
+        """A link with its target, unless it leads where nothing may be seen."""
+        try:
+            self.scope.follow(path)
+        except AccessDenied:
+            return
+        except FlashgrepError:
+            pass  # it leads nowhere, and is shown with that
+        try:
+            target = os.readlink(os.path.basename(path), dir_fd=fd)
+        except OSError:
+            return  # it is gone, or not a link any more
+        self.add(f"{shown_name(row)} -> {shown_name(os.fsencode(target))}")
+
+    def _below(self, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
+        below = -1
+        try:
+            below = open_in(os.path.basename(path), DIRECTORY, dir_fd=fd)
+            self.list(below, path, prefix, levels)
+        except OSError as error:
+            if below >= 0 or not isinstance(error, FileNotFoundError):  # else it vanished
+                self.unreadable.append(shown_name(prefix))
+        finally:
+            if below >= 0:
+                os.close(below)
+
     def footer(self) -> str:
         """What is missing, and how to see it; empty when nothing is."""
         lines = []
@@ -311,70 +358,13 @@ def list_directory(
     listing = DirectoryView(scope, budget, is_cancelled)
     fd = scope.open_directory(place)
     try:
-        _list(listing, fd, place.path, b"", 2)
+        listing.list(fd, place.path, b"", 2)
     except OSError as error:
         raise from_os_error(error, place.shown) from None
     finally:
         os.close(fd)
     footer = listing.footer()
     return budget.text(footer) if listing.total or footer else EMPTY_DIRECTORY
-
-
-def _list(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
-    with os.scandir(fd) as entries:
-        found = sorted((os.fsencode(entry.name), entry) for entry in entries)
-    for name, entry in found:
-        if listing.is_cancelled():
-            raise Cancelled("the listing was cancelled")
-        _list_entry(listing, fd, os.path.join(path, name), prefix + name, entry, levels)
-
-
-def _list_entry(
-    listing: DirectoryView, fd: int, path: bytes, row: bytes, entry: os.DirEntry[str], levels: int
-) -> None:
-    if not listing.scope.permits(path):
-        return
-    if entry.is_symlink():
-        _list_link(listing, fd, path, row)
-    elif entry.is_dir(follow_symlinks=False):
-        if os.path.basename(path) in LEFT_OUT:  # a worktree's .git file is a file like any other
-            return
-        listing.add(shown_name(row) + "/")
-        if levels > 1:
-            _list_below(listing, fd, path, row + b"/", levels - 1)
-    else:
-        listing.add(shown_name(row))
-
-
-def _list_link(listing: DirectoryView, fd: int, path: bytes, row: bytes) -> None:
-    """A link with its target, unless it leads where nothing may be seen."""
-    try:
-        listing.scope.follow(path)
-    except AccessDenied:
-        return
-    except FlashgrepError:
-        pass  # it leads nowhere, and is shown with that
-    try:
-        target = os.readlink(os.path.basename(path), dir_fd=fd)
-    except OSError:
-        return  # it is gone, or no link any more
-    listing.add(f"{shown_name(row)} -> {shown_name(os.fsencode(target))}")
-
-
-def _list_below(listing: DirectoryView, fd: int, path: bytes, prefix: bytes, levels: int) -> None:
-    try:
-        below = open_in(os.path.basename(path), DIRECTORY, dir_fd=fd)
-    except FileNotFoundError:
-        return  # it vanished after it was listed
-    except OSError:
-        listing.unreadable.append(shown_name(prefix))
-        return
-    try:
-        _list(listing, below, path, prefix, levels)
-    except OSError:
-        listing.unreadable.append(shown_name(prefix))
-    finally:
-        os.close(below)
 
 
 # ── snippet ──────────────────────────────────────────────────────────────────────────────────────

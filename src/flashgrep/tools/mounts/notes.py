@@ -8,7 +8,7 @@ for is the accepted view, what `read` shows; the text is kept, and marks around 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -44,7 +44,7 @@ from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
-    from flashgrep.notes.links.index import Linked, Outgoing
+    from flashgrep.notes.links.index import Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
     from flashgrep.tools.dispatch.call import Answer, Call
@@ -193,12 +193,24 @@ class Notes(Mount[str]):
         """Nothing that the caller may not read is named."""
         path = self.tree.find(path).path
         linked = self.notes.links.links_of(path, self._call.cancelled.is_set)
-        rows = _LinkRows(self._call, linked, self._prefix)
+        attachments, principal = linked.attachments, self._call.caller.principal
+
+        def seen(paths: Iterable[str | None]) -> Sequence[str]:
+            return [path for path in paths if path and principal.role_on(path) is not None]
+
+        def shown(path: str) -> str:
+            return path if path in attachments else self.shown(path)
+
+        backlinks = [back for back in linked.links.backlinks if seen([back.source])]
+        skipped = [row for row in linked.skipped if seen([row[0]])]
         return DocumentLinks(
             shown=self.shown(path),
-            outgoing=rows.outgoing(),
-            backlinks=rows.backlinks(),
-            skipped=rows.skipped(),
+            outgoing=[
+                _outgoing(out, attachments, seen([out.path, *out.others]), shown)
+                for out in linked.links.outgoing
+            ],
+            backlinks=[{"source": shown(b.source), **_described(b.link)} for b in backlinks],
+            skipped=[[shown(path), why] for path, why in skipped[: limits.LISTED_LINES]],
         )
 
 
@@ -344,18 +356,20 @@ class NoteDocument(Document):
 
 def _confirmation(shown: str, wish: Wish, proposed: Proposed, is_changed: bool) -> str:
     if proposed.is_repeated:
-        told = [f"{shown} is as it was: this very edit was made before, and is not made twice."]
+        sentences = [
+            f"{shown} is as it was: this very edit was made before, and is not made twice."
+        ]
     else:
         # The wording of the requirement; what it does not say follows it.
         characters = len(wish.old) * len(proposed.lines)
-        told = [
+        sentences = [
             f"Edited {shown}: replaced {characters} character{'' if characters == 1 else 's'}.",
             _REVIEW if proposed.ids else "That withdraws the suggestion that was there.",
             _lines(proposed.lines),
         ]
     if is_changed:
-        told.append("The document had changed since it was last read.")
-    return " ".join(told)
+        sentences.append("The document had changed since it was last read.")
+    return " ".join(sentences)
 
 
 def _lines(lines: tuple[int, ...]) -> str:
@@ -367,43 +381,18 @@ def _lines(lines: tuple[int, ...]) -> str:
 # ── links ───────────────────────────────────────────────────────────────────────────────────────
 
 
-class _LinkRows:
-    """A note's links as rows of an answer."""
-
-    def __init__(self, call: Call, linked: Linked, prefix: str) -> None:
-        self._principal = call.caller.principal
-        self._linked = linked
-        self._prefix = prefix
-
-    def outgoing(self) -> list[dict[str, Any]]:
-        return [self._out(out) for out in self._linked.links.outgoing]
-
-    def backlinks(self) -> list[dict[str, Any]]:
-        found = self._linked.links.backlinks
-        seen = [back for back in found if self._is_seen(back.source)]
-        return [{"source": self._shown(back.source), **_described(back.link)} for back in seen]
-
-    def skipped(self) -> list[list[str]]:
-        few = [row for row in self._linked.skipped if self._is_seen(row[0])]
-        return [[self._shown(path), why] for path, why in few[: limits.LISTED_LINES]]
-
-    def _out(self, out: Outgoing) -> dict[str, Any]:
-        meant = [path for path in (out.path, *out.others) if path and self._is_seen(path)]
-        row = _described(out.link)
-        row["resolved"] = bool(meant)
-        row["path"] = self._shown(meant[0]) if meant else None
-        if meant and meant[0] in self._linked.attachments:
-            row["attachment"] = True
-        if len(meant) > 1:
-            few = meant[1 : 1 + limits.LISTED_LINES]
-            row["others"] = [self._shown(path) for path in few]
-        return row
-
-    def _is_seen(self, path: str) -> bool:
-        return self._principal.role_on(path) is not None
-
-    def _shown(self, path: str) -> str:
-        return path if path in self._linked.attachments else self._prefix + path
+def _outgoing(
+    out: Outgoing, attachments: Collection[str], meant: Sequence[str], shown: Callable[[str], str]
+) -> dict[str, Any]:
+    """A link, and what of it the caller may see that it could have meant."""
+    row = _described(out.link)
+    row["resolved"] = bool(meant)
+    row["path"] = shown(meant[0]) if meant else None
+    if meant and meant[0] in attachments:
+        row["attachment"] = True
+    if len(meant) > 1:
+        row["others"] = [shown(path) for path in meant[1 : 1 + limits.LISTED_LINES]]
+    return row
 
 
 def _described(link: Link) -> dict[str, Any]:

@@ -68,8 +68,8 @@ class RemoteNotes:
         connection = self._ownership.connection()
         stop_watching = call.cancelled.then(connection.hang_up)
         try:
-            told = connection.call(
-                CALL, params, lambda told: call.report(*told["progress"]), _patience(call)
+            answer = connection.call(
+                CALL, params, lambda message: call.report(*message["progress"]), _patience(call)
             )
         except RemoteFailure:
             self._ownership.give_back(connection)
@@ -80,13 +80,13 @@ class RemoteNotes:
         finally:
             stop_watching()
         self._ownership.give_back(connection)
-        learn(call.caller, told["seen"])
+        learn(call.caller, answer["seen"])
         return Answer(
-            text=told["text"],
+            text=answer["text"],
             image=None,
-            code=told["code"],
-            structured=told["structured"],
-            data=told["data"],
+            code=answer["code"],
+            structured=answer["structured"],
+            data=answer["data"],
         )
 
 
@@ -112,14 +112,17 @@ def described(caller: Caller, nonce: str) -> dict[str, Any]:
     }
 
 
-def caller_of(told: Mapping[str, Any], callers: Callers) -> Caller:
+def caller_of(description: Mapping[str, Any], callers: Callers) -> Caller:
     """The caller that was described; an error of any kind where the description is none."""
-    caller = callers.get(str(told["key"]))
-    caller.author, caller.token = str(told["author"]), str(told["token"])
-    caller.may_write, caller.notes_only = bool(told["may_write"]), bool(told["notes_only"])
-    grants = tuple(Grant(Role(role), str(folder)) for role, folder in told["grants"])
-    caller.principal = Principal(str(told["principal"]), grants)
-    learn(caller, [(str(note), str(digest)) for note, digest in told["seen"]])
+    caller = callers.get(str(description["key"]))
+    caller.author, caller.token = str(description["author"]), str(description["token"])
+    caller.may_write, caller.notes_only = (
+        bool(description["may_write"]),
+        bool(description["notes_only"]),
+    )
+    grants = tuple(Grant(Role(role), str(folder)) for role, folder in description["grants"])
+    caller.principal = Principal(str(description["principal"]), grants)
+    learn(caller, [(str(note), str(digest)) for note, digest in description["seen"]])
     return caller
 
 

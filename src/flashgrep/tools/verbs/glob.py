@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EMPTY = "No files found"
 _DESCENDING = ("modified", "size")
+_PASSED_ON = ("max_depth", "include_hidden", "follow_symlinks", "respect_gitignore")
 
 DESCRIPTION = """\
 Find files by name, newest first.
@@ -46,15 +47,12 @@ def _wanted(arguments: Arguments, anchors: Sequence[str]) -> FindRequest:
     if pattern is None and not extensions:
         raise InvalidParams("Missing required parameter: pattern (or extensions)")
     wanted = FindRequest(
-        pattern,
-        get("type") == "directory",
-        NameFilter(get("exclude")) if get("exclude") else None,
-        extensions,
-        get("max_depth"),
-        get("include_hidden"),
-        get("follow_symlinks"),
-        get("respect_gitignore"),
-        case_sensitive,
+        pattern=pattern,
+        directories=get("type") == "directory",
+        exclude=NameFilter(get("exclude")) if get("exclude") else None,
+        extensions=extensions,
+        case_sensitive=case_sensitive,
+        **{name: get(name) for name in _PASSED_ON},
     )
     _check_together(wanted, arguments)
     return wanted
@@ -116,10 +114,6 @@ def _sorted(entries: list[FoundEntry], by: str, order: str | None) -> list[Found
     descending = order == "desc" if order else by in _DESCENDING
     # Equal ones stay in path order, descending too: sorted() keeps their order either way.
     return sorted(entries, key=keys[by], reverse=descending)
-
-
-def _bytes_key(shown: str) -> str:
-    return walk_key(shown)
 
 
 def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer:

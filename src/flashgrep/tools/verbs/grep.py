@@ -1,14 +1,12 @@
 """grep: find a regular expression in documents.
 
 The same over every mount: a `SearchedTree` says where a result came from and how its paths are
-named. A result becomes text for a tool, or rows for a direct method; both functions also give the
-paths that the answer shows, so that these can be confirmed.
+named. A result becomes text for a tool, or rows for a direct method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
@@ -38,18 +36,15 @@ _ATTEMPTS = 3  # files that change without an event, while they are searched
 
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search, page, and search again where what is shown changed meanwhile."""
-    asked = GrepArguments.read(arguments)
+    asked = GrepArguments(arguments)
     target = call.target(arguments.get("path"), "tree")
     searched = target.mount.search(target.path, arguments.get("path"), arguments.find("view"))
     for _ in range(_ATTEMPTS):
         result = searched.search(asked.question(), call.cancelled, call.report)
-        if call.direct:
-            rows, shown = as_rows(asked, result, searched)
-            answer = json_answer(rows)
-        else:
-            text, shown = as_text(asked, result, searched, call.settings.max_output_chars)
-            answer = Answer(text)
-        if not result.stale(shown):
+        page = GrepPage(asked, result, searched)
+        chars = call.settings.max_output_chars
+        answer = json_answer(page.as_rows()) if call.direct else Answer(page.as_text(chars))
+        if not result.stale(page.shown):
             break
     return answer
 
@@ -59,43 +54,27 @@ _SKIPS_SHOWN = 3
 _AT_ONCE = 4096  # files named before it is known how many of them fit
 
 
-@dataclass(frozen=True)
 class GrepArguments:
     """One call's parameters, read."""
 
-    pattern: PatternSpec
-    mode: str
-    only_matching: bool
-    before: int
-    after: int
-    numbers: bool
-    limit: int
-    offset: int
-    filters: Filters
-
-    @classmethod
-    def read(cls, arguments: Arguments) -> GrepArguments:
+    def __init__(self, arguments: Arguments) -> None:
         """A type or glob that cannot be is refused here, before anything is searched."""
         get = arguments.get
-        mode: str = get("output_mode")
-        around = get("context") or 0
-        before, after = get("context_before"), get("context_after")
-        only_matching = bool(get("only_matching") and mode == "content")
-        if only_matching:
-            before = after = 0
-        return cls(
-            pattern=PatternSpec(
-                arguments.text("pattern"), get("case_insensitive"), get("multiline")
-            ),
-            mode=mode,
-            only_matching=only_matching,
-            before=around if before is None else before,
-            after=around if after is None else after,
-            numbers=get("line_numbers"),
-            limit=get("head_limit"),
-            offset=get("offset"),
-            filters=_filters(get("include"), get("type")),
+        self.pattern = PatternSpec(
+            arguments.text("pattern"), get("case_insensitive"), get("multiline")
         )
+        self.mode: str = get("output_mode")
+        self.only_matching = bool(get("only_matching") and self.mode == "content")
+        around = [get("context_before"), get("context_after")]
+        if self.only_matching:
+            around = [0, 0]
+        self.before, self.after = (
+            (get("context") or 0) if lines is None else lines for lines in around
+        )
+        self.numbers: bool = get("line_numbers")
+        self.limit: int = get("head_limit")
+        self.offset: int = get("offset")
+        self.filters = _filters(get("include"), get("type"))
 
     def question(self) -> SearchQuestion:
         """What has to be searched for the answer."""
@@ -117,30 +96,6 @@ class GrepArguments:
             return "matches" if self.pattern.multiline else "lines"
         return "matches" if self.only_matching else "lines"
 
-    def found(self, result: SearchResult, place: SearchedTree) -> tuple[Sequence[FoundFile], int]:
-        """The files in the order of the answer, and how many results they make."""
-        if self.mode == "content":
-            files = result.files()
-            return files, sum(file.count for file in files)
-        files = result.files(place.order if self.mode == "files_with_matches" else "walk")
-        return files, len(files)
-
-    def page(self, files: Sequence[FoundFile], budget: int = 0) -> Page:
-        """The lines of the answer."""
-        on = on_page(files, self.offset, self.limit or None)
-        return Page(
-            files=on,
-            before=self.before,
-            after=self.after,
-            only_matching=self.only_matching,
-            budget=budget,
-        )
-
-    def following(self, total: int) -> int | None:
-        """The offset of the next page; None where there is none."""
-        following = self.offset + self.limit
-        return following if self.limit and following < total else None
-
 
 def _filters(include: Any, kind: str | None) -> Filters:
     filters: list[tuple[str, ...] | str] = []
@@ -152,89 +107,152 @@ def _filters(include: Any, kind: str | None) -> Filters:
     return tuple(filters)
 
 
-# ── rows ────────────────────────────────────────────────────────────────────────────────────────
+class GrepPage:
+    """The page of a result that one call asks for."""
 
+    def __init__(self, asked: GrepArguments, result: SearchResult, place: SearchedTree) -> None:
+        self.shown: list[str] = []
+        """The paths in the answer, so that these can be confirmed."""
+        self._asked, self._result, self._place = asked, result, place
+        by_age = asked.mode == "files_with_matches"
+        self._files = result.files(place.order if by_age else "walk")
+        """In the order of the answer."""
+        counts = (file.count for file in self._files)
+        self._total = sum(counts) if asked.mode == "content" else len(self._files)
+        self._cut = ""
+        """What the page lacks and how to get it; empty where it is whole."""
+        self._continues = False
+        """Whether that names the call that continues."""
 
-def as_rows(
-    asked: GrepArguments, result: SearchResult, place: SearchedTree
-) -> tuple[dict[str, Any], list[str]]:
-    """The result of a direct method, without a budget."""
-    files, total = asked.found(result, place)
-    if asked.mode == "content":
-        page = asked.page(files)
-        shown = [path for path, _, _ in page.files]
-        data: dict[str, Any] = {"matches": _matches(result.lines(page), place)}
-    else:
-        listed = files[asked.offset :][: asked.limit or None]
-        shown = [file.path for file in listed]
-        labels = place.label(shown)
-        if asked.mode == "count":
-            rows = zip(labels, listed, strict=True)
-            data = {"counts": [{"file_path": path, "count": file.count} for path, file in rows]}
-        else:
-            data = {"paths": labels}
-    following = asked.following(total)
-    data |= {"truncated": following is not None, "next_offset": following}
-    if result.skipped:
-        data["skipped"] = [[place.label_skipped(path), why] for path, why in sorted(result.skipped)]
-    if result.remarks:
-        data["notes"] = result.remarks
-    return data, shown
+    def _listed(self) -> Sequence[FoundFile]:
+        page = self._files[self._asked.offset :]
+        return page[: self._asked.limit] if self._asked.limit else page
 
-
-def _matches(lines: list[tuple[str, list[Line]]], place: SearchedTree) -> list[dict[str, Any]]:
-    labels = place.label([path for path, _ in lines])
-    return [
-        {"file_path": label, "line": number, "is_match": is_match, "text": text}
-        for label, (_, lines_of_file) in zip(labels, lines, strict=True)
-        for number, is_match, text in lines_of_file
-    ]
-
-
-# ── text ────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class PageText:
-    """A page as text, and what has to be said of it."""
-
-    text: str
-    shown: list[str]
-    """The paths on it."""
-    cut: str = ""
-    """What the page lacks and how to get it; empty where it is whole."""
-    continues: bool = False
-    """Whether that names the call that continues."""
-
-
-def as_text(
-    asked: GrepArguments, result: SearchResult, place: SearchedTree, chars: int
-) -> tuple[str, list[str]]:
-    """The answer of a tool, within a budget of characters; 0 has no end."""
-    files, total = asked.found(result, place)
-    page = PageText("", [])
-    said: list[str] = []
-    empty = ""
-    if total == 0:
-        page, empty = (
-            PageText(EMPTY, []),
-            place.why_empty() or _why_empty(asked.pattern, place.kind),
+    def _page(self, budget: int) -> Page:
+        asked = self._asked
+        return Page(
+            files=on_page(self._files, asked.offset, asked.limit or None),
+            before=asked.before,
+            after=asked.after,
+            only_matching=asked.only_matching,
+            budget=budget,
         )
-    elif asked.offset >= total:
-        empty = f"no more results: offset {asked.offset}, {total} in total"
-    else:
-        relative = f"paths are relative to {place.root}" if place.root else ""
-        room = max(chars - len(relative), chars // 2)
-        if asked.mode == "content":
-            page = _content(asked, result, place, files, chars, room)
+
+    def _following(self) -> int | None:
+        """The offset of the next page; None where there is none."""
+        following = self._asked.offset + self._asked.limit
+        return following if self._asked.limit and following < self._total else None
+
+    # ── rows ────────────────────────────────────────────────────────────────────────────────────
+
+    def as_rows(self) -> dict[str, Any]:
+        """The result of a direct method, without a budget."""
+        place, result = self._place, self._result
+        if self._asked.mode == "content":
+            page = self._page(0)
+            self.shown = [path for path, _, _ in page.files]
+            data: dict[str, Any] = {"matches": self._matches(result.lines(page))}
         else:
-            page = _listed(asked, place, files, Budget(room))
-        following = None if page.continues else asked.following(total)
-        more = "" if following is None else f"more; next: offset {following}"
-        said = [page.cut, more, relative]
-    # The order is settled, so that a reader finds the offset first.
-    last = "; ".join(filter(None, [*said, _skips(result, place), *result.remarks, empty]))
-    return "\n".join(filter(None, [page.text, f"({last})" if last else ""])), page.shown
+            listed = self._listed()
+            self.shown = [file.path for file in listed]
+            labels = place.label(self.shown)
+            if self._asked.mode == "count":
+                rows = zip(labels, listed, strict=True)
+                data = {"counts": [{"file_path": path, "count": file.count} for path, file in rows]}
+            else:
+                data = {"paths": labels}
+        following = self._following()
+        data |= {"truncated": following is not None, "next_offset": following}
+        if result.skipped:
+            skipped = sorted(result.skipped)
+            data["skipped"] = [[place.label_skipped(path), why] for path, why in skipped]
+        if result.remarks:
+            data["notes"] = result.remarks
+        return data
+
+    def _matches(self, lines: list[tuple[str, list[Line]]]) -> list[dict[str, Any]]:
+        labels = self._place.label([path for path, _ in lines])
+        return [
+            {"file_path": label, "line": number, "is_match": is_match, "text": text}
+            for label, (_, lines_of_file) in zip(labels, lines, strict=True)
+            for number, is_match, text in lines_of_file
+        ]
+
+    # ── text ────────────────────────────────────────────────────────────────────────────────────
+
+    def as_text(self, chars: int) -> str:
+        """The answer of a tool, within a budget of characters; 0 has no end."""
+        asked, place, total = self._asked, self._place, self._total
+        text, empty, said = "", "", list[str]()
+        if total == 0:
+            text, empty = EMPTY, place.why_empty() or _why_empty(asked.pattern, place.kind)
+        elif asked.offset >= total:
+            empty = f"no more results: offset {asked.offset}, {total} in total"
+        else:
+            relative = f"paths are relative to {place.root}" if place.root else ""
+            room = max(chars - len(relative), chars // 2)
+            is_content = asked.mode == "content"
+            text = self._content(chars, room) if is_content else self._list(Budget(room))
+            following = None if self._continues else self._following()
+            more = "" if following is None else f"more; next: offset {following}"
+            said = [self._cut, more, relative]
+        # The order is settled, so that a reader finds the offset first.
+        skips = _skips(self._result, place)
+        last = "; ".join(filter(None, [*said, skips, *self._result.remarks, empty]))
+        return "\n".join(filter(None, [text, f"({last})" if last else ""]))
+
+    def _list(self, budget: Budget) -> str:
+        page = self._listed()
+        for at in range(0, len(page), _AT_ONCE):
+            some = list(page[at : at + _AT_ONCE])
+            paths = [file.path for file in some]
+            labels = self._place.label(paths)
+            if self._asked.mode == "count":
+                labels = [f"{name}:{file.count}" for name, file in zip(labels, some, strict=True)]
+            taken = budget.take_first(labels)
+            self.shown += paths[:taken]
+            if taken < len(some):
+                self._continue(len(page) - at - taken, "files", at + taken)
+                break
+        return budget.text()
+
+    def _continue(self, missing: int, kind: str, shown: int) -> None:
+        following = self._asked.offset + shown
+        self._cut = f"output cut: {missing:,} more {kind}; next: offset {following}"
+        self._continues = True
+
+    def _content(self, chars: int, room: int) -> str:
+        page = self._page(chars)
+        wanted = sum(last - first for _, first, last in page.files)
+        budget = Budget(room)
+        matches, is_cut = self._fill(self._result.lines(page), budget)
+        if is_cut and not matches:
+            # What precedes the first match fills the answer: the match is worth more.
+            budget = Budget(room)
+            matches, _ = self._fill(self._result.lines(page._replace(before=0)), budget)
+        missing = wanted - matches
+        kind = "matches" if self._asked.only_matching else "matching lines"
+        if missing and matches and chars:
+            self._continue(missing, kind, matches)
+        elif missing:
+            changed = "files changed during the search; search again"
+            self._cut = f"{missing:,} {kind} not shown: {changed}"
+        elif is_cut:
+            self._cut = "output cut: context lines left out; ask for fewer"
+        return budget.text()
+
+    def _fill(self, lines: list[tuple[str, list[Line]]], budget: Budget) -> tuple[int, bool]:
+        """Take lines while they fit; how many of them match, and whether one did not fit."""
+        matches = 0
+        labels = self._place.label([path for path, _ in lines])
+        for label, (path, lines_of_file) in zip(labels, lines, strict=True):
+            self.shown.append(path)
+            texts = _lines(self._asked, label, lines_of_file, bool(budget.lines))
+            taken = budget.take_first(texts)
+            matches += sum(is_match for _, is_match, _ in lines_of_file[:taken])
+            if taken < len(texts):
+                return matches, True
+        return matches, False
 
 
 def _why_empty(pattern: PatternSpec, kind: str) -> str:
@@ -247,81 +265,6 @@ def _why_empty(pattern: PatternSpec, kind: str) -> str:
             "make them the ends of lines"
         )
     return ""
-
-
-def _listed(
-    asked: GrepArguments, place: SearchedTree, files: Sequence[FoundFile], budget: Budget
-) -> PageText:
-    page = files[asked.offset :]
-    if asked.limit:
-        page = page[: asked.limit]
-    shown: list[str] = []
-    for at in range(0, len(page), _AT_ONCE):
-        some = list(page[at : at + _AT_ONCE])
-        paths = [file.path for file in some]
-        labels = place.label(paths)
-        if asked.mode == "count":
-            labels = [f"{name}:{file.count}" for name, file in zip(labels, some, strict=True)]
-        taken = budget.take_first(labels)
-        shown += paths[:taken]
-        if taken < len(some):
-            missing, following = len(page) - at - taken, asked.offset + at + taken
-            return PageText(
-                text=budget.text(),
-                shown=shown,
-                cut=_cut(missing, "files", following),
-                continues=True,
-            )
-    return PageText(budget.text(), shown)
-
-
-def _content(
-    asked: GrepArguments,
-    result: SearchResult,
-    place: SearchedTree,
-    files: Sequence[FoundFile],
-    chars: int,
-    room: int,
-) -> PageText:
-    page = asked.page(files, chars)
-    wanted = sum(last - first for _, first, last in page.files)
-    budget, shown = Budget(room), list[str]()
-    matches, is_cut = _fill(asked, result.lines(page), place, budget, shown)
-    if is_cut and not matches:
-        # What precedes the first match fills the answer: the match is worth more.
-        budget = Budget(room)
-        matches, _ = _fill(asked, result.lines(page._replace(before=0)), place, budget, shown)
-    text, missing = budget.text(), wanted - matches
-    kind = "matches" if asked.only_matching else "matching lines"
-    if missing and matches and chars:
-        return PageText(
-            text=text, shown=shown, cut=_cut(missing, kind, asked.offset + matches), continues=True
-        )
-    if missing:
-        said = f"{missing:,} {kind} not shown: files changed during the search; search again"
-        return PageText(text, shown, said)
-    cut = "output cut: context lines left out; ask for fewer" if is_cut else ""
-    return PageText(text, shown, cut)
-
-
-def _fill(
-    asked: GrepArguments,
-    lines: list[tuple[str, list[Line]]],
-    place: SearchedTree,
-    budget: Budget,
-    shown: list[str],
-) -> tuple[int, bool]:
-    """Take lines while they fit; how many of them match, and whether one did not fit."""
-    matches = 0
-    labels = place.label([path for path, _ in lines])
-    for label, (path, lines_of_file) in zip(labels, lines, strict=True):
-        shown.append(path)
-        texts = _lines(asked, label, lines_of_file, bool(budget.lines))
-        taken = budget.take_first(texts)
-        matches += sum(is_match for _, is_match, _ in lines_of_file[:taken])
-        if taken < len(texts):
-            return matches, True
-    return matches, False
 
 
 def _lines(asked: GrepArguments, name: str, lines: Sequence[Line], follows: bool) -> list[str]:
@@ -351,10 +294,6 @@ def _skips(result: SearchResult, place: SearchedTree) -> str:
     more = len(result.skipped) - len(first)
     rest = f"; and {more} more" if more > 0 else ""
     return f"{len(result.skipped)} not searched: {listed}{rest}"
-
-
-def _cut(missing: int, kind: str, offset: int) -> str:
-    return f"output cut: {missing:,} more {kind}; next: offset {offset}"
 
 
 SPEC = ToolSpec(

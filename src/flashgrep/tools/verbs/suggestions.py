@@ -119,12 +119,12 @@ def _answer(outcomes: list[StepResult]) -> Answer:
     """A result for each id; of very many only those that are worth a look."""
     done = [one for one in outcomes if one.status == "done"]
     shown = outcomes
-    told: dict[str, Any] = {"decided": len(done)}
+    summary: dict[str, Any] = {"decided": len(done)}
     if len(outcomes) > limits.DECISIONS_AT_ONCE:
         failed = [one for one in outcomes if one.status != "done"]
         shown = failed[: limits.DECISIONS_AT_ONCE]
-        told |= {"failed": len(failed), "results_are": "of those that were not decided"}
-    return json_answer({**told, "results": [_described_result(one) for one in shown]})
+        summary |= {"failed": len(failed), "results_are": "of those that were not decided"}
+    return json_answer({**summary, "results": [_described_result(one) for one in shown]})
 
 
 def _described_result(outcome: StepResult) -> dict[str, Any]:

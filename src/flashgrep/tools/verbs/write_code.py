@@ -138,11 +138,11 @@ def _refusal(operations: Sequence[Operation]) -> FlashgrepError:
         if operation.code is None:
             operation.reason = "the batch is atomic and others failed"
     few = failed[: limits.LISTED_LINES]
-    told = "; ".join(f"{operation.id!r}: {operation.reason}" for operation in few)
+    reasons = "; ".join(f"{operation.id!r}: {operation.reason}" for operation in few)
     more = f" and {len(failed) - len(few)} more" if len(failed) > len(few) else ""
     message = (
         f"{len(failed)} of {len(operations)} operations cannot be applied, so nothing was "
-        f"written: {told}{more}"
+        f"written: {reasons}{more}"
     )
     unmet = any(operation.code == PreconditionFailed.code for operation in failed)
     kind = PreconditionFailed if unmet else Conflict
