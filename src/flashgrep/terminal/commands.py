@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import click
@@ -156,11 +157,8 @@ def view_command(
         "path": shown_name(os.fsencode(path)),
         "view_range": read_range(lines) if lines else None,
     }
-    local = Local(settings)  # no daemon has this any sooner
-    try:
+    with closing(Local(settings)) as local:  # a daemon would not be faster
         answer = local.answer("view", arguments)
-    finally:
-        local.close()
     text = answer.text
     if answer.image is not None:
         text = f"(an image: {answer.image.mime_type}, {len(answer.image.data):,} bytes)"

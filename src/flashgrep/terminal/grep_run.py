@@ -48,7 +48,6 @@ class _Root:
 
     prefix: bytes
     path: bytes
-    shown: str
     kind: str | None
 
 
@@ -91,12 +90,10 @@ class Grepping:
             kind = self._session.scope.kind(place)
         except FlashgrepError as error:
             self._fail(error.message)
-            return _Root(prefix=prefix, path=path, shown=text, kind=None)
+            return _Root(prefix, path, None)
         if kind is None:
             self._fail(f"{shown_name(os.fsencode(text))}: No such file or directory")
-        return _Root(
-            prefix=prefix, path=place.path if kind == "directory" else path, shown=text, kind=kind
-        )
+        return _Root(prefix, place.path if kind == "directory" else path, kind)
 
     def _fail(self, message: str) -> None:
         self._failed = True

@@ -104,14 +104,14 @@ author_option = click.option(
 
 
 _ELSEWHERE: Final = {
-    "import": ("kb_commands", "import_command"),
-    "export": ("kb_commands", "export_command"),
-    "suggestions": ("kb_commands", "suggestions"),
-    "decide": ("kb_commands", "decide"),
-    "undo": ("kb_commands", "undo"),
-    "token": ("kb_commands", "token_command"),
+    "import": "import_command",
+    "export": "export_command",
+    "suggestions": "suggestions",
+    "decide": "decide",
+    "undo": "undo",
+    "token": "token_command",
 }
-"""Subcommands with a module of their own."""
+"""Subcommands of `kb_commands`, which imports more."""
 
 
 class _Group(click.Group):
@@ -123,8 +123,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        module, name = _ELSEWHERE[cmd_name]
-        found = getattr(importlib.import_module(f"flashgrep.terminal.{module}"), name)
+        commands = importlib.import_module("flashgrep.terminal.kb_commands")
+        found = getattr(commands, _ELSEWHERE[cmd_name])
         assert isinstance(found, click.Command)  # noqa: S101 - the table above says so
         return found
 

@@ -2,7 +2,7 @@
 
 Both run the same handlers, as direct methods (objects, no budget), so a command prints the same
 either way; the daemon is faster on a big tree because it has the index. A daemon is asked when
-its settings are ours, apart from those that make no difference here (`_NO_MATTER`).
+its settings are ours, apart from those that make no difference here (see `_accepted`).
 
 A command that names paths may also ask the daemon of a directory above, unless a scope is
 set: `flashgrep grep` in a subdirectory of a served project is as fast as at its top.
@@ -10,12 +10,11 @@ set: `flashgrep grep` in a subdirectory of a served project is as fast as at its
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -32,10 +31,6 @@ from flashgrep.transports.lines.unix_socket import OWN_DIRECTORY, SOCKET_NAME
 log = logging.getLogger(__name__)
 
 _METHOD_NOT_FOUND: Final = -32601
-_NO_MATTER: Final[Mapping[str, tuple[Any, ...]]] = {
-    "no_index": (False, True),
-    "verify_index": (False, True),
-}
 
 
 class Local:
@@ -92,19 +87,13 @@ Session = Local | Remote
 @contextmanager
 def opened(settings: Settings, use_daemon: bool, *, above: bool = False) -> Iterator[Session]:
     """A session for these settings; `above`: the daemon of a parent directory will do."""
-    local = Local(settings)
-    try:
+    with closing(Local(settings)) as local:
         connection = _daemon(settings, above) if use_daemon else None
         if connection is None:
             yield local
             return
-        remote = Remote(connection, local)
-        try:
+        with closing(Remote(connection, local)) as remote:
             yield remote
-        finally:
-            remote.close()
-    finally:
-        local.close()
 
 
 def _daemon(settings: Settings, above: bool) -> socket.socket | None:
@@ -128,7 +117,7 @@ def _workdirs(settings: Settings, above: bool) -> list[str]:
 
 
 def _accepted(settings: Settings) -> set[str]:
-    """The hashes of all settings that would print the same."""
-    ways = itertools.product(*_NO_MATTER.values())
-    alike = (replace(settings, **dict(zip(_NO_MATTER, way, strict=True))) for way in ways)
+    """The hashes of all settings that would print the same: the index changes no answer."""
+    ways = [(index, verify) for index in (False, True) for verify in (False, True)]
+    alike = [replace(settings, no_index=index, verify_index=verify) for index, verify in ways]
     return {settings_hash(each, __version__) for each in alike}

@@ -356,9 +356,7 @@ class NoteDocument(Document):
 
 def _confirmation(shown: str, wish: Wish, proposed: Proposed, is_changed: bool) -> str:
     if proposed.is_repeated:
-        sentences = [
-            f"{shown} is as it was: this very edit was made before, and is not made twice."
-        ]
+        sentences = [f"{shown} is as it was: this edit was made before and is not made twice."]
     else:
         # The wording of the requirement; what it does not say follows it.
         characters = len(wish.old) * len(proposed.lines)

@@ -112,17 +112,14 @@ def described(caller: Caller, nonce: str) -> dict[str, Any]:
     }
 
 
-def caller_of(description: Mapping[str, Any], callers: Callers) -> Caller:
+def caller_of(sent: Mapping[str, Any], callers: Callers) -> Caller:
     """The caller that was described; an error of any kind where the description is none."""
-    caller = callers.get(str(description["key"]))
-    caller.author, caller.token = str(description["author"]), str(description["token"])
-    caller.may_write, caller.notes_only = (
-        bool(description["may_write"]),
-        bool(description["notes_only"]),
-    )
-    grants = tuple(Grant(Role(role), str(folder)) for role, folder in description["grants"])
-    caller.principal = Principal(str(description["principal"]), grants)
-    learn(caller, [(str(note), str(digest)) for note, digest in description["seen"]])
+    caller = callers.get(str(sent["key"]))
+    caller.author, caller.token = str(sent["author"]), str(sent["token"])
+    caller.may_write, caller.notes_only = bool(sent["may_write"]), bool(sent["notes_only"])
+    grants = tuple(Grant(Role(role), str(folder)) for role, folder in sent["grants"])
+    caller.principal = Principal(str(sent["principal"]), grants)
+    learn(caller, [(str(note), str(digest)) for note, digest in sent["seen"]])
     return caller
 
 
