@@ -1,7 +1,7 @@
 """What `flashgrep kb` does to the notes of an open knowledge base, as calls with JSON on both ends.
 
 A terminal makes them on notes that it opened itself, or on the socket of the owner: the
-same functions either way. `Desk` is what both look like. File contents are base64.
+same functions either way. `NotesApi` is what both look like. File contents are base64.
 
     kb/list     {trash}                       the notes, and which of them are quarantined
     kb/history  {note}                        what can be gone back to
@@ -13,7 +13,7 @@ same functions either way. `Desk` is what both look like. File contents are base
     kb/take     {files, by, force}            files become notes (see `importing`)
     kb/give     {notes, folder}               notes as the files they become
     kb/suggestions {note, author, older_than, newer_than, cursor}    what is pending, by pages
-    kb/decide   {ids, action, by}             accept or reject it (see `administration`)
+    kb/decide   {ids, action, by}             accept or reject it
     kb/undo     {decisions, by}               bring decided suggestions back
 """
 
@@ -44,75 +44,8 @@ from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.journal import DamagedNote
 from flashgrep.system.clock import milliseconds, moment
 
-# ── review ───────────────────────────────────────────────────────────────────────────────────────
-# Reviewing, as `administration` offers it: listing, deciding and undoing, with JSON on both ends.
-#
-# Who asks is the user whose notes these are, at a terminal: an admin on all of them.
-
-
 _OWNER: Final = "owner"
-"""Who decides where nobody said who."""
-
-
-def suggestions(
-    review: Review,
-    note: str | None = None,
-    author: str | None = None,
-    older_than: str | None = None,
-    newer_than: str | None = None,
-    cursor: str | None = None,
-) -> dict[str, Any]:
-    """A page of what is pending, the oldest first; times as `clock` reads them."""
-    now = milliseconds()
-    query = Query(
-        note=note.removeprefix("kb://") if note else None,
-        author=author or None,
-        older_than=moment("older_than", older_than, now) if older_than else None,
-        newer_than=moment("newer_than", newer_than, now) if newer_than else None,
-        limit=limits.LISTED_SUGGESTIONS_MOST,
-        cursor=cursor,
-    )
-    page = review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
-    return {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
-
-
-def decide(review: Review, ids: Sequence[str], action: str, by: str) -> dict[str, Any]:
-    """Accept or reject; a result for each id."""
-    if not ids or not all(isinstance(one, str) for one in ids):
-        raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-    try:
-        chosen = Action(action)
-    except ValueError:
-        raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
-    outcomes = review.decide(ids, chosen, everywhere(by, Role.ADMIN), by)
-    return {"results": [one.as_json() for one in outcomes]}
-
-
-def undo(review: Review, decisions: Sequence[int], by: str) -> dict[str, Any]:
-    """Bring decided suggestions back; a result for each decision."""
-    if not decisions or not all(type(one) is int for one in decisions):
-        raise InvalidParams("decisions must be a list of numbers of decisions, at least one")
-    who = everywhere(by, Role.ADMIN)
-    return {"results": [_undone(review, number, who) for number in decisions]}
-
-
-def _undone(review: Review, number: int, who: Principal) -> dict[str, Any]:
-    try:
-        row = review.undo(number, who)
-    except (Conflict, NotFound) as error:
-        return {"decision": number, "status": error.code, "message": error.message}
-    return {
-        "decision": number,
-        "status": "done",
-        "message": "pending again",
-        "id": row.suggestion,
-        "action": row.action.value,
-        "by": row.by,
-        "time": row.time,
-    }
-
-
-# ── administration ───────────────────────────────────────────────────────────────────────────────
+"""Who decides where nobody said who: at a terminal, the user whose notes these are."""
 
 
 METHODS: Final = (
@@ -130,8 +63,8 @@ METHODS: Final = (
 )
 
 
-class Desk(Protocol):
-    """Somebody who does what is asked of the notes."""
+class NotesApi(Protocol):
+    """Answers the methods: notes that are open here, or the process that owns them."""
 
     home: Path
     """The directory of the knowledge base."""
@@ -225,14 +158,45 @@ class Administration:
 
     # ── reviewing ───────────────────────────────────────────────────────────────────────────────
 
-    def _suggestions(self, **asked: Any) -> dict[str, Any]:
-        return suggestions(self._notes.review, **asked)
+    def _suggestions(
+        self,
+        note: str | None = None,
+        author: str | None = None,
+        older_than: str | None = None,
+        newer_than: str | None = None,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """A page of what is pending, the oldest first; times as `clock` reads them."""
+        now = milliseconds()
+        query = Query(
+            note=note.removeprefix("kb://") if note else None,
+            author=author or None,
+            older_than=moment("older_than", older_than, now) if older_than else None,
+            newer_than=moment("newer_than", newer_than, now) if newer_than else None,
+            limit=limits.LISTED_SUGGESTIONS_MOST,
+            cursor=cursor,
+        )
+        page = self._notes.review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
+        return {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
 
-    def _decide(self, **asked: Any) -> dict[str, Any]:
-        return decide(self._notes.review, **asked)
+    def _decide(self, ids: Sequence[str], action: str, by: str = "") -> dict[str, Any]:
+        """Accept or reject; a result for each id."""
+        if not ids or not all(isinstance(one, str) for one in ids):
+            raise InvalidParams("ids must be a list of ids of suggestions, at least one")
+        try:
+            chosen = Action(action)
+        except ValueError:
+            raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
+        who = everywhere(by or _OWNER, Role.ADMIN)
+        outcomes = self._notes.review.decide(ids, chosen, who, who.name)
+        return {"results": [one.as_json() for one in outcomes]}
 
-    def _undo(self, **asked: Any) -> dict[str, Any]:
-        return undo(self._notes.review, **asked)
+    def _undo(self, decisions: Sequence[int], by: str = "") -> dict[str, Any]:
+        """Bring decided suggestions back; a result for each decision."""
+        if not decisions or not all(type(one) is int for one in decisions):
+            raise InvalidParams("decisions must be a list of numbers of decisions, at least one")
+        who = everywhere(by or _OWNER, Role.ADMIN)
+        return {"results": [_undone(self._notes.review, number, who) for number in decisions]}
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 
@@ -265,6 +229,22 @@ class Administration:
         except FlashgrepError as error:
             return _file(entry, error, folder)
         return {**_file(entry, now, folder), "suggestions": suggestions}
+
+
+def _undone(review: Review, number: int, who: Principal) -> dict[str, Any]:
+    try:
+        row = review.undo(number, who)
+    except (Conflict, NotFound) as error:
+        return {"decision": number, "status": error.code, "message": error.message}
+    return {
+        "decision": number,
+        "status": "done",
+        "message": "pending again",
+        "id": row.suggestion,
+        "action": row.action.value,
+        "by": row.by,
+        "time": row.time,
+    }
 
 
 def _named(library: Library, note: str) -> CatalogueEntry:

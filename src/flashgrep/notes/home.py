@@ -8,7 +8,7 @@ date.
                       `decision_log`, `tables`), and beside it, while it is open, notes.db-wal and
                       notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
-                      (see `home`); ours to remove when the next format comes, yours before
+                      (see below); ours to remove when the next format comes, yours before
         attachments/  files that are no notes, under their paths
         agents/       secrets of the tokens that `serve` prints (see `tokens`)
         kb.sock       where the owner listens for others that want these notes

@@ -4,11 +4,11 @@
              sequence   the record after which the note's rows were worked out
              rules      the number of the rules by which that was done
 
-The rows of a note (see `tables`, `tables`) are written in the transaction of the change
-they follow from. Those of a long note would take longer than the change itself: there the row in
-`looked` is taken away instead, in the same transaction, and the note is looked at when somebody
-asks next. So the tables are right or known to be behind, whenever a process ends; a note is behind
-where its newest record is not the one in `looked`, or other rules are in force.
+The rows of a note are written in the transaction of its change. Those of a long note would take
+longer than the change itself: its row in `looked` is deleted instead, in the same transaction, and
+the note is looked at when somebody asks next. So whenever a process ends, the tables are right, or
+known to be behind: a note is behind where its newest record is not the one in `looked`, or other
+rules are in force.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 #
 #     links    note      id of the note that holds the link
 #              place     its number among the note's links, from top to bottom
-#              name      the last part of its target as it is compared (see `resolving.name_of`)
-#              target, anchor, label, form, embed, source, line, pending      see `links.Link`
+#              name      the last part of its target as it is compared (see `parse.name_of`)
+#              target, anchor, label, form, embed, source, line, pending      see `parse.Link`
 #
 # Nothing resolved is stored: a new note can change what a link elsewhere means. What is found by
 # its index is the links whose target ends with a name; which of them lead to a note is worked out

@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
-from flashgrep.notes.administration import Administration, Desk
+from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
@@ -50,16 +50,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 
 @contextmanager
-def opened_desk(kb: Path) -> Iterator[Desk]:
+def opened_api(kb: Path) -> Iterator[NotesApi]:
     """Where calls about these notes go: this process, or their owner."""
-    desk, close = _desk(kb)
+    api, close = _api(kb)
     try:
-        yield desk
+        yield api
     finally:
         close()
 
 
-def _desk(kb: Path) -> tuple[Desk, Callable[[], None]]:
+def _api(kb: Path) -> tuple[NotesApi, Callable[[], None]]:
     from flashgrep.notes.knowledge_base import KnowledgeBase
 
     deadline = time.monotonic() + limits.OWNER_SECONDS
@@ -157,8 +157,8 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
 
     Quarantined notes are listed on stderr, with what to do; exit status 1 without notes.
     """
-    with opened_desk(kb) as desk:
-        answer = desk.call("kb/list", {"trash": trash})
+    with opened_api(kb) as api:
+        answer = api.call("kb/list", {"trash": trash})
     notes = answer["notes"]
     show(answer, as_json, map(_row, notes))
     for note in notes:
@@ -181,14 +181,14 @@ def _row(note: dict[str, Any]) -> str:
 @kb_option
 def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
     """List the versions of a note that it can go back to, the newest first."""
-    with opened_desk(kb) as desk:
+    with opened_api(kb) as api:
         if shown is not None:
             output = Output()
-            text = desk.call("kb/text", {"note": note, "version": shown})["text"]
+            text = api.call("kb/text", {"note": note, "version": shown})["text"]
             output.write(text.encode())
             output.flush()
             return FOUND
-        answer = desk.call("kb/history", {"note": note})
+        answer = api.call("kb/history", {"note": note})
     rows = answer["versions"]
     show(answer, as_json, (f"{v['version']}\t{when(v['time'])}\t{v['author']}" for v in rows))
     return FOUND if rows else NOTHING
@@ -208,8 +208,8 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
     if version is not None and salvage:
         raise click.UsageError("give a VERSION or --salvage, not both")
     params = {"note": note, "version": version, "salvage": salvage, "by": author or user_name()}
-    with opened_desk(kb) as desk:
-        answer = desk.call("kb/restore", params)
+    with opened_api(kb) as api:
+        answer = api.call("kb/restore", params)
     say(f"restored {answer['path']}")
     return FOUND
 
@@ -222,8 +222,8 @@ def backup(kb: Path, target: Path) -> int:
 
     The copy is a knowledge base. Tokens are not in it.
     """
-    with opened_desk(kb) as desk:
-        desk.call("kb/backup", {"target": str(target.absolute())})
+    with opened_api(kb) as api:
+        api.call("kb/backup", {"target": str(target.absolute())})
     say(f"copied to {target}")
     return FOUND
 
@@ -233,8 +233,8 @@ def backup(kb: Path, target: Path) -> int:
 @kb_option
 def check(kb: Path, as_json: bool) -> int:
     """Load every note from what is stored; exit status 1 where something is damaged."""
-    with opened_desk(kb) as desk:
-        answer = desk.call("kb/check", {})
+    with opened_api(kb) as api:
+        answer = api.call("kb/check", {})
     lines = [f"database: {problem}" for problem in answer["problems"]]
     lines += [f"{note['path']}: {note['reason']}" for note in answer["damaged"]]
     total = f"{answer['notes']} notes, {len(answer['damaged'])} damaged"

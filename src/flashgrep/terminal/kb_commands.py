@@ -15,7 +15,7 @@ from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.tokens import Token, Tokens, workspaces
-from flashgrep.notes.administration import Desk
+from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.vault import Imported, count_files, import_folder
 from flashgrep.notes.home import Home
@@ -33,7 +33,7 @@ from flashgrep.terminal.kb import (
     author_option,
     json_option,
     kb_option,
-    opened_desk,
+    opened_api,
     user_name,
     when,
 )
@@ -58,9 +58,9 @@ def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_j
     not be imported is listed, with exit status 1. Hidden files are left out.
     """
     total = count_files(folder)
-    with opened_desk(kb) as desk, Bar("importing") as bar:
+    with opened_api(kb) as api, Bar("importing") as bar:
         done = import_folder(
-            desk,
+            api,
             folder,
             author or user_name(),
             force,
@@ -113,9 +113,9 @@ def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
 
     Nothing is deleted there. What could not be written is listed, with exit status 1.
     """
-    with opened_desk(kb) as desk, Bar("exporting") as bar:
+    with opened_api(kb) as api, Bar("exporting") as bar:
         done = export(
-            desk, folder, force, lambda at, total: bar.show(at / max(total, 1), f"{at:,} files")
+            api, folder, force, lambda at, total: bar.show(at / max(total, 1), f"{at:,} files")
         )
     _tell_export(done, as_json)
     return NOTHING if done.failed else FOUND
@@ -157,16 +157,16 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     Exit status 1 when there are none.
     """
     wanted = {name: value for name, value in asked.items() if value is not None}
-    with opened_desk(kb) as desk:
-        found = list(_all(desk, wanted))
+    with opened_api(kb) as api:
+        found = list(_all(api, wanted))
     show({"suggestions": found}, as_json, map(_row, found))
     return FOUND if found else NOTHING
 
 
-def _all(desk: Desk, wanted: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _all(api: NotesApi, wanted: dict[str, str]) -> Iterator[dict[str, Any]]:
     cursor = None
     while True:
-        page = desk.call("kb/suggestions", {**wanted, "cursor": cursor})
+        page = api.call("kb/suggestions", {**wanted, "cursor": cursor})
         yield from page["suggestions"]
         cursor = page["next"]
         if cursor is None:
@@ -202,10 +202,10 @@ def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_j
     """
     by = author or user_name()
     results: list[dict[str, Any]] = []
-    with opened_desk(kb) as desk:
+    with opened_api(kb) as api:
         for at in range(0, len(ids), DECISIONS_A_CALL):
             some = list(ids[at : at + DECISIONS_A_CALL])
-            answer = desk.call("kb/decide", {"ids": some, "action": action, "by": by})
+            answer = api.call("kb/decide", {"ids": some, "action": action, "by": by})
             results += answer["results"]
     return _report(results, as_json, "id")
 
@@ -234,8 +234,8 @@ def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool
     or the text around the suggestion is gone.
     """
     by = author or user_name()
-    with opened_desk(kb) as desk:
-        results = desk.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
+    with opened_api(kb) as api:
+        results = api.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
     return _report(results, as_json, "decision")
 
 

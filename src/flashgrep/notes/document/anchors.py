@@ -19,7 +19,7 @@ Who wrote each character of a note, by the name that Yjs gives the character.
 
     authors    a Y.Map beside the text. Each entry says who wrote what some clients sent from a
                clock on: key → [name, client, clock, client, clock, …, kind], the kind being one of
-               `author.AuthorKind` (older entries have none). The key is unique and means nothing.
+               `roles.AuthorKind` (older entries have none). The key is unique and means nothing.
 
 The author of a character is that of the entry of its client with the greatest clock that is not
 greater than the character's. An editor keeps its client for as long as it is open, so an entry is

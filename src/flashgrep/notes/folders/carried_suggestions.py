@@ -5,7 +5,7 @@ the note:
 
     {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
-     "from": "token",                      the kind of its author (`author.AuthorKind`), where known
+     "from": "token",                      the kind of its author (`roles.AuthorKind`), where known
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
                                            characters of the text with LF line ends and without a
                                            byte order mark, and the start of the SHA-256 of its text

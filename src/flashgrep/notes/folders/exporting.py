@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, from_os_error
-from flashgrep.notes.administration import Desk
+from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders.note_file import ExportManifest, digest, folder_name
 from flashgrep.notes.home import ATTACHMENTS
 from flashgrep.notes.store import paths as note_paths
@@ -114,13 +114,15 @@ class ExportSummary:
     """Files of ours in the folder whose notes are gone."""
 
 
-def export(desk: Desk, root: Path, force: bool, report: Report = lambda *_: None) -> ExportSummary:
+def export(
+    api: NotesApi, root: Path, force: bool, report: Report = lambda *_: None
+) -> ExportSummary:
     """Write all notes and attachments into a folder."""
-    _check_place(desk.home, root)
+    _check_place(api.home, root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _opened(open_folder(root)) as directory:
-            return _Export(desk, directory, force, report).run(root)
+            return _Export(api, directory, force, report).run(root)
     except OSError as error:
         raise from_os_error(error, str(error.filename or root)) from None
 
@@ -131,8 +133,8 @@ def _check_place(home: Path, root: Path) -> None:
 
 
 class _Export:
-    def __init__(self, desk: Desk, directory: int, force: bool, report: Report) -> None:
-        self._desk = desk
+    def __init__(self, api: NotesApi, directory: int, force: bool, report: Report) -> None:
+        self._api = api
         self._directory = directory
         self._force = force
         self._report = report
@@ -148,8 +150,8 @@ class _Export:
             )
         self._manifest.begin()
         self._folder_name = folder_name(root)
-        listed = self._desk.call("kb/list", {})["notes"]
-        attachments = Attachments(self._desk.home / ATTACHMENTS)
+        listed = self._api.call("kb/list", {})["notes"]
+        attachments = Attachments(self._api.home / ATTACHMENTS)
         paths = {note["path"] for note in listed}
         beside = [path for path in attachments.paths() if path not in paths]
         total = len(listed) + len(beside)
@@ -165,7 +167,7 @@ class _Export:
         done = 0
         for batch in _batches(listed):
             asked = {"notes": [note["id"] for note in batch], "folder": self._folder_name}
-            for file in self._desk.call("kb/give", asked)["files"]:
+            for file in self._api.call("kb/give", asked)["files"]:
                 if "data" in file:
                     self._note(file)
                 else:

@@ -2,7 +2,7 @@
 
 What a file has and a text has not is kept in the note's properties:
 
-    file      {"bom": true, "line_ends": …}; either may be missing (see `note_file`)
+    file      {"bom": true, "line_ends": …}; either may be missing
     imported  {"path", "digests", "note"}: where the note came from, and for each folder that it was
               imported from the SHA-256 of the file's bytes, the latest folder last; "note" is the
               id it had where it was exported, if it was made from an export

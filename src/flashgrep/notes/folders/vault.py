@@ -25,7 +25,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
-from flashgrep.notes.administration import Desk
+from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders import note_file
 from flashgrep.notes.folders.exporting import (
     IMPORT_BATCH_BYTES,
@@ -189,26 +189,26 @@ class Imported:
 
 
 def import_folder(
-    desk: Desk,
+    api: NotesApi,
     root: Path,
     author: str,
     force: bool = False,
     report: Callable[[int], None] = lambda _: None,
 ) -> Imported:
     """Import a folder; what could not be imported is listed, and stops nothing else."""
-    return _Import(desk, root, author, force, report).run()
+    return _Import(api, root, author, force, report).run()
 
 
 class _Import:
     def __init__(
-        self, desk: Desk, root: Path, author: str, force: bool, report: Callable[[int], None]
+        self, api: NotesApi, root: Path, author: str, force: bool, report: Callable[[int], None]
     ) -> None:
-        self._desk = desk
-        self._vault = Vault(root, desk.home)
+        self._api = api
+        self._vault = Vault(root, api.home)
         self._author = author
         self._force = force
         self._report = report
-        self._attachments = Attachments(desk.home / ATTACHMENTS)
+        self._attachments = Attachments(api.home / ATTACHMENTS)
         self._held: list[dict[str, Any]] = []
         self._size = 0
         self._count = 0
@@ -230,7 +230,7 @@ class _Import:
         self._send()
         self._notes = {
             paths.twin_key(note["path"]): note["path"]
-            for note in self._desk.call("kb/list", {})["notes"]
+            for note in self._api.call("kb/list", {})["notes"]
         }
         for found in beside:
             self._attach(found)
@@ -275,7 +275,7 @@ class _Import:
         if not self._held:
             return
         params = {"files": self._held, "by": self._author, "force": self._force}
-        for outcome in self._desk.call("kb/take", params)["outcomes"]:
+        for outcome in self._api.call("kb/take", params)["outcomes"]:
             self._take(outcome["path"], ImportedAs(outcome["fate"]), outcome["reason"])
             self._done.restored += outcome["restored"]
             if outcome["lost"]:

@@ -9,7 +9,7 @@
                 old, new     what the suggestion takes away and what it brings
                 cuts         JSON: [place, removed text, anchor before it, anchor after it] each,
                              an anchor being [client, clock] or null (see `anchors`)
-                marks        JSON: where each mark began and ended, see `deciding.Decision.marks`
+                marks        JSON: where each mark began and ended, see `decide.Decision.marks`
                 undone_by, undone_time   NULL where it was not undone
 
 A row is written in the transaction of its change: there is no decision without its

@@ -7,7 +7,7 @@ Suggestions among what is known beside a note's text: from records and back.
 
     kind      "suggestion"
     author    who proposes it
-    from      what kind of author that is (see `author.AuthorKind`); older records do not say
+    from      what kind of author that is (see `roles.AuthorKind`); older records do not say
     time      when it was made, in milliseconds since 1970
     changed   when its author changed it last; not there where that never was
     asked     the digest of the edit that made it what it is (see `pending.digest`)
