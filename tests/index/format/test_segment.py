@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
+from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment, path_key
 from flashgrep.index.format.segment_set import segment_set
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.changes import identity
 from flashgrep.search.decode import lines_of, searchable_text, text_of
 from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.result import walk_key
 from flashgrep.workspace.text import is_text
 from tests.index.disguises import texts
 from tests.index.segments import block_bytes, made, piece_text
@@ -136,3 +137,9 @@ def test_a_segment_is_private_whatever_the_umask(tmp_path: Path) -> None:
         os.umask(before)
     assert os.stat(path).st_mode & 0o777 == 0o600
     assert sorted(os.listdir(tmp_path)) == ["files", "one.seg"]
+
+
+@pytest.mark.parametrize("path", ["", "a/b", "a.b/c", "ä/ö", "\udcff/x", "a/\udc80b\u017f"])
+def test_the_key_of_a_path_is_its_walk_key(path: str) -> None:
+    assert path_key(path) == walk_key(path)
+    assert path_key(path.encode("utf-8", "surrogateescape")) == walk_key(path)

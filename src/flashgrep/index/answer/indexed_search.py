@@ -28,7 +28,7 @@ from flashgrep.index.answer.match import (
     matched,
 )
 from flashgrep.index.answer.match_pool import KillableMatching, Matchers, matched_here
-from flashgrep.index.answer.rows import PackText, Rows, Table
+from flashgrep.index.answer.rows import PackText, Table
 from flashgrep.index.answer.view import IndexView, SearchOverlay
 from flashgrep.index.format.segment import DamagedSegment, Numbers
 from flashgrep.index.format.segment_set import FileLocation, Runs, Stretch, Texts, Work
@@ -369,7 +369,7 @@ class IndexedScan:
 
     # ── what was found ──────────────────────────────────────────────────────────────────────────
 
-    def files(self, order: Order = "walk") -> Rows:
+    def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         return self._table.in_order(order)
 
     def lines(self, page: Page) -> list[tuple[str, list[Line]]]:

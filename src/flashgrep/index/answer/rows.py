@@ -10,12 +10,12 @@ import numpy as np
 
 from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.view import ROOM, IndexSnapshot
-from flashgrep.index.format.segment import Numbers, Segment
+from flashgrep.index.format.segment import Numbers, Segment, path_key
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.watch.changes import Identity
 from flashgrep.search.decode import Region
 from flashgrep.search.pattern import Span
-from flashgrep.search.result import Counting, FoundFile, Order, walk_key
+from flashgrep.search.result import Counting, FoundFile, Order
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64
@@ -116,7 +116,7 @@ class Table:
         later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
         rows = [*later, *range(len(ranks), len(ranks) + len(self._others))]
         places = [
-            (self._gap(row, ranks), walk_key(self._root + self.row(row).path), row) for row in rows
+            (self._gap(row, ranks), path_key(self._root + self.row(row).path), row) for row in rows
         ]
         ranks = np.append(ranks, np.zeros(len(self._others), np.int64))
         for step, (gap, _, row) in enumerate(sorted(places)):
@@ -171,11 +171,13 @@ class Table:
         known = map(Segment.identity, segments, self.file[own].tolist())
         return [next(known) if row >= 0 else None for row in rows]
 
-    def in_order(self, order: Order) -> Rows:
-        """All of them, as a sequence."""
+    def in_order(self, order: Order) -> Sequence[FoundFile]:
+        """All of them; names are made at once where they are few."""
         if order == "walk":
-            return Rows(self, np.argsort(self.rank, kind="stable"))
-        return Rows(self, np.lexsort((self.rank, -self.modified)))
+            rows = np.argsort(self.rank, kind="stable")
+        else:
+            rows = np.lexsort((self.rank, -self.modified))
+        return self.rows(rows) if len(rows) <= _FEW else Rows(self, rows)
 
 
 # ── texts ────────────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ from flashgrep.index.format.segment import Mask, Numbers, Segment, path_key
 from flashgrep.index.format.segment_set import FileLocation, SegmentSet, segment_set
 from flashgrep.index.watch.changes import Identity, Rules, is_below, joined, parents
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.result import Item, walk_key
+from flashgrep.search.result import Item
 from flashgrep.search.scan.scanner import Scanner
 from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import is_within
@@ -48,10 +48,6 @@ class _Keys(Sequence[str]):
         return self._segment.key(file)
 
 
-def _key(path: str) -> str:
-    return path_key(path.encode("utf-8", "surrogateescape"))
-
-
 @dataclass(frozen=True)
 class IndexSnapshot:
     """What queries read."""
@@ -76,7 +72,7 @@ class IndexSnapshot:
 
     def find(self, name: str) -> Iterable[FileLocation]:
         """Every place a name has in the segments, dead ones included."""
-        key = _key(name)
+        key = path_key(name)
         for number, segment in enumerate(self.segments):
             if not segment.bounds[0] <= key <= segment.bounds[1]:
                 continue
@@ -90,7 +86,7 @@ class IndexSnapshot:
         if not directory:
             return 0, segment.files
         keys = _Keys(segment)
-        key = _key(directory)
+        key = path_key(directory)
         return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
 
     def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
@@ -115,7 +111,7 @@ class IndexSnapshot:
 
     def rank(self, name: str) -> int:
         """The rank of a file that is in no segment among those that are; ties by walk key."""
-        key = _key(name)
+        key = path_key(name)
         before = 0
         for segment in self.segments[: self.base]:
             # A name is in at most one segment of the base; the others are skipped whole.
@@ -168,7 +164,7 @@ def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> I
 def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
     """Ranks between those of the base: by place, then by walk key."""
     entries = [
-        (draft.rank(name), _key(name), number, file)
+        (draft.rank(name), path_key(name), number, file)
         for number, segment in enumerate(later)
         for file, name in enumerate(segment.all_names())
     ]
@@ -281,7 +277,7 @@ def names(view: IndexView) -> list[str] | None:
             found.append(link)
         elif target not in view.directories:
             return None
-    return sorted(found, key=walk_key)
+    return sorted(found, key=path_key)
 
 
 def links(view: IndexView, directory: str) -> list[str]:

@@ -292,9 +292,10 @@ class Segment:
         return np.frombuffer(self._bytes(name), TYPES[name])
 
 
-def path_key(path: bytes) -> str:
-    """The `walk_key` of a path, from its bytes."""
-    return path.replace(b"/", b"\0").decode("latin-1")
+def path_key(path: str | bytes) -> str:
+    """What sorts paths in walk order: the same as `walk_key`, also from a path's bytes."""
+    raw = path if isinstance(path, bytes) else path.encode("utf-8", "surrogateescape")
+    return raw.replace(b"/", b"\0").decode("latin-1")
 
 
 def numbers(first: Any, past: Any) -> Numbers:

@@ -21,7 +21,7 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled
 from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
-from flashgrep.index.format.segment import RACY, Mask, Segment
+from flashgrep.index.format.segment import RACY, Mask, Segment, path_key
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
 from flashgrep.index.update.rescan import (
@@ -33,7 +33,6 @@ from flashgrep.index.update.rescan import (
 )
 from flashgrep.index.watch.changes import Changes, Identity, Tree, identity
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.result import walk_key
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
 
 SMALL_SEGMENT_BYTES: Final = 8 * limits.MIB
@@ -312,7 +311,7 @@ class BuildFailed(Exception):
 
 def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
     """Files in walk order, cut into portions for one segment each."""
-    names = sorted(files, key=walk_key)
+    names = sorted(files, key=path_key)
     total = sum(files[name][0] for name in names)
     room = min(SEGMENT_BYTES, max(total // (2 * workers), SMALL_SEGMENT_BYTES))
     cut: list[list[str]] = []
