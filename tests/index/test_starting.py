@@ -13,7 +13,7 @@ from flashgrep.index.index import StartingIndex
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.scan import Scan
-from flashgrep.search.scan.scanner import INLINE_TAME_BYTES
+from flashgrep.search.scan.scanner import INLINE_PREDICTABLE_BYTES
 from flashgrep.settings import Settings
 from tests.index.twins import haste, wait_for
 from tests.search import oracle
@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[Application]:
     for number in range(20):
         (work / f"f{number:02}.txt").write_text(f"hay {number}\nneedle {number}\n")
     # Left to a worker, so that the search is not over in its first moment.
-    (work / "large.txt").write_bytes(b"hay\n" * INLINE_TAME_BYTES + b"needle\n")
+    (work / "large.txt").write_bytes(b"hay\n" * INLINE_PREDICTABLE_BYTES + b"needle\n")
     with haste(ranked=False):
         application = build(Settings(workdir=str(work), state_dir=str(tmp_path / "state")))
         yield application
@@ -69,7 +69,7 @@ def test_a_search_of_what_the_index_has_not_goes_on_where_it_was(
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.txt").write_text("needle\n")
-    (outside / "b.txt").write_bytes(b"hay\n" * INLINE_TAME_BYTES + b"needle\n")
+    (outside / "b.txt").write_bytes(b"hay\n" * INLINE_PREDICTABLE_BYTES + b"needle\n")
     place = server.services.scope.place(str(outside))
     middle = ReadyInTheMiddle(server)
     found = server.services.search.search(place, LINES, middle, lambda *_: None)

@@ -146,17 +146,17 @@ def test_directories_and_large_files_are_refused(desk: Desk, tool: str) -> None:
 @pytest.mark.parametrize(
     ("text", "old", "hint"),
     [
-        ("a\nsay \u201chi\u201d\n", 'say "hi"', "differs only in quotes stands at line 2"),
-        ("a\n\tif  x:\n", "    if x:", "whitespace stands at line 2: the file has a tab"),
+        ("a\nsay \u201chi\u201d\n", 'say "hi"', "differs only in quotes is at line 2"),
+        ("a\n\tif  x:\n", "    if x:", "whitespace is at line 2: the file has a tab"),
         ("a\n\tif  x:\n", "\tif x:", "the file has 2 spaces where the string has a space."),
         ("a\u00a0= 1\n", "a = 1", "has a no-break space where the string has a space."),
         ("one\n  two\n", "one\ntwo", "a line end and 2 spaces where the string has a line end."),
         ("x x(y)\n", "x( y )", "the file has nothing where the string has a space."),
         ("x \ny\n", "x  ", "the file has a space and a line end where the string has 2 spaces."),
-        ("a\nHello World\n", "hello world", "differs only in case stands at line 2"),
-        ("a\n\tSAY  \u2018x\u2019\n", "say 'x'", "whitespace, quotes or case stands at line 2"),
+        ("a\nHello World\n", "hello world", "differs only in case is at line 2"),
+        ("a\n\tSAY  \u2018x\u2019\n", "say 'x'", "whitespace, quotes or case is at line 2"),
         ("a\nb\nc\n", "     2\tb\n     3\tc", "at line 2 without the line numbers"),
-        ("a\nfirst line\nother\n", "first line\nsecond", "first line stands at line 2"),
+        ("a\nfirst line\nother\n", "first line\nsecond", "first line is at line 2"),
         ("a\n", "zzz", ""),
     ],
 )
@@ -248,7 +248,7 @@ def test_edit_matches_whatever_the_style_of_quotes_and_keeps_the_files(desk: Des
 def test_str_replace_only_reports_the_quotes(desk: Desk) -> None:
     file = desk.file("a", "\u201chello\u201d\n")
     told = refused(desk, "str_replace", "string_not_found", '"hello"')
-    assert "differs only in quotes stands at line 1" in told
+    assert "differs only in quotes is at line 1" in told
     assert file.read_text() == "\u201chello\u201d\n"
 
 

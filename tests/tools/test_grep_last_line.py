@@ -156,7 +156,7 @@ def test_notes_are_named_in_full_and_relative_to_nothing(tmp_path: Path) -> None
 def test_what_is_said_stands_in_one_line_in_a_settled_order(shop: Workshop) -> None:
     shop.files("pkg/a", "pkg/b")
     shop.link("pkg/memory", "/proc/self/mem")
-    skip = "1 not searched: memory: made up by the kernel, entered only where it is named as path"
+    skip = "1 not searched: memory: made up by the kernel; searched only if given as path"
     assert last(shop, path="pkg", head_limit=1) == (
         f"(more; next: offset 1; paths are relative to pkg/; {skip})"
     )

@@ -208,7 +208,7 @@ def _bounded(fd: int, skipped: int) -> Read:
 #
 # Text rarely holds one of the four first bytes, and that is seen at memory speed (48 µs a
 # megabyte). Where it does, in Hangul, Thai or emoji, the first few are looked at; where they are
-# many, decoding it strictly tells whether all is well, and what cannot be decoded is searched. A
+# many, decoding it strictly shows whether all is valid, and what cannot be decoded is searched. A
 # pattern that names all its characters, such as a word, is not affected by any of this.
 
 
@@ -258,7 +258,7 @@ def _holds_sequences(buffer: Any, start: int, end: int) -> bool:
 
 
 def _holds_one(buffer: Any, start: int, end: int, lead: bytes, low: int, high: int) -> bool | None:
-    """Whether a first byte stands before one of those; None where it is too common to go on so."""
+    """Whether a first byte precedes one of those; None where it is too common to say."""
     at = start - 1
     for _ in range(_FEW):
         at = buffer.find(lead, at + 1, end)

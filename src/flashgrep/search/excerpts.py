@@ -263,7 +263,7 @@ class Excerpts:
                     line = self._text(buffer, start, stop, number in matching)
                     yield number + 1, number in matching, line
                     if budget and left < 0:
-                        return  # one line more than fits: whoever shows them sees that it does not
+                        return  # one line more than fits: it shows the caller that some are left
                     left -= len(line)
                 if number == high:
                     queue.pop()
@@ -333,7 +333,7 @@ class FileExcerpts(Excerpts):
 
 
 def _filled(lines: Iterable[Line], budget: int) -> list[Line]:
-    """As many lines as fit, and one more: whoever shows it sees that it does not."""
+    """As many lines as fit, and one more: by that one the caller sees that some are left."""
     found: list[Line] = []
     for line in lines:
         found.append(line)

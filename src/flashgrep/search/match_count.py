@@ -40,8 +40,8 @@ DENSE_AFTER_BYTES: Final = 16 * limits.MIB
 # A pattern may match at every byte, and a loop over five million matches takes many seconds. Which
 # lines are reached is found with far fewer:
 #
-# - A match that cannot hold a newline reaches one line, so the search goes on behind that line.
-# - Matches that stand one right behind the other, none of them empty, are one match of `(?:…)+`: of
+# - A match that cannot hold a newline reaches one line, so the search continues after that line.
+# - Matches that directly follow each other, none of them empty, are one match of `(?:…)+`: of
 #   several ways to match RE2 takes the first, and that begins with the way the single match takes.
 
 
@@ -68,8 +68,8 @@ class TextMatcher:
     def spans(self, text: Any, length: int) -> Iterator[Span]:
         """The matches, left to right, without overlap.
 
-        An empty match right behind another match is none, as in Go; neither is one behind the
-        last newline, for it stands on no line.
+        An empty match directly after another match does not count, as in Go; neither does one
+        after the last newline, which is on no line.
         """
         return self._spans(self._searchable(text, length), length)
 
@@ -217,7 +217,7 @@ _DENSE_BYTE_BYTES: Final = 2 * limits.KIB
 """A matching line in each so many bytes: then lines of a literal are counted in one go. A single
 byte has its own figure, for RE2 looks for that one faster."""
 _PLAIN: Final = re.compile(r"(\\b)?([\w ,;:=<>!@#%&~'\"/-]+)(\\b)?", re.ASCII)
-"""Characters that stand for themselves; more would have to be told from operators."""
+"""Characters that stand for themselves; others could be operators."""
 
 
 class BorderedLiteral(NamedTuple):

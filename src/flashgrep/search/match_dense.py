@@ -1,12 +1,12 @@
-"""Counts lines of a literal that stands in every other line: in one go, not in a call for each.
+"""Counts lines of a literal that is in every other line: in one go, not in a call for each.
 
 RE2 finds the next match at memory speed, but each takes a call into it, which is as long as reading
-a kilobyte. `if` stands in every sixth line of C, `e` at the end of a word in every third. There it
+a kilobyte. `if` is in every sixth line of C, `e` at the end of a word in every third. There it
 is faster to look at everything at once:
 
-- two bytes and more: arrays say where the first and the last byte stand that far apart, and a line
+- two bytes and more: arrays show where the first and the last byte are that far apart, and a line
   is counted by its last hit, the one with a newline before the next.
-- a single byte stands everywhere, and arrays of its places take twice as long as bits, one for each
+- a single byte is everywhere, and arrays of its places take twice as long as bits, one for each
   byte of the text:
 
     text       e ( x ) ⏎ i f ⏎ e l s e ⏎
@@ -37,7 +37,7 @@ _BELOW: Final = np.left_shift(1, np.arange(8)).astype(np.uint8) - np.uint8(1)
 """Per bit of a byte the lower ones."""
 _IS_WORD: Final = np.array([re.match(rb"\w", bytes([octet])) is not None for octet in range(256)])
 
-# glibc's malloc asks the system anew for every array of a size that it has never taken back, and to
+# glibc's malloc asks the system for every array of a size that was never freed before, and to
 # be given each page again takes longer than all the counting. From here on it keeps such arrays.
 np.empty(8 * limits.DENSE_STEP, np.uint8)
 
@@ -114,7 +114,7 @@ class DenseByte(Dense):
         return _between(_lines_with(hits, text == _NEWLINE), len(text), firsts)
 
     def _look_around(self, is_word: Any, hits: Any) -> None:
-        """Keep those that have their borders: a line's ends are no part of a word."""
+        """Keep those that have their borders: a line's ends are not part of a word."""
         own = _IS_WORD[self._text[0]]
         if self._before:
             hits[0] &= own

@@ -1,14 +1,14 @@
 r"""Finds the matching lines of a buffer without visiting every line.
 
-A buffer here is a run of whole lines, each ended by `\n` alone (see `decode`), in which what is
-no character is hidden (see `decode`).
-Four ways give the same answer, and tests hold each against `pattern.matching_lines`:
+A buffer here is a run of whole lines, each ended by `\n` alone, in which bytes that are not valid
+UTF-8 are hidden (see `decode`). Four ways give the same answer, and tests hold each against
+`pattern.matching_lines`:
 
 - whole buffer: `(?m)` and `never_nl` make RE2 treat the buffer as its lines. Equal to the
   definition for every pattern that does not say `\A`, `\z` or switch `m` off.
 - literal first: where every match holds a literal, find that at memory speed and try the pattern
-  on its line only. Given up for a stretch in which the literal is common (see `match_lines`).
-- line start: a pattern that begins with `^` is looked for behind newlines (see `line_start`).
+  on its line only. Given up for a stretch in which the literal is common (see `LiteralFirst`).
+- line start: a pattern that begins with `^` is looked for after newlines (see `LineStart`).
 - line by line: the definition itself, for whatever is left.
 """
 
@@ -59,10 +59,10 @@ from flashgrep.search.syntax import (
 # ── the start of a line ──────────────────────────────────────────────────────────────────────────
 # Finds lines by patterns that begin with `^`: where a line begins is a newline to look for.
 #
-# For `(?m)^…` RE2 asks at every byte whether a line begins there. The same pattern behind `\n`
+# For `(?m)^…` RE2 asks at every byte whether a line begins there. The same pattern after `\n`
 # begins with a character that it finds by memchr, so that it reads little more than the begin of
 # most lines: twice the speed. `\n…` must not run on into the next line, and RE2 forbids that only
-# to patterns without any newline; so it is made anew from the tree of the pattern, with newlines
+# to patterns without any newline; so it is spelled from the tree of the pattern, with newlines
 # taken out of its sets. Only trees that say all that the pattern says will do.
 
 
@@ -232,7 +232,7 @@ class LiteralFirst:
 
     def _find_alone(self, buffer: Any, start: int, end: int) -> Span:
         span: Span = self._match(UNANCHORED, buffer, start, end)[0]
-        # An empty match behind the last newline stands on no line.
+        # An empty match after the last newline is on no line.
         return span if span[0] < end else NOTHING
 
     def _weigh(self, skipped: int) -> None:
@@ -331,7 +331,7 @@ class LineMatcher:
         self.plain = None if self._whole is None or is_helped else self._whole.Match
         """RE2's own search, where it is all there is to `find`: for loops that run a million times.
 
-        A match behind the last newline, at `end`, stands on no line.
+        A match after the last newline, at `end`, is on no line.
         """
 
     def among(self, alternatives: int) -> LineMatcher:
@@ -362,7 +362,7 @@ class LineMatcher:
         if self._by_start:
             return self._by_start.find(buffer, start, end)
         span: Span = self._whole.Match(UNANCHORED, buffer, start, end)[0]
-        # An empty match behind the last newline stands on no line.
+        # An empty match after the last newline is on no line.
         return span if span[0] < end else NOTHING
 
     def count(self, buffer: Any, start: int, end: int, most: int = 0) -> int:
@@ -487,7 +487,7 @@ class _Literal:
         self._whole = compiled(quoted(text)).Match
 
     def find(self, buffer: Any, start: int, end: int) -> int:
-        """Where it stands first between two places, or -1."""
+        """Its first place between two others, or -1."""
         text, offset, tail = self.text, self._offset, self._tail
         for _ in range(_TAIL_MISSES):
             if start + offset >= end:

@@ -41,7 +41,7 @@ HERE_SECONDS: Final = 0.025
 longer is done by a process that can be killed."""
 
 PORTION_SECONDS: Final = 0.1
-"""How long the matches of one portion may be gone through in the server, where a cancel is looked
+"""How long the server itself may iterate over the matches of one portion, where a cancel is looked
 for between portions only; a process goes on with what takes longer."""
 
 BRIEF_SECONDS: Final = 0.06
@@ -61,7 +61,7 @@ _PARTS: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What tells an anchor from the same character where it is none."""
+"""Tells an anchor from the same character elsewhere."""
 
 UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 NO_MATCH: Final = -1
@@ -81,7 +81,7 @@ class PatternSpec:
 
     @property
     def flagged(self) -> str:
-        """The pattern with the flags the parameters stand for."""
+        """The pattern with the flags of the parameters."""
         flags = "(?i)" if self.case_insensitive else ""
         return flags + ("(?s)" if self.multiline else "") + self.source
 
@@ -153,7 +153,7 @@ def _can_be_large(source: str) -> bool:
 
 
 def uses_single_byte(source: str) -> bool:
-    """Whether `\\C` stands in a pattern: it can match half a character, or a newline."""
+    """Whether a pattern holds `\\C`: it can match half a character, or a newline."""
     at = 0
     while (at := source.find("\\", at)) >= 0:
         escape = source[at + 1 : at + 2]
@@ -167,7 +167,7 @@ def uses_single_byte(source: str) -> bool:
 
 
 def has_line_anchors(source: str) -> bool:
-    """Whether `^` or `$` stands in a pattern as an anchor, and no `(?m)` makes them line ends."""
+    """Whether a pattern has `^` or `$` as an anchor, and no `(?m)` makes them line ends."""
     found = False
     for part in _PARTS.finditer(source):
         if part["flags"] is not None and "m" in part["flags"].partition("-")[0]:
@@ -194,7 +194,7 @@ def characters_alone(text: bytes) -> bytes:
 
 
 def split_lines(text: bytes) -> list[bytes]:
-    """The lines of a text: cut at `\\n`, one trailing `\\r` dropped, none behind the last."""
+    """The lines of a text: cut at `\\n`, one trailing `\\r` dropped, none after the last."""
     lines = text.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -208,9 +208,9 @@ def split_lines(text: bytes) -> list[bytes]:
 # gigabyte a second whatever the text, but some (`a.{500}z`) need so many states that RE2 falls back
 # to trying every one of them at every byte: a thousand times as long, seconds for one long line. So
 # the server itself matches such a pattern only where that is over in a moment. What could take
-# longer raises `TooLong`, and whoever asked hands it to a process that can be killed.
+# longer raises `TooLong`, and the caller hands it to a process that can be killed.
 #
-# A pattern is tame if few of its places are ambiguous, which bounds the states of its automaton:
+# A pattern is predictable if few of its places are ambiguous: that bounds its automaton's states.
 #
 #     \w+_register        1   `_` is one of `\w`
 #     [0-9a-f]{8}-        0   the two sets share nothing
@@ -222,8 +222,8 @@ def split_lines(text: bytes) -> list[bytes]:
 
 _AMBIGUOUS_PLACES: Final = 10
 """With so many an automaton has a thousand states, which are made in a few milliseconds."""
-_TAME_SECONDS: Final = 2.5e-9
-_WILD_SECONDS: Final = 5e-7
+_PREDICTABLE_SECONDS: Final = 2.5e-9
+_OTHER_SECONDS: Final = 5e-7
 _STEP_SECONDS: Final = 1.4e-9
 _MATCH_SECONDS: Final = 2e-6
 """What one match costs in Python's own loops."""
@@ -245,7 +245,7 @@ def may_take_long() -> None:
 
 
 class briefly:  # a generator would cost every search more
-    """In this block, wild patterns are matched for a moment only; then `TooLong` is raised."""
+    """In this block, unpredictable patterns are matched for a moment, then `TooLong` is raised."""
 
     __slots__ = ("_before",)
 
@@ -258,7 +258,7 @@ class briefly:  # a generator would cost every search more
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)
-def is_tame(spec: PatternSpec) -> bool:
+def is_predictable(spec: PatternSpec) -> bool:
     """Whether the pattern's automaton stays small, whatever the text."""
     tree = spec.tree
     return tree is not None and _ambiguous(tree, _ambiguous_sets(tree)) <= _AMBIGUOUS_PLACES
@@ -267,9 +267,9 @@ def is_tame(spec: PatternSpec) -> bool:
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def seconds_a_byte(spec: PatternSpec) -> float:
     """How long RE2 may take at worst for a byte of text."""
-    if is_tame(spec):
-        return _TAME_SECONDS
-    return _WILD_SECONDS + _STEP_SECONDS * int(compiled(spec.flagged).ProgramSize())
+    if is_predictable(spec):
+        return _PREDICTABLE_SECONDS
+    return _OTHER_SECONDS + _STEP_SECONDS * int(compiled(spec.flagged).ProgramSize())
 
 
 @lru_cache(limits.REMEMBERED_PATTERNS)
@@ -296,13 +296,13 @@ def bounded(
 
     What is said to match `within_lines` is matched in stretches of whole lines.
     """
-    if may_take_long or _is_killable or is_tame(spec):
+    if may_take_long or _is_killable or is_predictable(spec):
         return regex
     return (_BoundedLines if within_lines else _Bounded)(regex, bytes_here(spec))
 
 
 class Watch:
-    """Looks at the clock now and then while every match of a text is gone through."""
+    """Looks at the clock now and then in a loop over every match of a text."""
 
     def __init__(self, may_take_long: bool = False) -> None:
         self._count = 0
@@ -320,7 +320,7 @@ class Watch:
 
 @contextmanager
 def portion() -> Iterator[None]:
-    """In this block, nobody looks whether the caller has withdrawn: it must not take long."""
+    """In this block, no cancel is looked for: it must not take long."""
     _place.portion = time.perf_counter() + PORTION_SECONDS
     try:
         yield
@@ -374,7 +374,7 @@ def never_empty(spec: PatternSpec) -> bool:
 
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def needs_care(spec: PatternSpec) -> bool:
-    """Whether a pattern can match bytes that are no character: some part may be many things."""
+    """Whether a pattern can match bytes that are not a character: it has an `Unknown` part."""
     return spec.tree is None or UNKNOWN in atoms(spec.tree)
 
 
@@ -425,7 +425,7 @@ def _ambiguous_sets(tree: Node) -> frozenset[frozenset[int]]:
 
 
 def _ambiguous(node: Node, sets: frozenset[frozenset[int]]) -> int:
-    """At how many places the text leaves open where in the pattern it stands."""
+    """At how many places the text leaves open where in the pattern it is."""
     match node:
         case Char() | Edge():
             return 0

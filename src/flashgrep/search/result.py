@@ -38,7 +38,7 @@ class FoundFile(NamedTuple):
 
     path: str
     """Relative to what was searched."""
-    count: int  # type: ignore[assignment]  # hides the method of tuples, which nobody calls
+    count: int  # type: ignore[assignment]  # hides the method of tuples, which is never called
     """Its matching lines, or matches; 1 where it was only asked whether it matches."""
     modified: int = 0
     """When it was changed last, in nanoseconds; known only where the question counts files."""
@@ -174,7 +174,7 @@ def walk_key(path: str) -> str:
 
 
 class SliceResult(NamedTuple):
-    """What a slice of a search brought."""
+    """What a slice of a search found, and what it left."""
 
     found: list[FoundFile]
     pending: list[Item]

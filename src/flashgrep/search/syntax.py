@@ -8,7 +8,7 @@ r"""Reads a pattern into a tree, as far as it is understood for certain, and fin
 
 What speeds a search up reads this tree: literals for the matcher, grams for the index. A tree may
 say less than the pattern, never more, so whatever is rare or odd becomes `Unknown`, and a pattern
-this parser loses its way in is none at all: `tree_of` answers None. RE2 alone decides what matches.
+beyond this parser has no tree at all. RE2 alone decides what matches.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _PatternParser:
             if node is not None:
                 parts.append(self._quantified(node))
             elif self._peek() in tuple("*+?{"):
-                raise _NotUnderstood  # it repeats what stands before the flags
+                raise _NotUnderstood  # it repeats what precedes the flags
         return parts[0] if len(parts) == 1 else Cat(tuple(parts))
 
     def _atom(self, character: str) -> Node | None:
@@ -197,7 +197,7 @@ class _PatternParser:
         return self._char(self._escaped(character))
 
     def _escaped(self, character: str) -> str:
-        """The character an escape stands for."""
+        """The character that an escape means."""
         if character == "x":
             return self._hexadecimal()
         if character in _ESCAPES:
@@ -302,7 +302,7 @@ class _PatternParser:
         return found
 
     def _group_header(self) -> bool:
-        """Read `?:`, a name or flags; True where nothing but flags stands in the group."""
+        """Read `?:`, a name or flags; True where the group holds nothing but flags."""
         self.at += 1
         if self.pattern.startswith(("P<", "<"), self.at):
             end = self.pattern.find(">", self.at)
@@ -355,7 +355,7 @@ class _PatternParser:
 #
 # A literal is found at 5 GB/s, a pattern without a literal prefix at 0.5 GB/s. The answer is a set:
 # each match holds at least one of it. `None` means "no such set is known", which is always right. A
-# character whose case does not count is no part of a literal.
+# character whose case does not count is not part of a literal.
 
 
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one

@@ -38,7 +38,7 @@ def replacing(
     """A new file that takes the target's place when the block ends well, and else disappears.
 
     Names are relative to `directory`, an open one, if it is given. A draft that a killed process
-    has left under a fixed name is written anew. Without `is_durable` nothing is synced: after a
+    has left under a fixed name is overwritten. Without `is_durable` nothing is synced: after a
     power cut the file may be cut short, after a kill it is whole.
     """
     path = os.fspath(target)
@@ -72,13 +72,13 @@ def replace_file(target: Name, data: Iterable[bytes], draft: Name | None = None)
 
 
 def random_draft(path: str) -> str:
-    """A name beside a file that nobody else has."""
+    """A unique name beside a file."""
     directory, name = os.path.split(path)
     return os.path.join(directory, f".{name}.{os.urandom(8).hex()}")
 
 
 def create_first(target: Name, data: bytes) -> None:
-    """Put a complete file in place, unless there is one: of several that try, one comes first."""
+    """Put a complete file in place, unless there is one: of several that try, one wins."""
     draft = random_draft(os.fspath(target))
     try:
         with os.fdopen(os.open(draft, _NEW, _PRIVATE), "wb") as file:
@@ -92,7 +92,7 @@ def create_first(target: Name, data: bytes) -> None:
 
 
 def put_in_place(draft: Name, target: Name, *, is_durable: bool = True) -> None:
-    """Give a finished file or directory its name: for one that was written by somebody else."""
+    """Give a finished file or directory its name: for one that another process wrote."""
     if is_durable:
         _sync(draft, os.O_RDONLY)
     os.rename(draft, target)
@@ -128,13 +128,13 @@ def make_private(path: Name) -> None:
 
 
 def open_private(path: Name) -> IO[bytes]:
-    """Open a file of ours to write it anew; nobody else looks at it before it is complete."""
+    """Open a file of ours to overwrite it; no other process reads it before it is complete."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSED
     return os.fdopen(os.open(path, flags, _PRIVATE), "wb")
 
 
 def open_own(path: Name) -> IO[bytes]:
-    """Open a file of ours to read; a link is refused. Who may write it is the caller's to check."""
+    """Open a file of ours to read; a link is refused. The caller checks who may write it."""
     return os.fdopen(os.open(path, os.O_RDONLY | _CLOSED), "rb")
 
 

@@ -2,7 +2,7 @@
 
 Started by exec and not by fork, a child holds neither locks nor wires of the server. It reads
 messages on stdin and answers on stdout; a thread of its own waits on stdin, so that it ends at once
-when the server has, however that went, even in the middle of a long computation that runs without
+when the server has, however that ended, even in the middle of a long computation that runs without
 the interpreter's lock.
 
 Messages are `marshal` values after a length of four bytes: plain data between two halves of one
@@ -177,12 +177,12 @@ def run_jobs(
 
 
 def serve(handle: Callable[[Any], Any]) -> None:
-    """Answer messages of the pipe until it closes; None is no answer."""
+    """Answer messages of the pipe until it closes; None sends no answer."""
     serve_telling(lambda message, tell: handle(message))
 
 
 def serve_telling(handle: Callable[[Any, Callable[[Any], None]], Any]) -> None:
-    """The same, with a way to tell something before the answer is there."""
+    """The same; the handler can also send messages before its answer."""
     out = os.dup(1)
     os.dup2(2, 1)  # a stray print must not reach the pipe
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -198,7 +198,7 @@ def serve_telling(handle: Callable[[Any, Callable[[Any], None]], Any]) -> None:
 
 
 def leave_ending_to_the_server() -> None:
-    """Go on when a signal is sent to the whole process group: the server gets it too, closes the
+    """Continue when a signal is sent to the whole process group: the server gets it too, closes the
     pipe when it ends, and needs no report of our death until then."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)

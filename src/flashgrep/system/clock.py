@@ -16,7 +16,7 @@ def milliseconds() -> int:
 
 
 # ── times as people give them ────────────────────────────────────────────────────────────────────
-# Times as people give them, a date, milliseconds or an age such as 7d, and as they are told.
+# Times as people give them, a date, milliseconds or an age such as 7d, and as they are shown.
 
 
 _AGE: Final = re.compile(r"([0-9]{1,6})([smhdw])")
@@ -46,7 +46,7 @@ def utc(seconds: float) -> str:
 
 
 def written(time: int) -> str:
-    """A time as it is told, in UTC; one no calendar has, as its number."""
+    """A time as it is shown, in UTC; one beyond the calendar as its number."""
     try:
         return datetime.fromtimestamp(time / 1_000, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):

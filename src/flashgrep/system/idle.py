@@ -1,7 +1,7 @@
-"""Lets something go when it has not been used for a while, and sleeps soundly otherwise.
+"""Lets something go when it has not been used for a while, and costs nothing otherwise.
 
 What is freed then goes back to the system. glibc keeps it by itself: in the heaps of threads it
-gives back only what lies at the end.
+gives back only what is at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class IdleRelease:
         self._closed = threading.Event()
 
     def used(self) -> None:
-        """Begin to count anew."""
+        """Start counting again."""
         with self._lock:
             self._used = time.monotonic()
             if self._is_waiting or self._closed.is_set():

@@ -28,7 +28,7 @@ def lock(descriptor: int) -> None:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock, if nobody holds it."""
+    """Take the lock, if it is free."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -37,7 +37,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody holds the lock of a lock file; False where there is no such file.
+    """Whether the lock of a lock file is held; False where there is no such file.
 
     Looking takes a shared lock for a moment, so a `try_lock` may fail beside it and is tried again.
     """

@@ -5,7 +5,7 @@
 
 The workspace's own `.flashgrep/` is not used for this: the workspace may be read-only, shared or
 hostile. A directory that others can read or write is refused: it holds copies of the workspace's
-text, and whoever writes there chooses the token. It is not mended: a directory that was named with
+text, and writing there chooses the token. Its mode is not changed: a directory that was named with
 --state-dir may be meant to be as it is.
 """
 
@@ -46,11 +46,11 @@ def state_path(given: str, workdir: bytes, environment: Mapping[str, str]) -> Pa
 
 
 class StateUnavailable(SettingsError):
-    """There is no place for state here; what can do without goes on."""
+    """There is no place for state here; what does not need any still works."""
 
 
 class StateDirectory:
-    """A private directory that exists, is ours, and that nobody else can look into."""
+    """A private directory that exists, is ours, and that no other user can read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -55,7 +55,7 @@ class FoundEntry(NamedTuple):
 
 @dataclass
 class Finding:
-    """What a walk brought."""
+    """What a walk found."""
 
     entries: list[FoundEntry] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -71,7 +71,7 @@ class _Directory(NamedTuple):
 
 
 class Chooser:
-    """Tells which paths are wanted, by their names alone."""
+    """Decides which paths are wanted, by their names alone."""
 
     def __init__(self, wanted: FindRequest) -> None:
         self.wanted = wanted
@@ -89,7 +89,7 @@ class Chooser:
         return found
 
     def _is_reached(self, directory: str) -> bool:
-        """Whether a walk would come into a directory."""
+        """Whether a walk would enter a directory."""
         unknown: list[str] = []
         while directory and directory not in self._reached:
             unknown.append(directory)
@@ -173,7 +173,7 @@ class Finder(Chooser):
         return self.finding
 
     def among(self, files: Iterable[FoundEntry], links: Iterable[str]) -> Finding:
-        """Find the same among all there is below the root, where that is known without a walk.
+        """Find the same in a list of everything below the root, without a walk.
 
         For a walk that respects ignore rules and follows no links.
         """
@@ -187,7 +187,7 @@ class Finder(Chooser):
         return self.finding
 
     def _enter_link(self) -> bool:
-        """Go on with the first link in walk order to a directory that was not entered yet."""
+        """Continue with the first link in walk order to a directory not entered yet."""
         while self.later:
             at = heapq.heappop(self.later)[1]
             if not any(is_within(at.real, seen) for seen in self.entered):

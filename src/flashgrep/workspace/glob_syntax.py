@@ -1,4 +1,4 @@
-"""How a glob is read and spelled for RE2; what the dialect means stands in globs.py.
+"""How a glob is read and spelled for RE2; globs.py says what the dialect means.
 
     parse_glob   text → nodes; whatever is malformed is refused, with its place
     spelled      nodes → the source of an expression that is matched whole
@@ -31,7 +31,7 @@ _NOTHING = r"[^\x{0}-\x{10ffff}]"
 
 
 class Wild(enum.Enum):
-    """A wildcard that stands for itself in the parsed pattern."""
+    """A wildcard of the parsed pattern."""
 
     ANY = "?"
     STAR = "*"
@@ -185,7 +185,7 @@ def _literal(character: str) -> str:
 
 
 def edges(group: Alternatives, end: int) -> Iterator[Node]:
-    """The nodes that stand first (end 0) or last (end -1) in the alternatives."""
+    """The nodes that are first (end 0) or last (end -1) in the alternatives."""
     for alternative in group.alternatives:
         if alternative:
             node = alternative[end]
@@ -228,7 +228,7 @@ def spelled(nodes: Parsed) -> str:
     """Spell a pattern for RE2, to be matched on whole paths with a slash added at the end.
 
     With that slash every component ends alike, the last one too, and a `**` that takes its own
-    slash along can stand for no component at all: `x/**` is `x/` and then any number of `…/`.
+    slash along can match no component at all: `x/**` is `x/` and then any number of `…/`.
     """
     ending: Parsed = (Wild.DOUBLE, "/") if nodes[-1] == "/" else ("/",)
     return _spelled(nodes + ending, nodes[0] != "/")

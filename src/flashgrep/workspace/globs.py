@@ -222,7 +222,7 @@ def _below(nodes: Parsed) -> str:
     return spelled(nodes) + CROSSING
 
 
-# ── what can be told from the nodes ─────────────────────────────────────────────────────────────
+# ── what the nodes say ─────────────────────────────────────────────────────────────────────────
 
 
 def _clean(nodes: Parsed, pattern: str) -> Parsed:

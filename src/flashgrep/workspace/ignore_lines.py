@@ -194,7 +194,7 @@ class _Translator:
                 return frozenset(_EVERY_BYTE - members if negated else _EVERY_BYTE & members)
 
     def _member(self, byte: int, previous: int | None, members: set[int]) -> int | None:
-        """Add what one member stands for; return the byte a range may start from."""
+        """Add what one member matches; return the byte a range may start from."""
         following = self.text[self.at : self.at + 1]
         if byte == ord("-") and previous is not None and following not in (b"", b"]"):
             last = self._next()

@@ -178,7 +178,7 @@ def _joined(names: Sequence[str], prefix: str = "") -> bytes:
 
 
 class Rules:
-    """The rules of one file, about paths relative to the directory it stands in."""
+    """The rules of one file, about paths relative to its directory."""
 
     def __init__(self, lines: Sequence[IgnoreLine]) -> None:
         self.lines = tuple(lines)
@@ -193,7 +193,7 @@ class Rules:
         return bool(self.lines)
 
     def decide(self, relative: bytes, is_directory: bool) -> bool | None:
-        """True: ignored; False: re-included by `!`; None: no rule speaks."""
+        """True: ignored; False: re-included by `!`; None: no rule matches."""
         speakers = self.at_depth(relative.count(b"/"))
         subject = relative if speakers.on_paths else relative.rpartition(b"/")[2]
         return speakers.decide(_marked(subject, is_directory))
@@ -294,7 +294,7 @@ class IgnoreChain:
         return IgnoreChain((*self.levels, _DirectoryRules(rules))) if rules else self
 
     def split(self, names: Sequence[str], is_directory: Callable[[int], bool]) -> list[bool]:
-        """Tell for each entry of this directory whether it is kept; ignored ones are False.
+        """Whether each entry of this directory is kept; ignored ones are False.
 
         `is_directory` is asked by position, and only for entries that some rule touches.
         """
@@ -313,7 +313,7 @@ class IgnoreChain:
         return kept
 
     def admitting(self, name: bytes, is_directory: bool) -> IgnoreChain:
-        """Drop the rules that ignore one entry of this directory: a search root stands below."""
+        """Drop the rules that ignore one entry of this directory: it leads to the search root."""
         levels = list(self.levels)
         for at in reversed(range(len(levels))):
             verdict = levels[at].decide(name, is_directory)

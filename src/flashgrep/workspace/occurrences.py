@@ -1,7 +1,7 @@
-"""Where an edit's string stands in a text: exactly, by quotes alone, or nearly.
+"""Where an edit's string is in a text: exactly, by quotes alone, or nearly.
 
 Exactly is on the text as shown. `edit` may also match when only the style of quotes differs: each
-quote stands for one character either way, so positions agree. Everything nearer or further than
+quote is one character either way, so positions agree. Everything nearer or further than
 that is never edited, only reported, so that the caller can send what the file really says.
 """
 
@@ -36,7 +36,7 @@ class Occurrences:
 
     @property
     def count(self) -> int:
-        """How often it stands there; `aa` stands twice in `aaa`, and neither is the one meant."""
+        """How often it occurs; `aa` occurs twice in `aaa`, and neither is the one meant."""
         apart = self.text.count(self.old)
         if apart != 1:
             return apart
@@ -59,7 +59,7 @@ def find(text: str, old: str, fold_quotes: bool) -> Occurrences:
 
 
 def line_of(text: str, position: int) -> int:
-    """The number of the line a position stands in."""
+    """The number of the line a position is in."""
     return text.count("\n", 0, position) + 1
 
 
@@ -74,7 +74,7 @@ def straight(text: str) -> str:
 def in_file_quotes(found: str, old: str, new: str) -> str:
     """The replacement, with quotes as the file has them.
 
-    What `new` shares with `old` at its beginning and end is taken from the file as it stands; in
+    What `new` shares with `old` at its beginning and end is taken from the file as it is; in
     between, quotes take the style the found text uses, where it uses only one.
     """
     head = common_prefix(old, new)
@@ -120,21 +120,21 @@ _VARIANTS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
 
 
 def near(text: str, old: str) -> str:
-    """A sentence about where something like `old` stands; empty when nothing does."""
+    """A sentence about where something like `old` is; empty when nothing is."""
     unnumbered = _NUMBERED.sub("", old)
     if unnumbered != old and unnumbered in text:
         return (
-            f"It stands at line {line_of(text, text.index(unnumbered))} without the line numbers, "
+            f"It is at line {line_of(text, text.index(unnumbered))} without the line numbers, "
             "which are not part of the file."
         )
     for difference, fold in _VARIANTS:
         line, start = _line_of_variant(text, old, fold)
         if line:
             detail = _other_whitespace(text, start, old) if fold is _unspaced else ""
-            return f"A text that differs only in {difference} stands at line {line}{detail}."
+            return f"A text that differs only in {difference} is at line {line}{detail}."
     first = next((row for row in old.split("\n") if row.strip()), "")
     if first != old and first in text:
-        return f"Its first line stands at line {line_of(text, text.index(first))}."
+        return f"Its first line is at line {line_of(text, text.index(first))}."
     return ""
 
 

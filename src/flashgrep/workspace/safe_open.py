@@ -44,14 +44,14 @@ REGULAR: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.
 STEP: Final = O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 MOVED: Final = frozenset({errno.ELOOP, errno.EXDEV, errno.EAGAIN, errno.ENOTDIR, errno.ENOENT})
-"""What an open answers when a link or a gap stands where the path was resolved a moment ago."""
+"""What an open answers when a link or a gap has replaced part of the resolved path."""
 
 open_in: Final = os.open
 """Open a name in an open directory: `open_in(name, REGULAR, dir_fd=directory)`, or `DIRECTORY`.
 
 A link is refused. Not a function of Python's, because a scan does this for every file: a call more
-is 5 % of what a file costs. What is opened with `REGULAR` may be no regular file: whoever must know
-asks `fstat`, or opens with `open_regular`.
+is 5 % of what a file costs. What is opened with `REGULAR` may not be a regular file: a caller that
+must know asks `fstat`, or opens with `open_regular`.
 """
 
 Named = str | os.PathLike[str]
@@ -70,7 +70,7 @@ _syscall = ctypes.CDLL(None, use_errno=True).syscall if sys.platform == "linux" 
 
 
 def _openat2(directory: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
-    if b"\0" in path:  # C would open what stands before it, and nobody has judged that
+    if b"\0" in path:  # C would open what precedes it, which was not checked
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     assert _syscall is not None  # noqa: S101 - guarded by has_openat2
@@ -183,15 +183,15 @@ def _entered(directory: int, name: bytes | str, create: bool) -> int:
 def open_regular(name: Named, directory: int | None = None) -> int:
     """Open a regular file; links and special files are refused, and nothing blocks.
 
-    Looked at by name first: opening a device can have effects of its own.
+    Its status is read by name first: opening a device can have side effects.
     """
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        raise InvalidParams("it is a link" if stat.S_ISLNK(status.st_mode) else "it is no file")
+        raise InvalidParams("it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a file")
     file = open_in(name, REGULAR, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise InvalidParams("it is no file")
+        raise InvalidParams("it is not a file")
     return file
 
 
@@ -206,7 +206,7 @@ def open_folder(path: Named) -> int:
 def open_named(path: Named, *, may_wait: bool = False) -> int:
     """Open a file that a setting or the command line names: links to it are followed.
 
-    A pipe is read as a file is only where the one who named it `may_wait`.
+    A pipe is read as a file is only where the caller `may_wait`.
     """
     flags = REGULAR & ~os.O_NOFOLLOW
     return os.open(path, flags & ~os.O_NONBLOCK if may_wait else flags)
@@ -244,11 +244,11 @@ def is_free_of_links(root: int, relative: bytes) -> bool:
 # forgets which part was missing. Here each component is looked at from the descriptor of its
 # directory. The result is a claim, not a permission: `safe_open` still opens it through no link.
 #
-# Within a scope, the way is judged and not only its end, or the answer would tell what stands
+# Within a scope, the way is judged and not only its end, or the answer would reveal what is
 # outside: `OUTSIDE/dir/../../ws/a.py` leads somewhere if `dir` exists. So `..` is not taken from a
 # place outside, and nothing is looked up from a denied one, whether or not it exists. A link that
-# stands outside is followed all the same, with the `..` in its text: `/home` may be one, and
-# whoever made it wanted it to lead where it leads.
+# is outside is followed all the same, with the `..` in its text: `/home` may be one, and its target
+# was chosen by an administrator, not by a caller.
 
 
 _LINKS = 40  # as the kernel
@@ -256,11 +256,11 @@ _UNREADABLE = frozenset({errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENAMET
 
 
 class Beyond(Exception):
-    """The way leads outside and cannot be gone on from there; whether it exists is not told."""
+    """The path leads outside and cannot continue from there; whether it exists is not revealed."""
 
 
 class Denied(Exception):
-    """The way leads through a denied place; whether that exists is not told."""
+    """The path leads through a denied place; whether that exists is not revealed."""
 
 
 @dataclass(frozen=True)
@@ -269,13 +269,13 @@ class _ResolveStep:
 
     name: bytes
     trusted: bool = False
-    """It comes from a link that stands outside: no caller has chosen it."""
+    """It comes from a link outside: no caller has chosen it."""
 
 
 def resolve(root: int, path: bytes, bounds: Scope | None = None) -> bytes:
     """The real path of absolute `path`; what does not exist (yet) is kept as it is named.
 
-    Raises OSError: ELOOP for a chain of links without end, ENOENT for `..` behind a gap, ENOTDIR
+    Raises OSError: ELOOP for a chain of links without end, ENOENT for `..` after a gap, ENOTDIR
     for a link whose text ends in `/` and leads to a file. Raises `Beyond` and `Denied`.
     """
     is_judged = bounds is not None and b".." in path.split(b"/")
@@ -304,7 +304,7 @@ class _Walk:
         self.root = root
         self.bounds = bounds
         self.left = False
-        """Whether the way has led outside: what goes wrong from then on is not told."""
+        """Whether the path has led outside: errors from then on are not revealed."""
         self.names: list[bytes] = []
         self.at = root
         self.links = 0
@@ -355,9 +355,9 @@ class _Walk:
     def _follow(self, name: bytes, target: bytes, pending: deque[_ResolveStep]) -> None:
         trusted = False
         if self.bounds is not None:
-            stands = self._path(name)
-            _judge_denied(self.bounds, stands)
-            trusted = not self.bounds.contains(stands)
+            link = self._path(name)
+            _judge_denied(self.bounds, link)
+            trusted = not self.bounds.contains(link)
         self.links += 1
         if self.links > _LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), target)
@@ -386,7 +386,7 @@ class _Walk:
         return self._path(*names)
 
     def _judge_rising(self, path: bytes, trusted: bool) -> None:
-        """Refuse `..` from a place that must not be told of."""
+        """Refuse `..` from a place that must not be revealed."""
         if self.bounds is None:
             return
         _judge_denied(self.bounds, path)

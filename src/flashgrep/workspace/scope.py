@@ -121,7 +121,7 @@ def has_control(text: str) -> bool:
 
 
 OWN_DIRECTORY = b".flashgrep"
-"""Denied wherever it stands: it holds sockets and tokens."""
+"""Denied wherever it is: it holds sockets and tokens."""
 _ATTEMPTS = 32
 
 PackedScope = tuple[bytes, tuple[bytes, ...], tuple[str, ...], tuple[bytes, ...]]
@@ -205,7 +205,7 @@ class Scope:
             "directory",
             None,
         ):
-            raise NotFound(f"Path not found: {shown} (it ends in / and names no directory)")
+            raise NotFound(f"Path not found: {shown} (it ends in / and is not a directory)")
         return ResolvedPath(shown, real, asked)
 
     def _resolved(self, asked: bytes) -> bytes:
@@ -223,7 +223,7 @@ class Scope:
         return asked
 
     def _unresolved(self, error: OSError, shown: str) -> Exception:
-        # Inside a scope a broken path tells nothing of what lies outside it.
+        # Inside a scope a broken path reveals nothing of what is outside it.
         if self.allowed:
             return AccessDenied(f"Access denied: {shown} cannot be resolved inside the scope")
         if error.errno == errno.ELOOP:
@@ -295,7 +295,7 @@ class Scope:
         raise error if error is not None else OSError(errno.EAGAIN, "the tree keeps moving")
 
     def open_real(self, path: bytes, flags: int) -> int:
-        """Open a real path as a walk has it, through no link, without a second look."""
+        """Open a real path as a walk has it, through no link, without checking it again."""
         return open_beneath(*self._beneath(path), flags)
 
     def _beneath(self, path: bytes) -> tuple[int, bytes]:
@@ -305,7 +305,7 @@ class Scope:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
 
     def status(self, place: ResolvedPath) -> os.stat_result | None:
-        """What stands at a place, or None where nothing does."""
+        """The status of a place, or None where nothing is."""
         try:
             fd = self.open(place, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
@@ -329,7 +329,7 @@ class Scope:
     def open_regular(self, place: ResolvedPath, write: bool = False) -> tuple[int, os.stat_result]:
         """Open a regular file; anything else is refused without being touched.
 
-        Looked at by `O_PATH` first: opening a device can have effects of its own.
+        Its kind is read by `O_PATH` first: opening a device can have side effects.
         """
         _require_regular(self.kind(place), place)
         flags = (REGULAR & ~os.O_ACCMODE) | (os.O_RDWR if write else os.O_RDONLY)
@@ -351,7 +351,7 @@ class Scope:
             raise from_os_error(error, place.shown) from None
 
     def open_parent(self, place: ResolvedPath, create: bool = False) -> tuple[int, ResolvedPath]:
-        """Open the directory a place stands in; `create` makes parents.
+        """Open the directory of a place; `create` makes parents.
 
         Gives the place as it is now: when the tree moved, all of it is judged anew and not the
         directory alone, for the same name may be denied where the directory leads now.

@@ -1,10 +1,10 @@
 r"""Files as text: which bytes are text, what is shown of them, and how edits become bytes.
 
 `text` is what view shows and edits match: no BOM, and one `\r` dropped before each `\n`. A lone
-`\r` is a character like any other. Bytes that are no valid UTF-8 stand in `text` as the
+`\r` is a character like any other. Bytes that are not valid UTF-8 are in `text` the
 surrogates U+DC80–U+DCFF (one a byte), so nothing is lost; `display` turns them into U+FFFD for
 answers. No argument can hold a surrogate, so a U+FFFD in an edit's string matches a real U+FFFD
-and never a broken byte: an agent that copied one from an answer is told so instead.
+and never a broken byte: for an agent that copied one from an answer, the refusal says so.
 
 An edit is a list of spans of `text`. Bytes outside the spans are copied, never decoded and
 encoded again as a whole; decoding and encoding a piece is the identity for every encoding here:
@@ -129,7 +129,7 @@ class TextFile:
         return start + head, end - tail, new[head : len(new) - tail]
 
     def _raw_position(self, position: int) -> int:
-        """Where a position of `text` lies in `raw`; a line end is one unit, its `\\r` included."""
+        """Where a position of `text` is in `raw`; a line end is one unit, its `\\r` included."""
         return position + bisect_left(self._carriage_returns, position)
 
     def _with_line_ends(self, start: int, end: int, replacement: str) -> str:
@@ -196,9 +196,9 @@ def common_prefix(one: str, other: str) -> int:
 
 
 # ── invalid UTF-8 ────────────────────────────────────────────────────────────────────────────────
-# Bytes that are no valid UTF-8: which they are, and what they were perhaps meant to be.
+# Bytes that are not valid UTF-8: which they are, and what they may have been meant to be.
 #
-# They stand in a text as the surrogates U+DC80–U+DCFF, one a byte (see `text`). Most such files
+# They are in a text the surrogates U+DC80–U+DCFF, one a byte (see `text`). Most such files
 # were written in Windows-1252, which holds all of Latin-1 that is ever seen in text.
 
 
@@ -219,7 +219,7 @@ def described(character: str) -> str:
 
 
 def as_legacy(text: str) -> str:
-    """The text if it had been written in Windows-1252 where it is no UTF-8."""
+    """The text if it had been written in Windows-1252 where it is not UTF-8."""
     return ODD.sub(lambda found: _meant(found[0]), text)
 
 
@@ -228,7 +228,7 @@ def _meant(character: str) -> str:
 
 
 class OddLines:
-    """Lines on their way into an answer: the odd ones among them are shown with U+FFFD and told."""
+    """Counts the lines of an answer that hold invalid bytes, which are shown as U+FFFD."""
 
     def __init__(self) -> None:
         self._first = ""
@@ -273,7 +273,7 @@ _TAG = re.compile(
 )
 _XML = re.compile(_SPACE + rb"<\?xml")
 
-# (pattern at the first byte, type), in the standard's order up to the one rule that is no pattern
+# (pattern at the first byte, type), in the standard's order up to the one rule that is no regex
 _BEFORE_MP4 = (
     (rb"%PDF-", "application/pdf"),
     (rb"%!PS-Adobe-", "application/postscript"),
@@ -373,7 +373,7 @@ def _look_up(table: tuple[re.Pattern[bytes], tuple[str, ...]], head: bytes) -> s
 
 
 def _mp4(head: bytes) -> str | None:
-    """An ftyp box whose brands name mp4: a rule with a length in it, so no pattern."""
+    """An ftyp box whose brands name mp4: a rule with a length in it, so not a pattern."""
     size = int.from_bytes(head[:4], "big")
     if len(head) < 12 or len(head) < size or size % 4 or head[4:8] != b"ftyp":
         return None

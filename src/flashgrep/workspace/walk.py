@@ -30,7 +30,7 @@ TEMPORARY_PREFIX: Final = ".flashgrep-"
 
 @dataclass(frozen=True)
 class DirectoryListing:
-    """The entries of one directory that a walk goes on with, each kind sorted by bytes."""
+    """The entries of one directory that a walk visits, each kind sorted by bytes."""
 
     files: list[str]
     directories: list[str]
@@ -38,7 +38,7 @@ class DirectoryListing:
     chain: IgnoreChain
     """The ignore rules in force for this directory's entries."""
     has_rules: bool
-    """Whether some of them stand in this very directory."""
+    """Whether some of them are in this very directory."""
 
 
 def list_directory(
@@ -71,7 +71,7 @@ def _listing(
     own: Rules | None,
     scope: Scope,
 ) -> DirectoryListing:
-    """What a walk goes on with of the files, directories and links that were found."""
+    """What a walk visits of the files, directories and links that were found."""
     files, directories, links = found
     if chain is not None:
         chain = chain.with_rules(own) if own else chain
@@ -139,7 +139,7 @@ def _permitted(scope: Scope, path: bytes, names: list[str]) -> list[str]:
 
 
 def _without_temporaries(files: list[str]) -> list[str]:
-    """Leave out what a write in progress has lying beside its target for a millisecond."""
+    """Leave out the temporary files that a write has beside its target for a millisecond."""
     start = bisect_left(files, TEMPORARY_PREFIX)
     end = start
     while end < len(files) and files[end].startswith(TEMPORARY_PREFIX):
@@ -202,7 +202,7 @@ def chain_above(rules: Sequence[tuple[bytes, bytes]], root: bytes) -> IgnoreChai
     """The chain of `parent_rules` down to `root`.
 
     A search may start in an ignored directory: the rules that ignore the root itself, or a parent
-    of it, are dropped; all others go on to count below it.
+    of it, are dropped; all others still apply below it.
     """
     chain = IgnoreChain()
     if not rules:
@@ -309,7 +309,7 @@ class RuleChains:
 # Directories that the kernel makes up: `/proc`, `/sys`, `/dev` and their like.
 #
 # A walk never comes into one by itself, neither through a link nor from the directory above. What
-# stands there is no text anybody keeps: reading it can wait, change something or never end, and
+# is there is not stored text: reading it can wait, change something or never end, and
 # `/proc/self/fd` leads on to everything this process has open. A caller who names such a place as
 # the `path` of a call gets it, and there no link is followed at all.
 #
@@ -317,8 +317,8 @@ class RuleChains:
 # `/dev` itself is often an ordinary memory file system, and `/dev/shm` is a place for files.
 
 
-REASON: Final = "made up by the kernel, entered only where it is named as path"
-"""What is told of a place that a walk has left out."""
+REASON: Final = "made up by the kernel; searched only if given as path"
+"""The reason reported for a directory that a walk leaves out."""
 
 _PATHS: Final = (b"/proc", b"/sys", b"/dev")
 _FILES: Final = b"/dev/shm"
@@ -358,7 +358,7 @@ def is_made_up(directory: int, path: bytes) -> bool:
 
 
 def is_made_up_place(scope: Scope, path: bytes) -> bool:
-    """The same of a real path that nobody has opened; False where nothing stands there."""
+    """The same of a real path that is not open; False where nothing is there."""
     if _is_known_path(path):
         return True
     try:
@@ -378,7 +378,7 @@ def _is_known_path(path: bytes) -> bool:
 
 
 def _magic(opened: int) -> int:
-    """The number of the file system; 0 where the system does not tell."""
+    """The number of the file system; 0 where the system does not say."""
     if _fstatfs is None:
         return 0
     buffer = _Buffer()

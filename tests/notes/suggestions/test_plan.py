@@ -257,8 +257,8 @@ REFUSALS = [
     ("a ++} b", "++} b", "c", InvalidParams, r"old_string contains \+\+\}"),
     # not there
     ("one two", "three", "x", StringNotFound, "old_string not found in N.md. Make sure it"),
-    ("one  two", "one two", "x", StringNotFound, "differs only in whitespace stands at line 1"),
-    ("x\nOne", "one", "x", StringNotFound, "differs only in case stands at line 2"),
+    ("one  two", "one two", "x", StringNotFound, "differs only in whitespace is at line 1"),
+    ("x\nOne", "one", "x", StringNotFound, "differs only in case is at line 2"),
     ("⟪{--gone--}⟫ b", "gone", "x", StringNotFound, "pending suggestion by bob deletes"),
     ("{--gone--} b", "gone", "x", StringNotFound, "mark somebody typed .* deletes"),
     # there too often

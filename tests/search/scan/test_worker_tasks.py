@@ -16,7 +16,7 @@ from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.search.scan.pool import SPARE_WORKERS, Pool
 from flashgrep.search.scan.scan import DiskSearcher
-from flashgrep.search.scan.scanner import INLINE_TAME_BYTES
+from flashgrep.search.scan.scanner import INLINE_PREDICTABLE_BYTES
 from flashgrep.tools.dispatch.call import Cancellation
 from flashgrep.workspace.scope import Scope
 from tests.faults.processes import children, is_alive, wait_until
@@ -31,7 +31,7 @@ LINE = random.Random(7).randbytes(32_000_000).translate(LETTERS)
 def tree(tmp_path: Path) -> Path:
     (tmp_path / "long.txt").write_bytes(LINE)
     (tmp_path / "short.txt").write_bytes(b"NEEDLE\n")
-    (tmp_path / "large.txt").write_bytes(b"NEEDLE\n" + b"hay\n" * INLINE_TAME_BYTES)
+    (tmp_path / "large.txt").write_bytes(b"NEEDLE\n" + b"hay\n" * INLINE_PREDICTABLE_BYTES)
     return tmp_path
 
 

@@ -37,7 +37,7 @@ from flashgrep.index.watch.changes import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.excerpts import Text
 from flashgrep.search.match_count import bordered_literal
-from flashgrep.search.pattern import TooLong, briefly, is_tame, portion
+from flashgrep.search.pattern import TooLong, briefly, is_predictable, portion
 from flashgrep.search.result import FoundFile, Line, Order, Page, Report, ScanRequest
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
@@ -225,7 +225,7 @@ class IndexedScan:
 
     def _shared(self, work: Sequence[Work], is_dense: bool) -> list[Hits]:
         """What was found in some work, with the help of other processes."""
-        if not is_tame(self.request.pattern):
+        if not is_predictable(self.request.pattern):
             raise TooLong  # what may take long would have to be killed there
         counter, pattern = self.scanner.counter, self.request.pattern
         return self._matchers.match(pattern, counter, is_dense, work, self._cancelled)

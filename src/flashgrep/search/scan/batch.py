@@ -1,4 +1,4 @@
-"""Small files read one behind the other and matched together: one call into RE2 for a megabyte.
+"""Small files read one after the other and matched together: one call into RE2 for a megabyte.
 
 Each file's text ends in `\\n`, so no match reaches from one into the next. What is rare is done
 late, for files that match only: telling text from binary data, counting, asking the age.
@@ -81,7 +81,7 @@ class FileBatch:
         return end, True
 
     def flush(self) -> list[FoundFile]:
-        """Match what is there, and start anew."""
+        """Match the files read so far, and start over."""
         found: list[FoundFile] = []
         if self._fill:
             if self._counter.needs_care:
@@ -94,7 +94,7 @@ class FileBatch:
         return found
 
     def clear(self) -> None:
-        """Forget what is there."""
+        """Drop the files read so far."""
         self._entries.clear()
         self._starts.clear()
         self._fill = 0
@@ -130,7 +130,7 @@ def matched(
 ) -> Iterator[tuple[int, int]]:
     """Which of some texts match: its number in the row, and its count.
 
-    They stand one behind the other, each of whole lines, from `starts` up to `end`.
+    They follow each other, each of whole lines, from `starts` up to `end`.
     """
     total, dense = 0, counter.dense()
     for at, count in (

@@ -1,7 +1,7 @@
-"""Places for work that many ask for, given out fairly by connection.
+"""A queue for scarce places, shared fairly between connections.
 
-Whoever has used least of late comes first, so a client that searches now and then does not wait
-behind one that keeps everything busy. What was used is forgotten by half every few seconds.
+The connection that has used least lately comes first, so a client that searches now and then does
+not wait for one that keeps everything busy. What was used decays by half every few seconds.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ ON_BEHALF: Final[ContextVar[str]] = ContextVar("flashgrep_on_behalf", default=""
 
 _HALF_LIFE_SECONDS: Final = 5.0
 _LITTLE_SECONDS: Final = 0.5
-"""Who has used no more than this of late, and holds no place, may have a spare one."""
+"""A connection that has used no more than this lately, and holds no place, may have a spare one."""
 _REMEMBERED: Final = 1_000
 _AT_LEAST_SECONDS: Final = 0.1
 """What a place that is held counts for, however short the time so far."""
 WAIT_SECONDS: Final = 1.0
-"""How often one who waits in line looks whether its time is over."""
+"""How often a waiting call checks whether its time is over."""
 
 
 class CancelFlag(Protocol):
-    """Whether the caller has withdrawn."""
+    """Whether the caller has cancelled."""
 
     def __bool__(self) -> bool: ...
 
 
 @contextmanager
 def waking(cancelled: CancelFlag, event: threading.Event) -> Iterator[None]:
-    """In this block the caller's withdrawal sets an event, if it is of the kind that can."""
+    """In this block a cancel sets an event, if the flag supports that."""
     wakes = getattr(cancelled, "wakes", None)
     if wakes is None:
         yield
@@ -58,7 +58,7 @@ class Slot:
 
 
 class FairQueue:
-    """So many places, and some spare ones for those who use them little."""
+    """A number of places, and some spare ones for connections that use them little."""
 
     def __init__(self, places: int, spare: int = 0) -> None:
         self._places = places
@@ -82,7 +82,8 @@ class FairQueue:
     ) -> Slot | None:
         """A place, or None where none is free; waits in line for at most `wait_seconds`.
 
-        Who is cancelled while it waits gets None at once. Spare places are for what `is_short`.
+        A call that is cancelled while it waits gets None at once. Spare places are for what
+        `is_short`.
         """
         turn = Slot(ON_BEHALF.get() if share is None else share, is_short)
         with self._lock:
@@ -102,7 +103,7 @@ class FairQueue:
         return None
 
     def give_back(self, turn: Slot, used: float | None = None) -> None:
-        """End a turn; whoever has used least of late is next.
+        """Free a place; the connection that has used least lately is next.
 
         What counts is the processor time `used`, where it is known, or how long the turn was.
         """
@@ -117,7 +118,7 @@ class FairQueue:
 
     @contextmanager
     def turn(self, cancelled: CancelFlag) -> Iterator[None]:
-        """Hold a place in this block; `Cancelled` is raised where the caller withdraws before."""
+        """Hold a place in this block; `Cancelled` is raised where the caller cancels first."""
         taken = self.take(WAIT_SECONDS, cancelled)
         while taken is None:
             if cancelled:
@@ -162,4 +163,4 @@ class FairQueue:
 
 HERE: Final = FairQueue(len(os.sched_getaffinity(0)))
 """Matching in the server's own threads, which share one interpreter: more than a few at once only
-make each other slower, and everybody else."""
+make each other, and all else, slower."""

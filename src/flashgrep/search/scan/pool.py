@@ -3,7 +3,7 @@
 A search borrows workers, gives each a slice at a time, and gives them back between slices when
 another search waits. A worker that does not come back after a cancel is killed; the next search
 starts a new one. So is one whose slice takes far longer than a slice should, unless there is room
-to let it go on apart from the others.
+to let it continue apart from the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPARE_WORKERS: Final = 1
 """Workers beyond one a core, for connections that have searched little of late."""
 
 RETURN_SECONDS: Final = 0.15
-"""The same where the search has found enough, and nobody waits for the processor."""
+"""The same where the search has found enough, and nothing waits for the processor."""
 
 OVERLONG_SECONDS: Final = 0.25
 """Processor time that a worker may need for one slice: far more than `SLICE_SECONDS`. One that
@@ -65,7 +65,7 @@ class Worker(Child):
         """Its processor time when it was borrowed."""
 
     def begin(self, number: int, request: tuple[Any, ...]) -> None:
-        """Tell the process of a search, unless it knows; it forgets the oldest it knows."""
+        """Describe a search to the process, unless it knows it; the oldest it knows is dropped."""
         if number in self._begun:
             return
         if len(self._begun) >= _REMEMBERED:
@@ -77,7 +77,7 @@ class Worker(Child):
 class Pool:
     """Hands out workers, those that use them little first.
 
-    One that is lost in a long match is set apart, where it is in nobody's way: a few may be.
+    One that is lost in a long match is set apart, where it delays no others: a few may be.
     """
 
     def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
@@ -110,9 +110,9 @@ class Pool:
         return worker
 
     def set_apart(self, worker: Worker) -> bool:
-        """Let one that takes long be none of those that others wait for; False where too many do.
+        """Move a worker that takes long out of the queue others wait in; False where too many are.
 
-        Such a one has to be killed, and its work done by one that is borrowed for that.
+        Then it has to be killed, and its work done by a worker borrowed for that.
         """
         if worker.is_apart:
             return True
@@ -248,7 +248,7 @@ class WorkerTasks(Generic[Task]):
         """Tasks that are known to take long; they wait for a worker apart."""
 
     def __bool__(self) -> bool:
-        """Whether anybody is at work."""
+        """Whether any worker is busy."""
         return bool(self._jobs)
 
     @property
@@ -257,13 +257,13 @@ class WorkerTasks(Generic[Task]):
         return [*(job.task for job in self._jobs.values()), *self.overlong]
 
     def worker(self) -> Worker | None:
-        """One more worker; waits for it if there is none at work."""
+        """One more worker; waits for it if none is busy."""
         return self._borrowed(partial(self._pool.borrow, is_short=self._is_short))
 
     def send(self, worker: Worker, task: Task, message: Any, begin: Begin | None = None) -> bool:
         """Give a task to a worker; False where that has died, and is gone.
 
-        `begin` tells of the search that the task is of, if the worker has to know.
+        `begin` describes the search of the task, if the worker has to know it.
         """
         try:
             if begin is not None:
@@ -343,7 +343,7 @@ def run_one(
     begin: Begin | None = None,
     is_short: bool = False,
 ) -> Any:
-    """The answer to one message; the worker is killed where the caller withdraws."""
+    """The answer to one message; the worker is killed where the caller cancels."""
     return next(run_all(pool, [message], cancelled, begin, is_short))[1]
 
 
@@ -356,7 +356,7 @@ def run_all(
 ) -> Iterator[tuple[int, Any]]:
     """The answers to some messages, by as many workers as are to be had, as they come.
 
-    Each comes with the number of its message. Whoever stops reading gives the workers back.
+    Each comes with the number of its message. A caller that stops reading gives the workers back.
     """
     crew, waiting, deaths = (
         WorkerTasks[int](pool, cancelled, is_short),

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
 from flashgrep.search.excerpts import FileExcerpts, NeedsWorker, Source
-from flashgrep.search.pattern import TooLong, briefly, check, is_tame, portion
+from flashgrep.search.pattern import TooLong, briefly, check, is_predictable, portion
 from flashgrep.search.result import (
     ROOT,
     FoundFile,
@@ -65,7 +65,7 @@ class Scan:
         report: Report,
         may_be_partial: bool = False,
     ) -> None:
-        """What `may_be_partial` says how far it came when its time is over."""
+        """A search that `may_be_partial` returns what it has when its time is over."""
         self.may_be_partial = may_be_partial
         self.request = request
         self.pool = pool
@@ -91,7 +91,7 @@ class Scan:
 
     @cached_property
     def _crew(self) -> WorkerTasks[list[Item]]:
-        return WorkerTasks(self.pool, self.cancelled, is_tame(self.request.pattern))
+        return WorkerTasks(self.pool, self.cancelled, is_predictable(self.request.pattern))
 
     def run(self, items: list[Item]) -> None:
         """Search `items` and everything below them."""
@@ -99,7 +99,7 @@ class Scan:
         self.go_on(lambda: False)
 
     def go_on(self, has_better: Callable[[], bool]) -> bool:
-        """Search what is left; False where `has_better` ended it before, and it may go on again."""
+        """Search what is left; False where `has_better` stopped it, and it may continue later."""
         if self._is_done:
             return True
         try:
@@ -117,7 +117,7 @@ class Scan:
         return True
 
     def _end_early(self) -> None:
-        """Raise `Cancelled`, unless what was found so far may be told."""
+        """Raise `Cancelled`, unless a partial result may be returned."""
         has_expired = bool(getattr(self.cancelled, "has_expired", False))
         if not (has_expired and self.may_be_partial and self.found):
             raise Cancelled("The search was cancelled")
@@ -229,7 +229,7 @@ class Scan:
             heapq.heappush(self._links, (item.key, self._order, item))
 
     def _bury(self, share: list[Item]) -> None:
-        """A worker died: its share is tried again, but not for ever."""
+        """A worker died: its share is retried, but not forever."""
         self._deaths += 1
         if self._deaths > 2 * self.pool.size + 2:
             raise IOFailure("The search processes keep dying; is there enough memory?")
@@ -261,7 +261,7 @@ class Scan:
             self._report(self.scanned, None, f"searched {self.scanned:,} files")
 
     def _release(self) -> None:
-        """Give the workers back; what they did not end waits, should the search go on."""
+        """Give the workers back; what they did not finish waits, in case the search continues."""
         for share, answer in self._crew.release():
             self._answered(answer, share, self._queue)
 
@@ -281,7 +281,7 @@ def read_lines(
         with briefly():
             return FileExcerpts(scanner, source).page(page._replace(largest=INLINE_FILE_BYTES))
     except (NeedsWorker, TooLong):
-        is_short = is_tame(scanner.request.pattern)
+        is_short = is_predictable(scanner.request.pattern)
         message = ("page", scanner.number, tuple(page))
         lines: list[tuple[str, list[Line]]]
         _, lines = run_one(pool, message, cancelled, scanner.begin, is_short)
@@ -289,7 +289,7 @@ def read_lines(
 
 
 # ── the searcher ─────────────────────────────────────────────────────────────────────────────────
-# The search a server offers over the workspace: by the index where it can, else over the disk.
+# The search over the workspace: by the index where it can, else over the disk.
 
 
 class SearchIndex(Searcher[ResolvedPath], Protocol):

@@ -1,8 +1,8 @@
 """Searches directories and files: the loop that does the work, in a worker or in the server.
 
 What it costs is opening files, so that is all it does per file: open by the directory's
-descriptor, read behind the file before it, close (see `batch`). A slice of work ends after a while
-and hands back what is left, so that several workers share one tree and a cancel is heard.
+descriptor, read after the file before it, close (see `batch`). A slice of work ends after a while
+and hands back what is left, so that several workers share one tree and a cancel takes effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import Counter, TooLargeForMultiline
-from flashgrep.search.pattern import PatternSpec, is_tame
+from flashgrep.search.pattern import PatternSpec, is_predictable
 from flashgrep.search.result import ROOT, FoundFile, Item, ScanRequest, SearchQuestion, SliceResult
 from flashgrep.search.scan.batch import FileBatch, modified
 from flashgrep.workspace.globs import NameFilter
@@ -50,7 +50,7 @@ INLINE_SECONDS: Final = 0.03
 INLINE_FILE_BYTES: Final = 1 * limits.MIB
 """A larger file always goes to a worker process, which can be stopped."""
 
-INLINE_TAME_BYTES: Final = 4 * limits.MIB
+INLINE_PREDICTABLE_BYTES: Final = 4 * limits.MIB
 """The same for a pattern that is sure to be matched fast: 10 ms, less than a process takes."""
 
 _NUMBERS: Final = itertools.count(1)
@@ -84,12 +84,12 @@ WORKER = SliceLimits()
 
 
 def scan_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
-    """A question about a directory, as those who search files take it."""
+    """The request for a question about a directory."""
     return _request(scope, where.path, question, tuple(parent_rules(scope, where.path)))
 
 
 def file_request(scope: Scope, where: ResolvedPath, question: SearchQuestion) -> ScanRequest:
-    """A question about one file; ignore rules do not count, because it was named."""
+    """The request for a question about one file; ignore rules do not apply: it was named."""
     return _request(scope, os.path.dirname(where.path), question)
 
 
@@ -187,9 +187,9 @@ class _Slice:
         self.own_deadline = time.thread_time() + patience.seconds if is_own else math.inf
         self.stack: list[tuple[Item, IgnoreChain | None]] = [(i, None) for i in reversed(items)]
         self.multiline = scanner.counter.multiline
-        is_known = is_tame(scanner.request.pattern) and scanner.request.counting != "matches"
+        is_known = is_predictable(scanner.request.pattern) and scanner.request.counting != "matches"
         self.look_after = _LOOK_AT_CLOCK if is_known else 1
-        self.largest = INLINE_TAME_BYTES if is_known else INLINE_FILE_BYTES
+        self.largest = INLINE_PREDICTABLE_BYTES if is_known else INLINE_FILE_BYTES
         self.was_large = False
         """Whether a file took so long that it is time to look at the clock."""
         self.batch = scanner.batch(0 if self.multiline else patience.file_bytes)
@@ -282,7 +282,7 @@ class _Slice:
             self.outcome.links.append(Item(shown, place.path, item.ruled))
 
     def _target(self, item: Item, name: str) -> tuple[ResolvedPath, int]:
-        """Where a link leads, and the mode of what stands there: 0 where nothing may be seen."""
+        """Where a link leads, and the mode of the target: 0 where it may not be seen."""
         real = item.real.rstrip(b"/") + b"/" + os.fsencode(name)
         try:
             place = self.scope.follow(real)
@@ -292,7 +292,7 @@ class _Slice:
         return place, 0 if status is None else status.st_mode
 
     def _leads_to_kernel(self, shown: str, path: bytes, mode: int) -> bool:
-        """Whether a link leads where no walk goes by itself; told where it is missed."""
+        """Whether a link leads where no walk goes by itself; it is reported as skipped."""
         is_directory = stat.S_ISDIR(mode)
         if self.scanner.root_is_made_up:
             return is_directory

@@ -18,7 +18,7 @@ from flashgrep.system.child import serve
 
 
 class ScanJobs:
-    """The searches this process has been told of, and the work it does for them."""
+    """The searches this process knows, and the work it does for them."""
 
     def __init__(self) -> None:
         self._scanners: dict[int, Scanner] = {}
@@ -61,7 +61,7 @@ _ALONE: Final[dict[str, Callable[..., Any]]] = {
     "excerpts": _excerpts,
     "marks": _marks,
 }
-"""What is asked of texts that come with the message; their pattern stands in the number's place."""
+"""What is asked of texts that come with the message; their pattern takes the number's place."""
 
 
 def _plain(outcome: Any) -> tuple[Any, ...]:

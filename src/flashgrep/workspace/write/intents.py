@@ -7,8 +7,8 @@ One file a write, in the state directory, gone when the write is over:
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 
-The writer holds a lock on its intent for as long as it lives, so another server's intents are
-told apart from a dead one's without a clock. A note about a temporary file is not synced: after a
+The writer holds a lock on its intent while it lives, so a live server's intents are told
+from a dead one's without a clock. A note about a temporary file is not synced: after a
 kill it is there, after a power cut the worst is a stray file. The note of a write in place is,
 because the target's only good copy is in it.
 """
@@ -49,7 +49,7 @@ class IntentRecord:
 
 
 class Intent:
-    """A note on disk, locked by its writer; leaving the block takes it away."""
+    """A note on disk, locked by its writer."""
 
     def __init__(self, recovery_dir: bytes, note: IntentRecord) -> None:
         make_private(os.fsdecode(recovery_dir))
@@ -72,7 +72,7 @@ class Intent:
             sync_directory(self._directory)
 
     def remove(self) -> None:
-        """Take the note away and its lock with it."""
+        """Remove the note, and its lock with it."""
         try:
             os.unlink(self._path)
         finally:
@@ -80,7 +80,7 @@ class Intent:
 
 
 def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
-    """A new file of our own; one that a starting server cleared away before our lock is no use."""
+    """A new file; one that a starting server removed before we locked it is useless."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         stem = os.path.join(recovery_dir, secrets.token_hex(8).encode())

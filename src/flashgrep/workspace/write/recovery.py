@@ -2,7 +2,7 @@
 
 A file overwritten in place may hold a mixture. It is put back to its old bytes only when it is
 just that: each byte is the old or the new one of its offset. If it is wholly old or wholly new
-nothing is to do; if it is anything else, someone has changed it since, their bytes stand, and
+there is nothing to do; if it is anything else, someone has changed it since, their bytes stay, and
 the old ones are kept in the state directory.
 
 A batch of files that was not finished is undone: a file that holds the batch's new bytes gets its
@@ -52,7 +52,7 @@ class Recovery:
 
 
 def recover(recovery_dir: bytes) -> Recovery:
-    """Finish what dead writers left behind; live ones, here or elsewhere, are left alone."""
+    """Finish what dead writers left; live ones, here or elsewhere, are left alone."""
     done = Recovery()
     for batches in (False, True):
         for path, fd, note in abandoned(recovery_dir):

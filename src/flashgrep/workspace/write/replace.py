@@ -11,12 +11,12 @@ target is overwritten in place, its old bytes kept safe in an intent until the l
     an owner or attribute we      a new file would lose it, the old one keeps it
     cannot give to a new file
 
-O_TMPFILE was considered for the temporary file: it leaves nothing behind when we are killed. But
+O_TMPFILE was considered for the temporary file: it leaves nothing when we are killed. But
 an unnamed file cannot replace a name, it needs one just before the rename, so the note is needed
 all the same, and one way is simpler than two.
 
 Two servers may edit one file. The last look at the target and the rename happen under a lock on
-the directory (on the file itself, in place): whoever comes second sees other bytes and is told
+the directory (on the file itself, in place): the second one sees other bytes and gets
 `TargetChanged`. Programs that know nothing of the lock are noticed by the file's status (inode,
 size and times), taken before its bytes are compared and again as the last call before the rename
 or the first byte in place. What is left to them:
@@ -27,7 +27,7 @@ or the first byte in place. What is left to them:
 
 The last is the commonest, since a program that appends opens first and writes a moment later. So
 the old file is held open, and what has been appended to it when the directory is synced is
-appended to the new one. Whoever writes to it later than that, writes to nothing.
+appended to the new one. What is written to it later than that is lost.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def replace_bytes(
     check: Callable[[], bool] | None = None,
     old: bytes | None = None,
 ) -> ReplaceResult:
-    """Give `target` the bytes `data`; on any failure its old bytes stand, and the error is ours.
+    """Give `target` the bytes `data`; on any failure it keeps its old bytes, and the error is ours.
 
-    `original` is what stands there, None for a new file. `check` is the last look, under the
+    `original` is the file's status, None for a new file. `check` is the last look, under the
     lock: when it says no, nothing is changed and `TargetChanged` is raised. With the `old` bytes,
     what is appended to them in the last moment is carried over.
     """
@@ -173,7 +173,7 @@ def _rename_over(
 
 @contextmanager
 def _noted(target: ReplaceTarget, temporary: bytes) -> Iterator[None]:
-    """A note of the temporary file for as long as there may be one."""
+    """Keeps a note of the temporary file while there may be one."""
     note = IntentRecord(
         os.fsdecode(os.path.dirname(target.path)), os.fsdecode(target.name), os.fsdecode(temporary)
     )
@@ -356,7 +356,7 @@ def _claim(fd: int, old_size: int, new_size: int) -> None:
 
 
 def put_back(fd: int, source: int, at: int, size: int) -> None:
-    """Give an open file the `size` bytes that stand at `at` in `source`.
+    """Give an open file the `size` bytes at `at` in `source`.
 
     Bytes that are right already are not written again: they may be all there is room for.
     """
@@ -386,14 +386,14 @@ def copy_bytes(
 def locked(fd: int) -> AbstractContextManager[None]:
     """Hold the lock of other flashgrep writers on an open file or directory.
 
-    A foreign program may hold one for ever, so after a while we go on without: the last look
-    still compares, the lock only closes the gap behind it.
+    A foreign program may hold one for ever, so after a while we continue without: the last look
+    still compares, the lock only closes the gap after it.
     """
     return lock.locked(fd, limits.LOCK_SECONDS)
 
 
 class FileStat(NamedTuple):
-    """What stands under a name: enough to notice that it changed. All 0 where nothing does."""
+    """The status of a name: enough to notice that it changed. All 0 where nothing is."""
 
     device: int = 0
     inode: int = 0
@@ -403,7 +403,7 @@ class FileStat(NamedTuple):
 
 
 def _look(target: ReplaceTarget, check: Callable[[], bool] | None) -> FileStat | None:
-    """The last look at the bytes, with what stood there when it began; None if nobody looks."""
+    """The last look at the bytes, with the status when it began; None without a `check`."""
     if check is None:
         return None
     seen = _sight(target)
@@ -413,7 +413,7 @@ def _look(target: ReplaceTarget, check: Callable[[], bool] | None) -> FileStat |
 
 
 def _require_unmoved(target: ReplaceTarget, seen: FileStat | None) -> None:
-    """The very last look: cheap, so that as little as possible happens behind it."""
+    """The very last look: cheap, so that as little as possible happens after it."""
     if seen is not None and _sight(target) != seen:
         raise TargetChanged
 
