@@ -90,7 +90,10 @@ def test_large_records_are_compacted_too(desk: Desk, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("fault", ["lost", "cut"])
 def test_a_snapshot_that_is_not_the_note_changes_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, fault: str
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: str,
 ) -> None:
     note = desk.library.create("a.md", "one").id
     append(desk.library, note, " two")
@@ -106,6 +109,11 @@ def test_a_snapshot_that_is_not_the_note_changes_nothing(
     monkeypatch.setattr(Note, "whole", wrong)
     desk.library.compact(note)
     monkeypatch.undo()
+    told = {
+        "lost": "its updates do not give the state that was written with them",
+        "cut": "a snapshot of it does not give the same note",
+    }
+    assert caplog.messages == [f"no snapshot: note {note} is damaged: {told[fault]}"]
     assert records(desk, note) == [1, 2]
     assert [dated.sequence for dated in desk.journal.snapshots(note)] == [1]
     assert desk.text(note) == "one two"

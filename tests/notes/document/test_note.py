@@ -106,6 +106,16 @@ def test_records_stay_with_their_characters() -> None:
     assert note.text.read()[slice(*span)] == "{--OOld--}"
 
 
+@pytest.mark.parametrize("value", [2**53, -(2**53), 7.0, 1e300, True, [2.0], {"a": 1.0}, None])
+def test_a_record_is_known_as_it_is_read_from_the_document(value: object) -> None:
+    note = written("abc")
+    stored = [record(note, 1)]
+    assert note.records() == {}  # from now on they are known
+    note.amend(Amendment(records={"x": NoteRecords({"v": value})}))
+    stored.append(record(note, 2))
+    assert repr(note.records()) == repr(Note.load("n", None, stored).records())
+
+
 def test_a_span_whose_end_was_deleted_is_gone() -> None:
     note = written("abcdef")
     note.amend(Amendment(records={"x": NoteRecords({}, ((0, 2), (3, 5)))}))

@@ -95,6 +95,8 @@ def test_a_call_without_a_path_means_the_workspace(shop: Workshop) -> None:
     assert shop.text("grep", pattern="a ", path="kb://") == "kb://Plan.md"
     assert shop.text("glob", pattern="*", path="kb://") == "kb://Plan.md"
     assert shop.text("glob", pattern="kb://*") == "kb://Plan.md"
+    shop.file("readme.txt", "see kb://Plan.md\n")
+    assert shop.text("grep", pattern="kb://Plan") == "readme.txt"
 
 
 def test_without_a_workspace_it_means_the_notes(tmp_path: Path) -> None:
