@@ -303,6 +303,18 @@ def test_a_server_leaves_the_notes_to_one_that_waits_for_them(
     assert made.notes is not None
 
 
+def test_a_server_that_has_closed_does_not_own_the_notes_again(
+    place: Place, application: Callable[[], Application]
+) -> None:
+    made = application()
+    assert made.ownership is not None
+    made.ownership.close()
+    with made.ownership.held() as notes:
+        assert notes is None
+    with closing(KnowledgeBase(place.kb)):  # they are free
+        pass
+
+
 def test_a_server_without_tools_for_notes_owns_them_for_others(place: Place) -> None:
     owner = place.mcp("owner", "--toolsets", "index")
     assert (place.kb / "lock").read_text().strip() == str(owner.process.pid)

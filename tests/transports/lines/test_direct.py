@@ -94,6 +94,23 @@ def test_a_direct_method_answers_before_any_handshake() -> None:
     anyio.run(main)
 
 
+def test_the_log_says_that_a_line_did_not_end_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "flashgrep.transports")
+    hurried = ListenerRules(drain_seconds=1.5, line_seconds=0.01)
+
+    async def main() -> None:
+        ours, theirs = socket.socketpair()
+        server = build_server(toolbox(Settings()))
+        with ours, theirs, anyio.fail_after(120):
+            theirs.sendall(b"{")
+            gate = Authorisation(Caller("me"))
+            await LineSession(server, SocketWire(ours), gate, hurried).run()
+
+    anyio.run(main)
+    told = "connection ends: _Closed('a line was begun and not ended in time')"
+    assert told in caplog.messages
+
+
 def test_direct_methods_and_the_sdk_share_a_batch() -> None:
     async def main() -> None:
         async with session() as peer:
