@@ -364,20 +364,13 @@ def read_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> S
     values = {row.name: _given(row, given, environment) for row in SETTINGS}
     kept = {name: value for name, value in values.items() if value is not None}
     settings = Settings(**kept, explicit=frozenset(kept))
-    _check_live_share(settings)
-    return settings
-
-
-def _check_live_share(settings: Settings) -> None:
-    """Refuse a share of one token that is more than there is for all.
-
-    The default share is not checked: with few connections, one token may hold all of them.
-    """
+    # The default share is not checked: with few connections, one token may hold all of them.
     if "live_share" in settings.explicit and settings.live_share > settings.live_connections:
         raise SettingsError(
             f"--live-share is {settings.live_share}, more than the {settings.live_connections} "
             "of --live-connections; lower the share, or raise --live-connections"
         )
+    return settings
 
 
 _SHARED: Final = tuple(

@@ -153,7 +153,7 @@ def test_the_banner_says_what_is_mounted_and_whose_each_token_is(tmp_path: Path)
         told = server.server.told
         assert not any(line.startswith("  agent") for line in told)
         assert f"  claude mcp add --transport http flashgrep {server.server.url}" in told
-        assert any("whoever gets here decides" in line for line in told)
+        assert any("every client decides" in line for line in told)
     with served(tmp_path, flags=("--token", TOKEN, "--no-workspace")) as server:
         told = server.server.told
         assert not any(line.startswith("  files") for line in told)

@@ -79,7 +79,7 @@ class EventIds:
         return (nonce + hidden + self._hash(b"seal", nonce + hidden)).hex()
 
     def read(self, text: str) -> int | None:
-        """The number in an id; None where this is no id of ours, or of another start."""
+        """The number in an id; None if the id is not ours, or of another start."""
         try:
             data = bytes.fromhex(text)
         except ValueError:

@@ -1,14 +1,13 @@
-"""One live connection to a note: what a y-websocket client and we say, and how fast it may.
+"""One live connection of a y-websocket client to a note, and its rate limits.
 
-Three tasks share it. One reads frames, no faster than the peer's pace and only as far ahead as
-fits in memory. One works them off in their order: updates are handed to the notes, as many at a
-time as have come meanwhile, and only what is durable is told to others. One writes what is in the
-queue, and now and then, where nothing is, presence of nobody: y-websocket takes silence for a dead
-connection, and does not see pings. A peer whose queue overflows does not keep up, and is closed;
-the others never wait for it.
+Three tasks share it. One reads frames, no faster than the rate limit and only as far ahead as fits
+in memory. One handles them in order: updates go to the notes, as many at a time as have come
+meanwhile, and are sent to others once they are durable. One writes the queue and, when that stays
+empty, an empty presence: y-websocket takes silence for a dead connection, and does not see pings. A
+peer whose queue overflows does not keep up, and is closed; the others never wait for it.
 
-A note may be moved or deleted while updates wait for their turn. What came before the peer was told
-is handed to the note all the same, at its new place or in the trash: its writer saw it accepted.
+A note may be moved or deleted while updates wait. Those that came before the peer was closed still
+go into the note, at its new path or in the trash: their writer saw them accepted.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _LIVE_BYTES_BURST: Final = 32 * limits.MIB
 """…but a peer that comes back sends all it has typed at once."""
 
 _LIVE_FRAMES_A_SECOND: Final = 500
-"""Frames of one peer; somebody who drags a selection sends sixty…"""
+"""Frames of one peer; a person who drags a selection sends sixty…"""
 
 _LIVE_FRAMES_BURST: Final = 5_000
 """…and a script that types sends thousands, once."""
@@ -65,17 +64,16 @@ QUIET_SECONDS: Final = 12.0
 """A peer is sent something at least this often; y-websocket gives up after thirty."""
 
 _PRESENCE_BYTES_A_SECOND: Final = 64 * limits.KIB
-"""What one connection may tell of its clients in the long run, for all others get it; somebody who
-drags a selection sends twenty…"""
+"""Presence that one connection may send in the long run, as all others get it; a person who drags
+a selection sends twenty…"""
 
 _PRESENCE_BYTES_BURST: Final = 512 * limits.KIB
-"""…and a client that comes back tells of everybody it knows, once."""
+"""…and a client that comes back sends all presence it knows, once."""
 
 log = logging.getLogger(__name__)
 
 
-# ── pace ─────────────────────────────────────────────────────────────────────────────────────────
-# How fast a peer may send: a share that fills up again with time.
+# ── rate limits ──────────────────────────────────────────────────────────────────────────────────
 
 
 class RateLimit:
@@ -111,7 +109,7 @@ _STILL_HERE: Final = protocol.presence([])
 
 
 class Peer:
-    """A connection that was let in."""
+    """A connection that was admitted."""
 
     def __init__(
         self,
@@ -122,7 +120,7 @@ class Peer:
         entry: CatalogueEntry,
         token: str,
     ) -> None:
-        """`secret` is what the peer came with, which is looked at again; `token` is its key."""
+        """`secret` is the peer's token, which is checked again; `token` is its key."""
         self.note = entry.id
         self.path = entry.path or ""
         self.epoch = entry.epoch
@@ -134,7 +132,7 @@ class Peer:
         self._code: Close | None = None
         self._over = asyncio.Event()
         self._at_work: list[Message] = []
-        """What is handed to the notes at the moment."""
+        """What the notes are handling."""
         self._unread: deque[Message | None] = deque()
         self._unread_bytes = 0
         self._unsent: deque[bytes] = deque()
@@ -213,7 +211,7 @@ class Peer:
         while True:
             event = await self._socket.receive()
             if event["type"] == "websocket.disconnect":
-                await self._put(None)  # what came before is worked off first
+                await self._put(None)  # what came before is handled first
                 await self._over.wait()
                 return
             frame = event.get("bytes")
@@ -275,14 +273,14 @@ class Peer:
             self._unsent_bytes -= len(frame)
 
     async def _news(self) -> None:
-        """Wait until there is something to send; after a while of nothing, say so."""
+        """Wait until there is something to send; after a while of nothing, send a sign of life."""
         self._to_send.clear()  # here, not after the wait: what we offer ourselves sets it too
         with anyio.move_on_after(QUIET_SECONDS) as waiting:
             await self._to_send.wait()
         if waiting.cancelled_caught:
             self.offer(_STILL_HERE)
 
-    # ── what is said ────────────────────────────────────────────────────────────────────────────
+    # ── messages ────────────────────────────────────────────────────────────────────────────────
 
     async def _work(self, room: Room) -> None:
         await self._ask_what_is_new()
@@ -339,9 +337,9 @@ class Peer:
         )
 
     async def _hand_over(self) -> None:
-        """Give a note that was moved or deleted what had come for it by then.
+        """Give a note that was moved or deleted the updates that had come by then.
 
-        What was at work may have been done already; twice does no harm.
+        Some may have been applied already; twice does no harm.
         """
         left = [*self._at_work, *self._unread]
         updates = [
@@ -365,7 +363,7 @@ class Peer:
         self.offer(protocol.have(await self._notes(lambda library: library.state(self.note))))
 
     async def _notes(self, job: Callable[[Library], Value]) -> Value:
-        """Have something done with the note, if it still is the one the peer opened."""
+        """Run a job on the note, if it still is the one the peer opened."""
 
         def on_note(library: Library) -> Value:
             entry = library.catalogue.entry(self.note)

@@ -27,11 +27,11 @@ from flashgrep.notes.store.database import StorageFull
 from flashgrep.transports.lines.messages import BadMessage, decode
 
 PRESENCE_BYTES: Final = 16 * limits.KIB
-"""What a client tells of itself; a cursor, a name and a colour have two hundred. A longer state is
-not passed on."""
+"""The state of one client; a cursor, a name and a colour have two hundred. A longer one is not
+passed on."""
 
 PRESENT_CLIENTS: Final = 512
-"""Clients in one note, and as many that left it, so that nobody else takes their numbers…"""
+"""Clients in one note, and as many that left it, so that no other takes their numbers…"""
 
 PRESENT_CLIENTS_A_TOKEN: Final = 256
 """…those of one token, so that others find room…"""
@@ -75,7 +75,7 @@ class Message(NamedTuple):
 
 
 class Present(NamedTuple):
-    """What one client tells of itself: its cursor, a name, a colour."""
+    """The state of one client: its cursor, a name, a colour."""
 
     client: int
     clock: int
@@ -121,7 +121,7 @@ def update(data: bytes) -> bytes:
 
 
 def presence(states: Iterable[Present]) -> bytes:
-    """The frame that tells of clients."""
+    """The frame with the states of clients."""
     told = list(states)
     parts = [number(len(told))]
     for one in told:
@@ -130,7 +130,7 @@ def presence(states: Iterable[Present]) -> bytes:
 
 
 def parse_presence(data: bytes) -> list[Present]:
-    """What a message of presence tells."""
+    """The states in a message of presence."""
     reader = _FrameReader(data)
     found = [
         Present(reader.number(), reader.number(), reader.bytes()) for _ in range(reader.number())
@@ -187,8 +187,8 @@ class _FrameReader:
 # and is dropped otherwise; the rest of the message counts. What the fields of a state mean is
 # between the editors.
 #
-# A client belongs to the token that brought it, also for a while after it left: nobody else can
-# speak for it, whatever clock they give. Within that token the rule is that of y-protocols: what
+# A client belongs to the token that brought it, also for a while after it left: no other token can
+# speak for it, whatever clock it sends. Within that token the rule is that of y-protocols: what
 # has a newer clock counts, and a client's own connection may say at the same clock that it left.
 # Clients repeat what they heard of others, so only news makes a connection the one that speaks for
 # a client; when that connection ends, so do the clients it speaks for. What others still repeat of
@@ -236,7 +236,7 @@ class Presence:
         return Speaker(token, next(self._moments))
 
     def take(self, speaker: Speaker, data: bytes) -> list[Present]:
-        """What is new in a connection's message, to be told to the others."""
+        """What is new in a connection's message, to be sent to the others."""
         sound = (checked(one) for one in parse_presence(data))
         return [one for one in sound if one is not None and self._take(speaker, one)]
 
@@ -273,7 +273,7 @@ class Presence:
         return client in speaker.brought or len(speaker.brought) < PRESENT_CLIENTS_A_CONNECTION
 
     def leave(self, speaker: Speaker) -> list[Present]:
-        """Forget the clients a connection spoke for; what the others are told."""
+        """Forget the clients a connection spoke for; what to send to the others."""
         gone = [held.present for held in self._held.values() if held.speaker is speaker]
         for one in gone:
             self._forget(one, speaker)

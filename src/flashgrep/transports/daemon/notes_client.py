@@ -1,4 +1,4 @@
-"""Asks the owner of a knowledge base on its socket: one connection, one question at a time."""
+"""Calls the owner of a knowledge base on its socket: one connection, one call at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OwnerClient(LineClient):
         try:
             connection = reach_at(path, JOIN_SECONDS)
         except OSError as error:
-            raise NoOwner(f"nobody answers on {path} ({error.strerror or error})") from None
+            raise NoOwner(f"no process answers on {path} ({error.strerror or error})") from None
         connection.settimeout(None)
         super().__init__(connection, _SILENCE_SECONDS, when_silent=self._require_life)
 
@@ -40,9 +40,9 @@ class OwnerClient(LineClient):
         heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
         seconds: float | None = None,
     ) -> Any:
-        """Ask, and wait for the answer; `heard` is given what the owner tells before it.
+        """Call, and wait for the answer; `heard` gets the notifications before it.
 
-        `NoOwner` where the question did not reach the owner, `OwnerGone` where the answer is lost,
+        `NoOwner` where the call did not reach the owner, `OwnerGone` where the answer is lost,
         `OwnerSilent` where none came in so many `seconds`; without a limit, where the owner is
         stopped or hangs.
         """
@@ -62,7 +62,7 @@ class OwnerClient(LineClient):
             ) from error
 
     def _require_life(self) -> None:
-        """Ask on a connection of its own whether the owner answers anything at all."""
+        """Check on another connection whether the owner answers anything at all."""
         # Where the owner ends, so does the connection of the call that waits.
         with suppress(RemoteFailure, NoOwner, OwnerGone), closing(OwnerClient(self.home)) as other:
             other.call("ping", {}, seconds=limits.OWNER_SECONDS)

@@ -1,10 +1,10 @@
-"""The socket of whoever owns a knowledge base, and what other servers ask there.
+"""The socket of the process that owns a knowledge base, and the calls of other servers there.
 
     PATH/kb.sock    newline-delimited JSON-RPC, as on the workspace's socket (see `lines.session`):
                     MCP over the notes alone, and the methods of `administration` as direct ones
 
-Only our own user gets in, who could read and change PATH as well. The listener has a thread and an
-event loop of its own, so that it is the same beside stdio and beside `serve`.
+Only our own user gets in, who could read and change PATH as well. The listener has its own thread
+and event loop, so that it is the same beside stdio and beside `serve`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 class OwnerSocket:
-    """Listens for as long as these notes are ours."""
+    """Listens while these notes are ours."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class OwnerSocket:
             raise Unavailable(f"{path}: {self._failure}") from self._failure
 
     def close(self) -> None:
-        """Hang up on everybody, and take the socket away."""
+        """Close all connections, and remove the socket."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._scope.cancel)
         self._thread.join(limits.SOCKET_DRAIN_SECONDS)
         self._bound.close()
 
     def drain(self, seconds: float) -> bool:
-        """Take no more questions, answer those that came, and close; False if one still runs."""
+        """Take no more calls, answer those that came, and close; False if one still runs."""
         self._bound.remove()
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._listener.drain)
@@ -102,7 +102,7 @@ class OwnerSocket:
         try:
             anyio.run(self._serve)
         except Exception as error:
-            # Whoever made this waits until it is known to serve, or why it does not.
+            # The constructor waits until this serves, or has failed.
             log.exception("the socket of the notes has failed")
             self._failure = error
         finally:
@@ -132,17 +132,15 @@ async def _administer(
 
 
 # ── calls of other servers ───────────────────────────────────────────────────────────────────────
-# The owner's side of a knowledge base that several servers share: calls of the others' callers.
-#
 # A server that does not own the notes sends a call about them here whole (`kb/call`), with the
 # caller it is for and the settings that shape the answer (see `tools/mounts/remote.py`), and passes
 # on how far it is (`kb/progress`). `flashgrep serve` has pages and live editing, for which the
-# notes must be its own: it asks an owner that is no such server to let go (`kb/yield`), and fails
-# to start where another `serve` owns them.
+# notes must be its own: it asks an owner of another kind to let go (`kb/yield`), and fails to start
+# where another `serve` owns them.
 
 
 class OwnerCalls:
-    """Answers what other servers ask of the owner of the notes."""
+    """Answers the calls of other servers to the owner of the notes."""
 
     def __init__(
         self, ownership: Ownership, settings: Settings, toolbox: Callable[[Settings], Toolbox]
@@ -192,7 +190,7 @@ class OwnerCalls:
         shaping["call_seconds"] = shorter(self._settings, asked)
         key = repr(sorted(shaping.items()))
         if key not in self._toolboxes:
-            # The budget that is told is the one to keep, whatever the caller's client is.
+            # The budget that was sent holds, whatever the caller's client is.
             shaping["explicit"] = self._settings.explicit | {"max_output_chars"}
             self._toolboxes[key] = self._toolbox(replace(self._settings, **shaping))
         return self._toolboxes[key]

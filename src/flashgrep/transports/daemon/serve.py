@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 # ── addresses ────────────────────────────────────────────────────────────────────────────────────
 # Where `serve` listens: which hosts are safe to bind, and what a taken port means.
 #
-# A default port that is taken is told and left out, the rest goes on; a port that was asked for is
-# an error. Sockets are bound here and handed on, so nothing else decides modes or addresses.
+# A default port that is taken is logged and left out; a given port that is taken is an error.
+# Sockets are bound here and passed on, so nothing else decides modes or addresses.
 
 
 _BACKLOG = 512
@@ -131,7 +131,7 @@ def shown(listener: socket.socket) -> str:
 
 
 STOP_HINT = "Ctrl-C stops."
-"""The last line of what is told: everything listens by then."""
+"""The last line that is printed: everything listens by then."""
 
 _STRANGER = (
     ": this connection is not known to come from the user who runs the server "
@@ -147,14 +147,14 @@ _SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TO
 
 @dataclass(frozen=True)
 class Secret:
-    """The token in force, and what the user is told of it."""
+    """The token in force, and what is printed of it."""
 
     token: str | None
     told: str
     in_shell: str = ""
     """How a shell command line spells it."""
     remedy: str = ""
-    """What to do for somebody who came without it: where it is, never what it is."""
+    """For a client without it: where it is, never what it is."""
 
 
 def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
@@ -209,7 +209,7 @@ class Serving:
     mounted: Mounted | None = None
     """Further routes on HTTP."""
     toolbox_for: Callable[[Settings], Toolbox] | None = None
-    """Makes the tools of a connection with settings of its own; None: there are none such."""
+    """Makes the tools of a connection that has its own settings; None: none has."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @classmethod
@@ -236,7 +236,7 @@ class Serving:
 
     @property
     def told(self) -> list[str]:
-        """What the user is told at the start: addresses, token, a line to paste."""
+        """What is printed at the start: addresses, token, a line to paste."""
         lines = [f"flashgrep {__version__}"]
         if self.http is not None:
             lines.append(f"  http   {self._url(self.http)}")
@@ -256,12 +256,12 @@ class Serving:
         return [*lines, STOP_HINT]
 
     def _told_of_notes(self) -> Iterator[str]:
-        """What is mounted, and which token is whose: one decides, the other suggests."""
+        """What is mounted, and whose each token is: one decides, the other suggests."""
         mounted = self.mounted
         assert mounted is not None  # noqa: S101 - asked for only then
         yield f"  notes  {mounted.told}"
         if self.secret.token is None:
-            yield f"  token  {self.secret.told}: whoever gets here decides on suggestions"
+            yield f"  token  {self.secret.told}: every client decides on suggestions"
             return
         yield f"  token  {self.secret.told}: yours; admin on the notes, decides on suggestions"
         if mounted.agent is not None:
@@ -283,7 +283,7 @@ class Serving:
         )
 
     def agents_of(self, workdir: str) -> str | None:
-        """What a token for agents is made for; None where they need none, or cannot come."""
+        """What a token for agents is made for; None where they need none, or cannot connect."""
         if (self.http is None and self.tcp is None) or self.secret.token is None:
             return None
         return "notes" if self.settings.no_workspace else workspace_id(os.fsencode(workdir))
@@ -297,7 +297,7 @@ class Serving:
         return "your own programs may read; writing, and other users, need auth with the token"
 
     def _url(self, listener: socket.socket) -> str:
-        """Where clients reach us: a wildcard address is no name the guard would accept."""
+        """Where clients reach us: the guard would not accept a wildcard address."""
         address = shown(listener)
         if self.host.wildcard:
             port = address.rpartition(":")[2]
@@ -317,7 +317,7 @@ class Serving:
         return f'{url} --header "Authorization: Bearer {shell}"'
 
     async def run(self) -> None:
-        """Serve until a signal; sockets and their files are gone afterwards."""
+        """Serve until a signal; afterwards sockets and their files are removed."""
         try:
             await serve_until_signal(self._serve)
         finally:

@@ -1,7 +1,7 @@
-"""The client of a line connection: JSON-RPC, one object a line, one question at a time.
+"""The client of a line connection: JSON-RPC, one object a line, one call at a time.
 
-What listens at the other end may be another version, or no flashgrep at all: whatever comes back is
-an answer, a failure that was told, or the end of the conversation.
+The other end may be another version, or not flashgrep at all: whatever comes back is a result, a
+failure, or the end of the connection.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from flashgrep.transports.lines.messages import READ_CHUNK_BYTES
 
 
 class ConnectionEnded(Exception):
-    """The other end hung up, or says what it was not asked; the reason."""
+    """The other end hung up, or sent something unasked; the reason."""
 
 
 class NotJsonRpc(ConnectionEnded):
-    """What came back is no JSON-RPC, or no answer to what was asked."""
+    """What came back is not JSON-RPC, or not the answer to the call."""
 
 
 class NotSent(ConnectionEnded):
-    """The other end had stopped reading: the question did not reach it."""
+    """The other end had stopped reading: the call did not reach it."""
 
 
 class LineClient:
-    """Asks over a connected socket. May be used by several threads."""
+    """Calls over a connected socket. May be used by several threads."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LineClient:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing has come after the last answer, as far as was read."""
+        """Whether nothing was read after the last answer."""
         return not self._read
 
     def close(self) -> None:
@@ -84,10 +84,10 @@ class LineClient:
         heard: Callable[[Mapping[str, Any]], None] = lambda told: None,
         seconds: float | None = None,
     ) -> Any:
-        """Ask, and wait for the answer; `heard` is given what is told before it.
+        """Call, and wait for the answer; `heard` gets the notifications before it.
 
         A failure is a `RemoteFailure`; without an answer it is a `ConnectionEnded` or a
-        `TimeoutError`. `seconds` is a limit for this call alone.
+        `TimeoutError`. `seconds` limits only this call.
         """
         when_silent = self._when_silent if seconds is None else None
         limit = self._seconds if seconds is None else seconds
@@ -107,13 +107,13 @@ class LineClient:
             except OSError as error:
                 raise ConnectionEnded(f"closed the connection ({error})") from error
         if answer["id"] != number:
-            raise NotJsonRpc("answers another question")
+            raise NotJsonRpc("answers another call")
         return _result(answer)
 
     def _send(self, line: bytes) -> None:
         try:
             self.socket.sendall(line)
-        except BrokenPipeError as error:  # a line that is not whole is no question
+        except BrokenPipeError as error:  # a part of a line is not a call
             raise NotSent(f"closed the connection ({error})") from error
 
     def _answer(
@@ -126,7 +126,7 @@ class LineClient:
         try:
             while "id" not in (told := _object(self._line(deadline))):
                 if not isinstance(told.get("params"), dict):
-                    raise NotJsonRpc("says what is no JSON-RPC")
+                    raise NotJsonRpc("sends something that is not JSON-RPC")
                 heard(told["params"])
         except TimeoutError:
             if when_silent is None:
@@ -170,7 +170,7 @@ def _object(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise NotJsonRpc("says what is no JSON-RPC")
+        raise NotJsonRpc("sends something that is not JSON-RPC")
     return value
 
 
@@ -181,7 +181,7 @@ def _result(answer: Mapping[str, Any]) -> Any:
             return answer["result"]
         message, number, data = failure["message"], failure.get("code"), failure.get("data")
     except (TypeError, KeyError, AttributeError):
-        raise NotJsonRpc("says what is no JSON-RPC") from None
+        raise NotJsonRpc("sends something that is not JSON-RPC") from None
     details = dict(data) if isinstance(data, dict) else {}
     code = details.pop("code", "")
     raise RemoteFailure(str(message), str(code), details, number if isinstance(number, int) else 0)

@@ -10,7 +10,7 @@ ports:
 
 Only a row with an inode counts: a peer that has closed leaves a row with owner 0, which would make
 it root. Listeners and half-open connections do not count either. A peer that cannot be determined
-is not our user; on a system with neither table nobody is.
+is not our user; on a system with neither table none is.
 
 The uid is that of the process that made the socket. A process of our user that passes its socket
 on, or forwards connections, acts for our user: that cannot be seen here.

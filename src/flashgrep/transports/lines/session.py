@@ -70,7 +70,7 @@ class ByteStream(Protocol):
         ...
 
     def gone(self) -> bool:
-        """Whether nobody can read what is sent (a peer that only half-closed still can)."""
+        """Whether the peer can no longer read (one that only half-closed still can)."""
         ...
 
 

@@ -102,7 +102,7 @@ def bind_at(path: Path) -> UnixSocket:
 
 
 def reach_at(path: Path, seconds: float) -> socket.socket:
-    """A connection to whoever listens there, if that is our own user; as `reach_unix` otherwise."""
+    """A connection to the process that listens there, if it is our own user's; as `reach_unix`."""
     with _opened(path.parent) as directory:
         return _connected(directory, path, seconds)
 
