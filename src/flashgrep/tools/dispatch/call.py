@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.index.index import Index, NoIndex
 from flashgrep.mount import Mount, Target, Use
 from flashgrep.ranking.symbols import SymbolParser
+from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
     from flashgrep.search.scan.scan import DiskSearcher
@@ -197,6 +199,12 @@ def first_few(items: Sequence[object], most: int, total: int | None = None) -> s
     shown = items[:most]
     more = (len(items) if total is None else total) - len(shown)
     return ", ".join(map(str, shown)) + (f" and {more} more" if more else "")
+
+
+def skipped_rows(skipped: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]]:
+    """The field of a JSON answer that lists a few of the files it lacks; none where it is whole."""
+    few = sorted(skipped)[: limits.LISTED_LINES]
+    return {"skipped": [[shown_path(path), reason] for path, reason in few]} if few else {}
 
 
 def json_text(data: Any) -> str:

@@ -14,7 +14,14 @@ from flashgrep.ranking.question import path_weight
 from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
-from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room, json_text
+from flashgrep.tools.dispatch.call import (
+    Answer,
+    fitting,
+    json_answer,
+    json_room,
+    json_text,
+    skipped_rows,
+)
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.tools.format.passages import read_text
 from flashgrep.workspace.scope import shown_path
@@ -69,10 +76,7 @@ def run(call: Call, arguments: Arguments) -> Answer:
     answer["total"] = total
     answer["truncated"] = is_cut
     answer["next_offset"] = following if is_cut else None
-    if result.skipped:
-        few = sorted(result.skipped)[: limits.LISTED_LINES]
-        answer["skipped"] = [[shown_path(path), reason] for path, reason in few]
-    return json_answer(answer)
+    return json_answer(answer | skipped_rows(result.skipped))
 
 
 def definitions_of(call: Call, name: str) -> list[Definition]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashgrep import limits
 from flashgrep.search.result import walk_key
-from flashgrep.tools.dispatch.call import Answer, Call, fitting, json_answer, json_room
+from flashgrep.tools.dispatch.call import (
+    Answer,
+    Call,
+    fitting,
+    json_answer,
+    json_room,
+    skipped_rows,
+)
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec, page_rows
 from flashgrep.workspace.find import Finder, FindRequest
 from flashgrep.workspace.globs import NameFilter
@@ -30,12 +36,10 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
         "total": len(files),
         "next_offset": following if following < len(files) and page else None,
     }
-    if skipped:
-        answer["skipped"] = skipped
-    return json_answer(answer)
+    return json_answer(answer | skipped_rows(skipped))
 
 
-def _files(call: Call) -> tuple[list[str], list[list[str]]]:
+def _files(call: Call) -> tuple[list[str], list[tuple[str, str]]]:
     """The names of all files, and what of the tree could not be looked into."""
     scope = call.services.scope
     root = scope.place(".")
@@ -47,8 +51,7 @@ def _files(call: Call) -> tuple[list[str], list[list[str]]]:
     finding = finder.run()
     names = [entry.shown for entry in finding.entries]
     names.sort(key=walk_key)
-    few = sorted(finding.skipped)[: limits.LISTED_LINES]
-    return names, [[shown_path(name), reason] for name, reason in few]
+    return names, finding.skipped
 
 
 SPEC = ToolSpec(

@@ -22,7 +22,13 @@ from flashgrep.ranking.words import parts
 from flashgrep.search.pattern import PatternSpec, check
 from flashgrep.search.result import SearchQuestion
 from flashgrep.search.scan.texts import TextSearch
-from flashgrep.tools.dispatch.call import FOOTER_CHARS, Answer, json_answer, json_text
+from flashgrep.tools.dispatch.call import (
+    Answer,
+    json_answer,
+    json_room,
+    json_text,
+    skipped_rows,
+)
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
 from flashgrep.tools.format.passages import (
     Finder,
@@ -155,10 +161,7 @@ class _Query:
             "truncated": following is not None,
             "next_offset": following,
         }
-        if self.skipped:
-            few = self.skipped[: limits.LISTED_LINES]
-            answer["skipped"] = [[shown_path(name), reason] for name, reason in few]
-        return json_answer(answer)
+        return json_answer(answer | skipped_rows(self.skipped))
 
     # ── ranking ─────────────────────────────────────────────────────────────────────────────────
 
@@ -180,7 +183,7 @@ class _Query:
         call = self.call
         asked = SearchQuestion(pattern, "matches" if pattern.multiline else "lines", self.filters)
         result = call.services.search.search(self.place, asked, call.cancelled, call.report)
-        self.skipped = sorted(result.skipped)
+        self.skipped = result.skipped
         files = [
             RankedFile(file.path, math.log2(1 + file.count) * path_weight(file.path))
             for file in result.files()
@@ -192,8 +195,7 @@ class _Query:
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
     def _page(self, files: list[RankedFile], find: Finder) -> tuple[list[Any], int | None]:
-        chars = self.call.output_chars
-        left = max(chars - FOOTER_CHARS, chars // 2) if chars else None
+        left = json_room(self.call.output_chars)
         results: list[Any] = []
         end = min(self.offset + self.limit, len(files))
         for at in range(self.offset, end):
