@@ -17,7 +17,7 @@ from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import walk_key
-from tests.notes.test_tree import damage
+from tests.notes.test_reading import damage
 from tests.search.strategies import patterns
 from tests.tools.workshop import Workshop, workshop_with_notes
 

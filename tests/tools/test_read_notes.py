@@ -15,7 +15,7 @@ from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 from flashgrep.tools.dispatch.caller import note_key
 from flashgrep.tools.format.source import Seen, judge
-from tests.notes.test_tree import damage
+from tests.notes.test_reading import damage
 from tests.tools.workshop import Workshop, workshop_with_notes
 
 TEXT = "# Plan\n\nThe quick fox.\nThe end.\n"

@@ -63,7 +63,7 @@ class NoteLeaf:
 
 
 class NoteList:
-    """All notes in walk order; sorted anew when one came, went or moved."""
+    """All notes in walk order; sorted again after one came, went or moved."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self._notes = notes
@@ -149,7 +149,7 @@ class NoteTree:
         if not folder:
             return leaves
         wanted = paths.form_key(folder)
-        found = [leaf for leaf in leaves if _lies(paths.form_key(leaf.path), wanted)]
+        found = [leaf for leaf in leaves if _is_below(paths.form_key(leaf.path), wanted)]
         if not found:
             raise self.missing(folder)
         return found
@@ -175,7 +175,7 @@ class NoteTree:
         return known[found] if found else None
 
 
-def _lies(path: str, wanted: str) -> bool:
+def _is_below(path: str, wanted: str) -> bool:
     return path.startswith(wanted) and (len(path) == len(wanted) or path[len(wanted)] == "/")
 
 
@@ -289,7 +289,7 @@ class KnowledgeBase:
     def backup(self, target: Path) -> None:
         """Copy all notes as they are now into a new directory; changes continue meanwhile.
 
-        The database comes last: a copy that was cut short is no knowledge base.
+        The database comes last: an interrupted copy is not a knowledge base.
         """
         try:
             target.mkdir(mode=0o700, parents=True)

@@ -167,7 +167,7 @@ class Library:
             return self.loaded(note).missing(state)
 
     def anchors(self, note: str) -> Anchors:
-        """The names of the characters as they are; made anew after each change."""
+        """The names of the characters as they are; valid until the next change."""
         with self._cache.trusted(note):
             return self.loaded(note).anchors()
 

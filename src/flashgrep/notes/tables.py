@@ -289,7 +289,7 @@ class Tables:
         """Whether marks in a note may have come to light, or gone again, without their records."""
         return note in self._unsettled
 
-    def pass_over(self, note: str) -> None:
+    def skip(self, note: str) -> None:
         """Wait for a note no longer, whatever becomes of it."""
         self._behind.pop(note, None)
 
@@ -373,7 +373,7 @@ def catch_up(library: Library, most: int = 0) -> bool:
                 raise
             except FlashgrepError as error:
                 tables.unreadable[note] = error.message
-            tables.pass_over(note)
+            tables.skip(note)
     for note in notes:
         settle(library, note, "")
     return not tables.is_behind

@@ -99,7 +99,7 @@ def test_a_peer_cannot_change_who_wrote_what(desk: Desk) -> None:
     assert writers(desk, note) == [*["maker"] * 5, *["ann"] * 3]
 
 
-def test_nonsense_in_the_map_of_authors_is_passed_over(desk: Desk) -> None:
+def test_nonsense_in_the_map_of_authors_is_skipped(desk: Desk) -> None:
     """As a peer of an older version could have left it."""
     note = desk.library.create("a.md", "abc", "maker").id
     live = desk.library.loaded(note)

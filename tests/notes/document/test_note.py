@@ -134,7 +134,7 @@ def test_records_come_in_the_order_they_were_made() -> None:
     ]
 
 
-def test_nonsense_of_a_peer_beside_the_text_is_passed_over() -> None:
+def test_nonsense_of_a_peer_beside_the_text_is_skipped() -> None:
     note = written("abc")
     note.amend(Amendment(records={"good": NoteRecords({"v": 1}, ((0, 1),))}))
     peer: Doc[Map[object]] = Doc()

@@ -43,7 +43,7 @@ def test_the_order_is_that_of_the_records() -> None:
         {"kind": "withdrawn", "author": "ann", "asked": "x"},
     ],
 )
-def test_what_is_no_suggestion_is_passed_over(value: dict[str, Any]) -> None:
+def test_what_is_no_suggestion_is_skipped(value: dict[str, Any]) -> None:
     assert pending.recorded({"x": NoteRecords(value, ((0, 3),))}) == []
 
 

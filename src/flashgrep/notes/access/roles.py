@@ -51,7 +51,7 @@ class Grant:
     folder: str = ""
 
     def covers(self, path: str) -> bool:
-        """Whether a note or folder lies there. Compared by whole names, in one Unicode form."""
+        """Whether a note or folder is in it. Compared by whole names, in one Unicode form."""
         if not self.folder:
             return True
         wanted = paths.form_key(self.folder).split("/")

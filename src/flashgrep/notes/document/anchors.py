@@ -68,7 +68,7 @@ class _Block(NamedTuple):
 
 
 class Anchors:
-    """The anchors of a text as it is now; to be made anew when it changed.
+    """The anchors of a text as it is now; to be made again after a change.
 
     Callers that ask for many do so in a transaction of the document, which saves one for each.
     """

@@ -57,7 +57,7 @@ def split(update: Update, clocks: Mapping[int, int]) -> Split:
 
 
 def says_again(update: Update, clocks: Mapping[int, int]) -> bool:
-    """Whether a struct begins with units that the document has, and goes on with others.
+    """Whether a struct begins with units that the document has, and continues with others.
 
     Honest peers send such structs too, after a reconnection, and say the same of those units. One
     that says something else makes the engine put the others where nobody who loads the note
@@ -101,8 +101,8 @@ def halves(update: Update) -> Iterator[Name]:
 def parts_a_character(update: Update, seconds: Set[Name]) -> bool:
     """Whether an update puts something between the two units of a character, or deletes one.
 
-    A script can do that with Yjs. The engine then counts one unit too many or too few, and whoever
-    loads or syncs the note afterwards has another note.
+    A script can do that with Yjs. The engine then counts one unit too many or too few, and a
+    peer that loads or syncs the note afterwards has another note.
     """
     for client, clock, length in update.deletions:
         if Name(client, clock) in seconds or Name(client, clock + length) in seconds:

@@ -93,7 +93,7 @@ def ordered(text: str, splices: Iterable[TextSplice]) -> list[TextSplice]:
     for splice in found:
         if not at <= splice.start <= splice.end <= len(text):
             raise InvalidParams(
-                f"the change of {splice.start} to {splice.end} overlaps another one, or lies "
+                f"the change of {splice.start} to {splice.end} overlaps another one, or is "
                 f"outside the note's {len(text)} characters; read the note again"
             )
         at = splice.end

@@ -26,7 +26,7 @@ What an export wrote into a folder: by it a folder and its files are known again
          "suggestions": […]}      only where there are any (see `carried_suggestions`)
 
 A line is added before its file is put in place, so that after a crash every file of ours is known;
-at the end of an export the whole is written anew with one line a file. A last line that was cut
+at the end of an export it is rewritten with one line a file. A last line that was cut
 short is skipped. The folder may come from anybody: lines that are too long or not of this shape are
 skipped, and a file that is too large is refused.
 """
@@ -325,7 +325,7 @@ class ExportManifest:
         append(NAME, b"\n" + json.dumps(value).encode() + b"\n", self._directory)
 
     def finish(self, digests: dict[str, str]) -> None:
-        """Write it anew: of each file only what it is now."""
+        """Rewrite it: of each file only what it is now."""
         with replacing(NAME, directory=self._directory) as file:
             file.write(json.dumps({_HEAD: _VERSION}).encode() + b"\n")
             for path, known in sorted(self.files.items()):

@@ -40,7 +40,7 @@ _PRIMARY: Final = 0xFF
 
 
 class StorageFull(IOFailure):
-    """There is no room for another record; reading goes on."""
+    """There is no room for another record; reading still works."""
 
 
 class Database:
@@ -128,8 +128,8 @@ class Database:
             self._connection.execute(statement)
             if self._depth:
                 self._connection.execute(_INNER[1])
-        # Without room SQLite gives up the whole transaction, not the inner one alone. Whoever
-        # went on would write outside of any.
+        # Without room SQLite gives up the whole transaction, not the inner one alone. A caller
+        # that continues would write outside of any.
         self._lost = bool(self._depth) and not self._connection.in_transaction
 
     def when_done(self, action: Callable[[], None]) -> None:

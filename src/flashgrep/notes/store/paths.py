@@ -124,14 +124,14 @@ def form_key(path: str) -> str:
 
 
 def folders(path: str) -> Iterator[str]:
-    """The folders that a path lies in, the outermost first."""
+    """The folders of a path, the outermost first."""
     for at, character in enumerate(path):
         if character == "/":
             yield path[:at]
 
 
 def from_folder(path: str, folder: str) -> str:
-    """A path as it is from a folder it lies in; the name alone for one that is named itself."""
+    """A path relative to one of its folders; the name alone for one that is named itself."""
     if not folder:
         return path
     rest = path.split("/")[folder.count("/") + 1 :]

@@ -1,7 +1,7 @@
 """Pending suggestions: how they are recorded, found in a text and listed.
 
 `suggestions_in` is the one definition. The table in the store (`tables`) holds what it gives for
-each note, and is written with every change; from the notes themselves it can be made anew.
+each note, and is written with every change; it can be made again from the notes.
 
 Suggestions among what is known beside a note's text: from records and back.
 

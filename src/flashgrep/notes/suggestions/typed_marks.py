@@ -1,4 +1,4 @@
-"""Marks that people type: each becomes a suggestion of whoever typed it, once it is complete.
+"""Marks that people type: each becomes a suggestion of its author once it is complete.
 
     {++new++}  {--old--}  {~~old~>new~~}     a suggestion, when its closer is committed
     {>>text<<}  {==text==}                   a comment and a highlight: no suggestion
@@ -13,7 +13,7 @@ Who types `{++x++}` letter by letter inside backticks types the second one last.
 own author makes code, in the same line, is no suggestion any more.
 
 A mark that is typed inside another suggestion is that one's text. When the other one is decided,
-and the mark comes to light, it is a suggestion of whoever wrote its closer. So is one that comes to
+and the mark comes to light, it is a suggestion of the author of its closer. So is one that comes to
 light in any other way: the code around it is code no more, its opener was typed last, or the note
 is older than these records. No keystroke looks for such marks. They are found when the tables of a
 note are written, for which it is read anyway, and their records are made then (`exposed`). Nobody
@@ -125,8 +125,8 @@ def is_settled(reading: ParsedMarkup, besides: Mapping[str, NoteRecords]) -> boo
 def exposed(note: Live, author: str, now: int) -> Amendment | None:
     """Records for the marks that came to light without one; those that went again lose theirs.
 
-    Each is of whoever wrote its closer, or, where nobody knows that, of `author`, who brought it to
-    light. An opener of that author counts for more: then it was the opener that came last.
+    Each belongs to the author of its closer, or, where that is not known, to `author`, who brought
+    it to light. An opener of that author counts for more: then the opener came last.
     """
     text, besides = note.text.read(), note.records()
     completed, found = _by_origin(besides)
