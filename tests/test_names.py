@@ -16,7 +16,6 @@ SHARED_NAMES: Final = frozenset[str]()
 
 POSITIONAL: Final = {
     "Decided": 2,
-    "IndexSnapshot": 1,
     "NoteSnapshot": 2,
     "PendingFilter": 1,
     "Published": 1,

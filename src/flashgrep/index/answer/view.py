@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,19 +34,6 @@ ROOM: Final = 1 << 20
 """Files of later segments that fit between two files of the base."""
 
 
-class _Keys(Sequence[str]):
-    """A segment's names as walk keys, made as they are looked at."""
-
-    def __init__(self, segment: Segment) -> None:
-        self._segment = segment
-
-    def __len__(self) -> int:
-        return self._segment.files
-
-    def __getitem__(self, file: Any) -> Any:
-        return self._segment.key(file)
-
-
 @dataclass(frozen=True)
 class IndexSnapshot:
     """What queries read."""
@@ -74,10 +60,8 @@ class IndexSnapshot:
         """Every place a name has in the segments, dead ones included."""
         key = path_key(name)
         for number, segment in enumerate(self.segments):
-            if not segment.bounds[0] <= key <= segment.bounds[1]:
-                continue
-            file = bisect_left(_Keys(segment), key)
-            if file < segment.files and segment.name(file) == name:
+            file = segment.find(key)
+            if file is not None:
                 yield FileLocation(number, file)
 
     def stretch(self, number: int, directory: str) -> tuple[int, int]:
@@ -85,9 +69,8 @@ class IndexSnapshot:
         segment = self.segments[number]
         if not directory:
             return 0, segment.files
-        keys = _Keys(segment)
         key = path_key(directory)
-        return bisect_left(keys, key + "\0"), bisect_left(keys, key + "\1")
+        return segment.first_from(key + "\0"), segment.first_from(key + "\1")
 
     def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
         """The snapshot with some files dead; a directory that was may be a file by now."""
@@ -118,7 +101,7 @@ class IndexSnapshot:
             if segment.bounds[1] < key:
                 before += segment.files
             else:
-                return (before + bisect_left(_Keys(segment), key)) * ROOM
+                return (before + segment.first_from(key)) * ROOM
         return before * ROOM
 
     def entries(self, directory: str) -> Iterator[FoundEntry]:

@@ -34,6 +34,7 @@ import mmap
 import os
 import struct
 import zlib
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -173,6 +174,17 @@ class Segment:
     def key(self, file: int) -> str:
         """The `walk_key` of a file's path, straight from its bytes: binary searches ask often."""
         return path_key(self._path_bytes(file))
+
+    def first_from(self, key: str) -> int:
+        """The first file whose key is not before this one."""
+        return bisect_left(range(self.files), key, key=self.key)
+
+    def find(self, key: str) -> int | None:
+        """The file with this key; None where there is none."""
+        if not self.bounds[0] <= key <= self.bounds[1]:
+            return None
+        file = self.first_from(key)
+        return file if self.key(file) == key else None
 
     def _path_bytes(self, file: int) -> bytes:
         start = int(self.name_ends[file - 1]) if file else 0

@@ -181,7 +181,8 @@ class Compactor:
         for number in reversed(range(len(self.segments))):
             segment = self.segments[number]
             if len(missing) * 20 < segment.files:
-                places = _few(self.segments, number, missing)
+                found = ((segment.find(path_key(name)), name) for name in missing)
+                places = [(file, name) for file, name in found if file is not None]
             else:
                 places = list(enumerate(segment.all_names()))
             self._mark(segment, alive, number, places, missing)
@@ -280,11 +281,6 @@ def _give_way() -> None:
     """Let a server that starts go first; on Linux each thread has a priority."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-
-
-def _few(segments: list[Segment], number: int, names: dict[str, Identity]) -> list[tuple[int, str]]:
-    draft = IndexSnapshot((segments[number],), 0, (), ())
-    return [(place.file, name) for name in names for place in draft.find(name)]
 
 
 def _aliases(snap: IndexSnapshot, links: dict[str, str | None]) -> Any:
