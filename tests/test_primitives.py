@@ -19,7 +19,7 @@ SOURCES: Final = Path(flashgrep.__file__).parent
 ROOMS: Final = frozenset({"system", "workspace"})
 """The folders that may call what the others may not."""
 
-FILES: Final = "open a user's file with workspace.opening, one of ours with system.atomic"
+FILES: Final = "open a user's file with workspace.safe_open, one of ours with system.atomic"
 TREES: Final = "walk a user's tree by descriptor, with workspace"
 NAMES: Final = "replace a file of ours with system.atomic"
 LOCKS: Final = "lock with system.lock"

@@ -354,7 +354,7 @@ def newlines(buffer: Any, start: int, end: int) -> int:
         return buffer.count(b"\n", start, end)
     if hasattr(buffer, "count"):
         return int(buffer.count(b"\n", start, end))
-    # A mapped region is one long line (see haystack): its newline is its last byte.
+    # A mapped region is one long line (see `decode`): its newline is its last byte.
     return int(end == len(buffer))
 
 
