@@ -12,7 +12,7 @@ from tests.tools.workshop import workshop
 @pytest.mark.parametrize(
     ("tool", "settings", "told"),
     [
-        ("create_file", {"read_only": True}, "It writes, and no such tool is available."),
+        ("create_file", {"read_only": True}, "This server is read-only: tools that write"),
         ("create_file", {"disable_tools": ("create_file",)}, "This server does not offer it."),
         ("stats", {"toolsets": ("files",)}, "This server does not offer it."),
         ("list_file", {}, "Did you mean list_files?"),

@@ -215,7 +215,7 @@ class Toolbox:
 
         rows = {each: spec for spec in all_tools() for each in spec.names}
         if self._settings.read_only and name in rows and not rows[name].read_only:
-            hint = " It writes, and no such tool is available. This server is read-only."
+            hint = " This server is read-only: tools that write are not available."
         elif name in rows:
             hint = " This server does not offer it."
         else:
