@@ -333,6 +333,7 @@ def test_an_index_that_failed_for_a_moment_goes_on(
         status = pair.indexed.services.index.status()
         assert (status.state, status.grep_ready, status.reason) == ("ready", True, "")
         assert all(reasons)  # an empty one would lose nothing
+        assert pair.index._state.debounce._failures == 0  # the next one is a first one again
 
 
 def _noted(done: Callable[[str], None], reasons: list[str]) -> Callable[[str], None]:

@@ -203,7 +203,7 @@ def open_folder(path: Named) -> int:
     return os.open(path, DIRECTORY & ~os.O_NOFOLLOW)
 
 
-def open_named(path: Named, *, may_wait: bool = False) -> int:
+def open_named(path: Named, *, may_wait: bool) -> int:
     """Open a file that a setting or the command line names: links to it are followed.
 
     A pipe is read as a file is only where the caller `may_wait`.

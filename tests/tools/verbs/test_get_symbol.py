@@ -127,6 +127,15 @@ def test_lines_beyond_what_is_looked_at_are_told_as_incomplete(
         assert ("definitions_incomplete" in answer) is is_incomplete
 
 
+def test_definitions_in_what_cannot_be_parsed_are_told_as_incomplete(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashgrep.ranking.symbols._MODULE", "flashgrep.no_such_module")
+    answer = shop.json("get_symbol", symbol_name="power_down")
+    assert (answer["definitions"], answer["definitions_incomplete"]) == ([], True)
+    assert len(answer["references"]) == 4
+
+
 def test_definitions_beyond_what_is_parsed_are_told_as_incomplete(shop: Workshop) -> None:
     for number in range(limits.SYMBOL_FILES + 1):
         shop.file(f"m{number:03}.py", "def everywhere():\n    pass\n")

@@ -154,6 +154,13 @@ def test_read_code_needs_a_file_or_a_symbol(shop: Workshop) -> None:
 
 
 @BOTH
+def test_a_file_that_cannot_be_read_is_refused(shop: Workshop, tool: str) -> None:
+    """Reading /proc/self/mem from its beginning fails for everyone, root included."""
+    error = shop.error(tool, "io_error", path="/proc/self/mem", start_line=1, end_line=1)
+    assert error["message"] == "Input/output error: /proc/self/mem"
+
+
+@BOTH
 def test_a_file_over_the_limit_is_refused(tmp_path: Path, tool: str) -> None:
     with workshop(tmp_path, max_file_size=1_000) as shop:
         shop.file("large", "x\n" * 600)

@@ -300,6 +300,19 @@ def test_every_byte_passes_as_it_is(workdir: Path, data: bytes) -> None:
         assert client.process.wait(PATIENCE_SECONDS) == 0
 
 
+def test_what_is_answered_after_the_end_of_stdin_arrives(workdir: Path) -> None:
+    def hear_all_first(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            pass
+        connection.sendall(b"the last word\n")
+        connection.shutdown(socket.SHUT_WR)
+
+    with introduced(workdir, hear_all_first), program(workdir) as client:
+        client.say_all(b"x\n")
+        assert client.stdout.read() == b"the last word\n"
+        assert client.process.wait(PATIENCE_SECONDS) == 0
+
+
 def test_a_line_is_sent_on_when_it_is_whole(workdir: Path) -> None:
     """The daemon gives a line 30 seconds; on stdio a client may take longer."""
     pieces: list[bytes] = []

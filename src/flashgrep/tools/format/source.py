@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.errors import NotRead, TooLarge
+from flashgrep.errors import NotRead, TooLarge, from_os_error
 from flashgrep.limits import size_text
 from flashgrep.tools.dispatch.caller import Caller, content_hash
 from flashgrep.workspace.scope import ResolvedPath, Scope, shown_name
@@ -51,9 +51,9 @@ class Source:
         self._ended = False
         try:
             self.head = os.pread(self._fd, limits.SNIFF_BYTES, 0)
-        except BaseException:
+        except OSError as error:
             os.close(self._fd)
-            raise
+            raise from_os_error(error, self.shown) from None
 
     def __enter__(self) -> Source:
         return self

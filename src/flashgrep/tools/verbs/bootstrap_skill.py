@@ -85,7 +85,7 @@ def load_skill(skill_file: str) -> Skill:
 
 
 def _read(path: Path) -> bytes:
-    fd = open_named(path)
+    fd = open_named(path, may_wait=False)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError("it is not a regular file")
