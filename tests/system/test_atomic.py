@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.system.atomic import create_first, put_in_place, replace_file, replacing
+from flashgrep.system.atomic import (
+    create_first,
+    is_ours_alone,
+    put_in_place,
+    replace_file,
+    replacing,
+)
 
 
 def test_the_new_one_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
@@ -81,3 +87,16 @@ def test_a_finished_directory_takes_a_name_that_is_free(tmp_path: Path) -> None:
     put_in_place(tmp_path / "draft", tmp_path / "place")
     assert (tmp_path / "place" / "file").read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["place"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_ours"),
+    [(0o600, True), (0o755, True), (0o4755, True), (0o620, False), (0o602, False)],
+)
+def test_a_file_that_others_can_read_and_not_write_is_ours_alone(
+    tmp_path: Path, mode: int, is_ours: bool
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    file.chmod(mode)
+    assert is_ours_alone(file.stat()) is is_ours
