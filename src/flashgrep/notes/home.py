@@ -9,7 +9,7 @@ date.
                       notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
                       (see below); ours to remove when the next format comes, yours before
-        attachments/  files that are no notes, under their paths
+        attachments/  files that are not notes, under their paths
         agents/       secrets of the tokens that `serve` prints (see `tokens`)
         kb.sock       where the owner listens for others that want these notes
 

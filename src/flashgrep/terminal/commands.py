@@ -157,7 +157,7 @@ def view_command(
         "path": shown_name(os.fsencode(path)),
         "view_range": read_range(lines) if lines else None,
     }
-    with closing(Local(settings)) as local:  # a daemon would not be faster
+    with closing(Local(settings)) as local:  # a server would not be faster
         answer = local.answer("view", arguments)
     text = answer.text
     if answer.image is not None:

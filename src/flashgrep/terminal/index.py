@@ -134,7 +134,7 @@ def index_command(
 
 @contextmanager
 def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool) -> Iterator[Look]:
-    """How far the index is: the daemon's, one that is built here, or the one on disk."""
+    """How far the index is: the server's, one that is built here, or the one on disk."""
     with opened(settings, use_daemon) as session:
         if isinstance(session, Remote):
             yield lambda: session.call("stats", {})

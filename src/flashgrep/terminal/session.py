@@ -1,10 +1,10 @@
-"""Where a terminal command gets its answers: a running daemon, or this very process.
+"""Where a terminal command gets its answers: a running server, or this very process.
 
 Both run the same handlers, as direct methods (objects, no budget), so a command prints the same
-either way; the daemon is faster on a big tree because it has the index. A daemon is asked when
+either way; the server is faster on a big tree because it has the index. A server is asked when
 its settings are ours, apart from those that make no difference here (see `_accepted`).
 
-A command that names paths may also ask the daemon of a directory above, unless a scope is
+A command that names paths may also ask the server of a directory above, unless a scope is
 set: `flashgrep grep` in a subdirectory of a served project is as fast as at its top.
 """
 
@@ -57,7 +57,7 @@ class Local:
 
 
 class Remote:
-    """Answers from a daemon; should it end, from this process."""
+    """Answers from a server; from this process if it ends."""
 
     def __init__(self, connection: socket.socket, local: Local) -> None:
         self.scope = local.scope
@@ -72,7 +72,7 @@ class Remote:
         try:
             answer: Mapping[str, Any] = self._client.call(name, arguments)
         except ConnectionEnded as error:
-            log.info("the daemon ended (%r); going on without", error)
+            log.info("the server ended (%r); continuing without it", error)
         except RemoteFailure as error:
             if error.number != _METHOD_NOT_FOUND:
                 raise
@@ -86,7 +86,7 @@ Session = Local | Remote
 
 @contextmanager
 def opened(settings: Settings, use_daemon: bool, *, above: bool = False) -> Iterator[Session]:
-    """A session for these settings; `above`: the daemon of a parent directory will do."""
+    """A session for these settings; `above`: the server of a parent directory will do."""
     with closing(Local(settings)) as local:
         connection = _daemon(settings, above) if use_daemon else None
         if connection is None:

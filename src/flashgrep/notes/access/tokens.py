@@ -1,9 +1,9 @@
 """Tokens: secrets that stand for a name and a role, their file, and the token for agents.
 
-They have a file of their own (`tokens`) and are no part of the database: a terminal takes one
+They have a file of their own (`tokens`) and are not part of the database: a terminal takes one
 back while a server owns the notes, without asking it, and the server sees that with the next call,
 by a look at the file's status. No part of a backup either: one that is put back would bring to
-life what was taken back since.
+life what was revoked since.
 
 A secret has 256 random bits, so that a plain hash of it cannot be turned around by guessing.
 

@@ -176,7 +176,7 @@ def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Te
 
 
 # ── panics ───────────────────────────────────────────────────────────────────────────────────────
-# Panics of the CRDT engine, which are no Python exceptions, raised as failures.
+# Panics of the CRDT engine, which are not Python exceptions, raised as failures.
 #
 # pycrdt raises `pyo3_runtime.PanicException` for a bug or a bad offset. It is a `BaseException`, so
 # that `except Exception` lets it through to the end of the thread, and its class cannot be
@@ -225,7 +225,7 @@ def check_offsets() -> None:
 
 
 class NotText(Panicked):
-    """The text holds an object that is no character, so no offset in it can be trusted."""
+    """The text holds an object that is not a character, so no offset in it can be trusted."""
 
 
 class SharedText:

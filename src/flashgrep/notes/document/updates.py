@@ -57,7 +57,7 @@ class Struct:
     is_skip: bool = False
     """A gap: units that this update does not have."""
     text_bytes: int = 0
-    """The size of its text in UTF-8; 0 where it is no text."""
+    """The size of its text in UTF-8; 0 if it is not text."""
 
     @property
     def end(self) -> int:
@@ -215,7 +215,7 @@ class _UpdateReader:
         try:
             return self.take(self.number()).decode()
         except UnicodeDecodeError:
-            raise self.fail("a string is no UTF-8") from None
+            raise self.fail("a string is not UTF-8") from None
 
     def name(self) -> Name:
         return Name(self.number(), self.number())

@@ -39,7 +39,7 @@ IMPORT_BATCH_BYTES: Final = 1 * limits.MIB
 """…or this many bytes of them, if that is less; a single larger one goes alone."""
 
 # ── attachments ──────────────────────────────────────────────────────────────────────────────────
-# Files that are no notes, kept under their paths in the knowledge base's directory.
+# Files that are not notes, kept under their paths in the knowledge base's directory.
 #
 # They have no history: what an import brings replaces what was there, as a whole or not at all.
 

@@ -169,7 +169,7 @@ class Held:
 
 
 def read_file(data: bytes) -> Held:
-    """A file as a note; `NoText` where its bytes are no text that a note can hold."""
+    """A file as a note; `NoText` if its bytes are not text that a note can hold."""
     has_bom = data.startswith(_BOM)
     try:
         text = data[len(_BOM) if has_bom else 0 :].decode()

@@ -193,7 +193,7 @@ def _backlinks(table: LinkTable, paths: Paths, path: str) -> Iterator[Backlink]:
 
 
 def _files(directory: Path) -> Iterable[str]:
-    """The paths of all files below a directory, with slashes; names that are no text left out."""
+    """The paths of all files below a directory, with slashes; names must be text."""
     for folder, _, names in os.walk(directory):
         below = Path(folder).relative_to(directory)
         for name in names:

@@ -1,7 +1,7 @@
 """Where a Markdown text is literal: in code, frontmatter, HTML comments and block mathematics.
 
 A mark that nobody recorded means nothing there (`{++i;}` is C, `{{-- x --}}` is a template), and a
-link is no link. The zones follow CommonMark and Obsidian as far as a note's writer would notice:
+link is not a link. The zones follow CommonMark and Obsidian as far as a note's writer would notice:
 
     frontmatter   `---` in the first line up to the next line `---`
     fenced code   ``` or ~~~, in lists and quotes too, up to a fence as long, or to the end

@@ -204,7 +204,7 @@ def _ours(error: sqlite3.Error, path: Path) -> FlashgrepError:
     number = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     if number == sqlite3.SQLITE_FULL:
         return StorageFull(
-            f"no room left for {path}: nothing was changed, reading goes on; free some space"
+            f"no room left for {path}: nothing was changed, notes can be read; free some space"
         )
     if number in _BROKEN:
         return IOFailure(f"{path} is damaged ({error}); restore a backup")

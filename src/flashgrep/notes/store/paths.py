@@ -67,7 +67,7 @@ def checked_below(path: str) -> str:
 
 
 def checked_attachment(path: str) -> str:
-    """The same as `checked_new` for a file that is no note, but for how it ends."""
+    """The same as `checked_new` for a file that is not a note, except for how it ends."""
     if reason := _fault(path, is_note=False) or new_fault(path):
         raise InvalidParams(f"{_quoted(path)} is not a valid path of an attachment: {reason}")
     return path

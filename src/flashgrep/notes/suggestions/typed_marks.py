@@ -8,9 +8,9 @@ either side of them. Only where a closer has come, or another delimiter of a mar
 ends in that line, is the note read as a whole. Only then is it known whether the mark is
 in code, or inside another suggestion.
 
-An opener alone is no reason: what it would end at, somewhere below, nobody has typed as its closer.
+An opener alone is not enough: nobody has typed what it would end at as its closer.
 Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
-own author makes code, in the same line, is no suggestion any more.
+own author makes code, in the same line, is no longer a suggestion.
 
 A mark that is typed inside another suggestion is that one's text. When the other one is decided,
 and the mark comes to light, it is a suggestion of the author of its closer. So is one that comes to

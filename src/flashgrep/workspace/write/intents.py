@@ -7,7 +7,7 @@ One file a write, in the state directory, gone when the write is over:
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 
-The writer holds a lock on its intent while it lives, so a live server's intents are told
+The writer holds a lock on its intent while it lives, which tells a live server's intents
 from a dead one's without a clock. A note about a temporary file is not synced: after a
 kill it is there, after a power cut the worst is a stray file. The note of a write in place is,
 because the target's only good copy is in it.
