@@ -49,7 +49,7 @@ def ways(
 
 
 def test_no_tool_alias_or_method_writes_on_any_transport(ways: Everywhere) -> None:
-    assert {"str_replace", "edit", "write_code", "decide_suggestions"} <= WRITING
+    assert {*ARGUMENTS, "decide_suggestions"} <= WRITING
     for way, agent_there in ways.agents.items():
         listed = agent_there.listed()
         assert listed.keys() <= READING, way
