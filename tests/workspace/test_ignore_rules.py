@@ -135,7 +135,7 @@ def judged_by_us(tree: Tree, files: dict[bytes, bytes]) -> dict[bytes, bool]:
 
     def walk(entries: Tree, path: bytes, chain: IgnoreChain, lost: bool) -> None:
         names = sorted(entries)
-        kept = chain.split(
+        kept = chain.keeps(
             [os.fsdecode(n) for n in names], lambda at: entries[names[at]] is not None
         )
         for name, keep in zip(names, kept, strict=True):
@@ -333,7 +333,7 @@ def touched(rules: Rules, parent: bytes, names: list[str]) -> list[int]:
 def kept(chain: IgnoreChain, *names: str) -> list[str]:
     """The names a chain keeps; those that end in a slash are directories."""
     bare = [name.rstrip("/") for name in names]
-    flags = chain.split(bare, lambda at: names[at].endswith("/"))
+    flags = chain.keeps(bare, lambda at: names[at].endswith("/"))
     return [name for name, keep in zip(names, flags, strict=True) if keep]
 
 
@@ -363,13 +363,13 @@ def test_only_touched_entries_are_asked_whether_they_are_directories() -> None:
         return True
 
     chain = IgnoreChain().with_rules(parse_rules(b"build/"))
-    assert chain.split(["a", "build", "c"], is_directory) == [True, False, True]
+    assert chain.keeps(["a", "build", "c"], is_directory) == [True, False, True]
     assert asked == [1]
 
 
 def test_an_empty_chain_keeps_everything() -> None:
     assert kept(IgnoreChain().child(b"a"), "x", "y/") == ["x", "y/"]
-    assert IgnoreChain().with_rules(parse_rules(b"*")).split([], lambda _: False) == []
+    assert IgnoreChain().with_rules(parse_rules(b"*")).keeps([], lambda _: False) == []
 
 
 def test_a_deep_tree_does_not_carry_its_path_where_only_names_count() -> None:

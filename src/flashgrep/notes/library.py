@@ -131,13 +131,13 @@ class Library:
         return entry
 
     def delete(self, note: str) -> CatalogueEntry:
-        """To the trash: the path is free, and all else is kept."""
+        """Move a note to the trash: its path becomes free, its content is kept."""
         return self.catalogue.to_trash(note, self.now())
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
     def read(self, note: str) -> Published:
-        """The text as it is; inside `together` with what is not durable yet."""
+        """The current text; inside `together`, with changes that are not committed yet."""
         found = self.published.get(note)
         if found and not self._unpublished:
             return found
@@ -349,7 +349,7 @@ class Library:
 
     @contextmanager
     def _changing(self, note: str, in_trash: bool = False) -> Iterator[Note]:
-        """A note for a block that changes it; kept as it is where the last one kept is old.
+        """Open a note for a change, and keep a version first if the last one is old.
 
         Both become durable together, which takes one wait for the disk and not two. The new head
         is taken when the change is published; a snapshot without a change is found by the next one.

@@ -129,7 +129,7 @@ class _Span:
         return self._halves
 
 
-class _Speakers:
+class _LinesAtDepth:
     """The lines that can match an entry at one depth below their rule file."""
 
     def __init__(self, lines: Sequence[IgnoreLine]) -> None:
@@ -187,7 +187,7 @@ class Rules:
         crosses = any(line.depth is None for line in paths)
         self.reach = None if crosses else max(self._depths, default=0)
         """From this depth on the path above an entry no longer matters; None: it always does."""
-        self._speakers: dict[int, _Speakers] = {}
+        self._by_depth: dict[int, _LinesAtDepth] = {}
 
     def __bool__(self) -> bool:
         return bool(self.lines)
@@ -198,14 +198,14 @@ class Rules:
         subject = relative if speakers.on_paths else relative.rpartition(b"/")[2]
         return speakers.decide(_marked(subject, is_directory))
 
-    def at_depth(self, depth: int) -> _Speakers:
+    def at_depth(self, depth: int) -> _LinesAtDepth:
         """The rules that can match an entry with this many directories above it."""
         key = depth if depth + 1 in self._depths else -1
-        if key not in self._speakers:
+        if key not in self._by_depth:
             wanted = (None, depth + 1) if key >= 0 else (None,)
             lines = [line for line in self.lines if line.on_name or line.depth in wanted]
-            self._speakers[key] = _Speakers(lines)
-        return self._speakers[key]
+            self._by_depth[key] = _LinesAtDepth(lines)
+        return self._by_depth[key]
 
     @lru_cache(_REMEMBERED_RULES)  # noqa: B019 - few are kept, and each search asks again
     def admitting(self, relative: bytes, is_directory: bool) -> Rules:
@@ -293,7 +293,7 @@ class IgnoreChain:
         """Add the rules of this directory itself."""
         return IgnoreChain((*self.levels, _DirectoryRules(rules))) if rules else self
 
-    def split(self, names: Sequence[str], is_directory: Callable[[int], bool]) -> list[bool]:
+    def keeps(self, names: Sequence[str], is_directory: Callable[[int], bool]) -> list[bool]:
         """Whether each entry of this directory is kept; ignored ones are False.
 
         `is_directory` is asked by position, and only for entries that some rule touches.

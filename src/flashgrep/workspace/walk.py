@@ -129,7 +129,7 @@ def _sorted_out(directory: int, names: Sequence[str]) -> tuple[list[str], list[s
 def _kept(chain: IgnoreChain, names: list[str], are_directories: bool) -> list[str]:
     if not names or not chain.levels:
         return names
-    kept = chain.split(names, lambda _: are_directories)
+    kept = chain.keeps(names, lambda _: are_directories)
     return names if all(kept) else [name for name, stays in zip(names, kept, strict=True) if stays]
 
 
@@ -353,7 +353,7 @@ _Buffer: Final = ctypes.c_long * 64
 
 
 def is_made_up(directory: int, path: bytes) -> bool:
-    """Whether an open directory or file, whose real path is `path`, is the kernel's."""
+    """Whether an open directory or file, whose real path is `path`, is in /proc or the like."""
     return _is_known_path(path) or _magic(directory) in _MAGIC
 
 

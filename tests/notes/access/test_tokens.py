@@ -1,4 +1,4 @@
-"""Tokens: made, known by their secret alone, taken back, expired; and seen by other processes."""
+"""Tokens: made, known by their secret alone, revoked, expired; and seen by other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, IOFailure, NotFound
 from flashgrep.notes.access import tokens
 from flashgrep.notes.access.roles import Grant, Role
-from flashgrep.notes.access.tokens import FILE, Standing, Tokens
+from flashgrep.notes.access.tokens import FILE, Tokens, TokenState
 from flashgrep.system.atomic import replace_file
 
 NOW = 1_700_000_000_000
@@ -220,15 +220,15 @@ def _looking_when_asked(
     done: queue.SimpleQueue[str] = queue.SimpleQueue()
     tokens._watching._wake.clear()  # what this process changed before
     stop = tokens.watch(lambda: done.put("told"))
-    standing = tokens._watching._standing
+    standing = tokens._watching._state
 
-    def looked(before: Standing | None) -> Standing:
+    def looked(before: TokenState | None) -> TokenState:
         now = standing(before)
         if now == before:
             done.put("nothing")
         return now
 
-    monkeypatch.setattr(tokens._watching, "_standing", looked)
+    monkeypatch.setattr(tokens._watching, "_state", looked)
 
     def look() -> str:
         tokens._watching.look()

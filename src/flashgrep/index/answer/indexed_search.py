@@ -116,7 +116,7 @@ class IndexedScan:
         self._table.close()
 
     def _begin_away(self) -> None:
-        """Forget what was matched here: all of it is matched anew, where it can be stopped."""
+        """Discard what was matched here, and match it again in processes that can be killed."""
         self._away = KillableMatching(self.request, self._pool, self._cancelled)
         self._finder = LineFinder(self.request, self.scanner.counter)
         self._table = Table(self._view.snapshot, self._root, self.request.counting)
@@ -419,7 +419,7 @@ class IndexedScan:
 
 
 def _portion_bytes(total: int) -> int:
-    """So small that processes get equal shares, but no smaller."""
+    """The size of a portion that gives each process an equal share."""
     most = INDEX_PORTION_BYTES
     return max(most // 16, min(most, total // 16))
 

@@ -3,7 +3,7 @@
     <state directory>/index/<hash of what is searched>/     0700
         lock        held (flock) by the one process that writes here
         manifest    one line of JSON, one line with its crc32 in hex:
-                    {"format": 1, "base": 3, "segments": ["a1….seg", …], "updated": seconds}
+                    {"format": 2, "base": 3, "segments": ["a1….seg", …], "updated": seconds}
         *.seg       segments (see `segment`); those the manifest does not name are left-overs
 
 A new generation is a set of complete segments and then a manifest put in place by one rename. So a

@@ -76,8 +76,8 @@ class Compactor:
         self._missing: dict[str, Identity] = {}
         """What another process, which writes, has yet to put into a segment."""
 
-    def drop(self, paths: set[str]) -> None:
-        """Use segments no more that turned out to be damaged."""
+    def drop_damaged(self, paths: set[str]) -> None:
+        """Stop using segments found to be damaged."""
         for number in reversed(range(len(self.segments))):
             if self.segments[number].path in paths:
                 del self.segments[number]
@@ -176,7 +176,7 @@ class Compactor:
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 
     def _found(self, files: dict[str, Identity], alive: list[Mask]) -> dict[str, Identity]:
-        """Mark as alive what a segment has as it is on disk; gives the rest."""
+        """Mark files as alive whose copy in a segment matches the disk; return the rest."""
         missing = dict(files)
         for number in reversed(range(len(self.segments))):
             segment = self.segments[number]

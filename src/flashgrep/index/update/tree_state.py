@@ -134,7 +134,7 @@ class TreeState:
         self.take(Changes(lost=reason))
 
     def set_aside(self, error: DamagedSegment) -> None:
-        """Use a damaged segment no more; what it held is built again."""
+        """Stop using a damaged segment; its files are indexed again."""
         with self._changed:
             self.damaged.add(error.path)
         self.lose(f"a part of it is damaged: {error}")
@@ -278,7 +278,7 @@ def changed_hard_links(tracker: Tracker, view: IndexView, root: str) -> Changes:
 
 
 def widen(tracker: Tracker, view: IndexView, changes: Changes) -> None:
-    """Add what changes mean for others: all that rules rule, all names of a file."""
+    """Widen changes to all that an ignore file governs, and to every name of a hard-linked file."""
     for path in list(changes.entries):
         directory, _, name = path.rpartition("/")
         if name == RULE_FILE:

@@ -115,7 +115,7 @@ class Updater:
         """Put changes into segments; where that fails, what was known stays, and so do they."""
         state = self._state
         view, changes = state.begin_update()
-        compactor.drop(state.damaged)
+        compactor.drop_damaged(state.damaged)
         try:
             updated = compactor.update(view, changes)
             racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)

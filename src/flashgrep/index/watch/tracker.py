@@ -66,7 +66,7 @@ class Tracker:
         self._unclaimed: list[InotifyEvent] = []
 
     def watch(self) -> None:
-        """Watch every directory that is listed from now on; OSError where that cannot be."""
+        """Watch every directory that is listed from now on; raises OSError if it cannot."""
         self._inotify = Inotify()
 
     def expect_listing(self) -> None:

@@ -1,6 +1,6 @@
 """Tokens: secrets that stand for a name and a role, their file, and the token for agents.
 
-They have a file of their own (`tokens`) and are not part of the database: a terminal takes one
+They have a file of their own (`tokens.json`) and are not part of the database: a terminal takes one
 back while a server owns the notes, without asking it, and the server sees that with the next call,
 by a look at the file's status. No part of a backup either: one that is put back would bring to
 life what was revoked since.
@@ -12,7 +12,7 @@ The token that `serve` prints for agents: one for each workspace that has these 
     PATH/agents/WORKSPACE   0600, the secret and a newline, replaced as a whole; PATH/agents is 0700
 
 It is a token as any other, of the role suggest on all notes, and listed and revoked as those are.
-Its secret is kept, other than theirs, because it is printed at each start. On the files of that
+Unlike theirs, its secret is kept, because it is printed at each start. On the files of that
 workspace it opens what the server's own token opens; that is the server's affair, which knows it
 by its secret.
 
@@ -168,21 +168,21 @@ def locked(path: Path) -> Iterator[None]:
 
 _SECRET_BYTES: Final = 32
 _MARK: Final = "fgkb_"
-"""What a secret begins with, so that one that got astray is known for what it is."""
+"""Prefix of every secret, so that a leaked one can be recognised."""
 _NAME: Final = re.compile(r"[^\W_][\w .@-]*", re.ASCII)
 _NAME_CHARS: Final = 64
 
 _Status = tuple[int, int, int]
 """Inode, size and time of the file; every replacement makes another."""
 
-Standing = tuple[int, frozenset[str]]
+TokenState = tuple[int, frozenset[str]]
 """How often the file was found changed, and the hashes of the tokens that count.
 
 The hashes alone would not do: a token that came and went between two looks leaves them as they
 were, and so does one that was given another role or folder; both may have a connection open.
 """
 
-_NOTHING: Final[Standing] = (-1, frozenset())
+_NOTHING: Final[TokenState] = (-1, frozenset())
 
 
 class Tokens:
@@ -214,8 +214,8 @@ class Tokens:
         """All tokens that were not revoked, expired ones included, by name."""
         return sorted(self._known().values(), key=lambda token: token.name)
 
-    def standing(self) -> Standing:
-        """What is valid now: anything else than before means that somebody's say changed."""
+    def state(self) -> TokenState:
+        """What is valid now: a different value means that somebody's rights changed."""
         now, known = self._now(), self._known()
         return self._readings, frozenset(
             key for key, one in known.items() if not one.is_expired(now)
@@ -314,7 +314,7 @@ class _Watching:
         self._thread: threading.Thread | None = None
 
     def add(self, listener: Callable[[], None]) -> Callable[[], None]:
-        before = self._standing(None)
+        before = self._state(None)
         with self._lock:
             if self._thread is None:
                 thread = threading.Thread(
@@ -334,7 +334,7 @@ class _Watching:
             self._listeners.remove(listener)
         self._wake.set()
 
-    def _run(self, before: Standing) -> None:
+    def _run(self, before: TokenState) -> None:
         while True:
             self._wake.wait(limits.TOKEN_LOOK_SECONDS)
             self._wake.clear()
@@ -343,15 +343,15 @@ class _Watching:
                     self._thread = None
                     return
                 listeners = list(self._listeners)
-            now = self._standing(before)
+            now = self._state(before)
             if now != before:
                 before = now
                 _notify(listeners)
 
-    def _standing(self, before: Standing | None) -> Standing:
+    def _state(self, before: TokenState | None) -> TokenState:
         """What is valid; nothing at all where the file cannot be trusted any more."""
         try:
-            return self._tokens.standing()
+            return self._tokens.state()
         except FlashgrepError as error:
             if before != _NOTHING:
                 log.error("no token counts until this is mended: %s", error)

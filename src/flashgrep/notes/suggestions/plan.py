@@ -199,7 +199,7 @@ class Regions:
         return splices + self._trimmed(TextSplice(kept[-1][1], region.end, tail))
 
     def _trimmed(self, splice: TextSplice) -> list[TextSplice]:
-        """A splice without what is there already, so that records keep their characters."""
+        """Trim a splice to what really changes, so that anchors of records stay valid."""
         there = self._note.reading.text[splice.start : splice.end]
         if not there:
             return [splice] if splice.text else []
@@ -385,7 +385,7 @@ def _verify(note: Pending, plan: SuggestionPlan, matches: Sequence[Match], words
 
 
 def after_plan(records: Iterable[Recorded], plan: SuggestionPlan) -> list[Recorded]:
-    """All records of the note as they are when a plan was carried out."""
+    """All records of the note after a plan was carried out."""
     changed = {record.id: record for record in plan.changed}
     gone = set(plan.dropped)
     push = Push(plan.splices)

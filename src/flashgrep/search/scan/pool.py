@@ -75,7 +75,7 @@ class Worker(Child):
 
 
 class Pool:
-    """Hands out workers, those that use them little first.
+    """Lends workers, first to the connections that use them least.
 
     One that is lost in a long match is set apart, where it delays no others: a few may be.
     """
@@ -175,7 +175,7 @@ class Pool:
             ) from error
 
     def give_back(self, worker: Worker) -> None:
-        """Take a worker that is idle again; one that was set apart ends: it gives way to all."""
+        """Take back an idle worker; one that was set apart has a low priority, and ends."""
         with self._lock:
             is_kept = not self._closed and not worker.is_apart
             if is_kept:

@@ -67,7 +67,7 @@ class Cancellation:
             action()
 
     def then(self, action: Callable[[], None]) -> Callable[[], None]:
-        """Have something done when it is set, for work that cannot look; gives the way out.
+        """Run an action on cancellation; returns a function that removes it.
 
         The end of the call's time does not run it: code that waits has to look at the clock.
         """
@@ -237,7 +237,7 @@ class Budget:
         return True
 
     def take_first(self, lines: list[str]) -> int:
-        """Take the first lines, as many as fit; how many that are."""
+        """Take as many of the first lines as fit; return their number."""
         if self.is_bounded:
             return next((at for at, line in enumerate(lines) if not self.take(line)), len(lines))
         self.lines += lines

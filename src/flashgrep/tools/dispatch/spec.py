@@ -49,7 +49,7 @@ class Parameter:
     listed_normal: bool = True
     listed_compat: bool = True
     leads: bool = False
-    """Not a path, but where none is given, it may say itself which mount it is about."""
+    """Not a path, but it may name the mount if no path is given."""
     on_names: bool = False
     """Globs that are matched on names below the path."""
     fields: tuple[Parameter, ...] = ()
@@ -216,7 +216,7 @@ class Arguments:
         return self._values[name]
 
     def find(self, name: str) -> Any:
-        """The same of a parameter that only some servers have; None where this one has not."""
+        """Like `get`, for a parameter that only some servers have; None if this one lacks it."""
         return self._values.get(name)
 
 

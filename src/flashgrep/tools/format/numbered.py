@@ -1,4 +1,4 @@
-"""What `read` and `read` show: numbered lines, images, directories, the lines around a change.
+"""What `view` and `read` show: numbered lines, images, directories, the lines around a change.
 
 A document is read no further than its window needs.
 
@@ -133,7 +133,7 @@ def shown_line(line: ShownLine) -> str:
 
 
 def view_lines(chunks: Iterable[str], view_range: list[int] | None, budget: Budget) -> str:
-    """The lines of a file, or those of a range, as `read` answers them."""
+    """The lines of a file, or those of a range, as `view` answers them."""
     first, last = view_range or (1, None)
     stream = LineStream(chunks, first, limits.SHOWN_LINE_CHARS)
     shown = 0
@@ -257,7 +257,7 @@ def with_trailer(
 
 
 # ── listing ──────────────────────────────────────────────────────────────────────────────────────
-# A directory as `read` shows it: two levels, one path a line, directories with a `/`.
+# A directory as `view` shows it: two levels, one path a line, directories with a `/`.
 #
 # Only `.git` and `node_modules` are left out, and what is denied: a link is judged by where it
 # leads. Subdirectories are opened from their parent's descriptor through no link, so a tree that

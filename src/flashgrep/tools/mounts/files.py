@@ -281,7 +281,7 @@ def shown_root(scope: Scope, root: ResolvedPath) -> str:
 
 
 def remember(caller: Caller, scope: Scope, root: ResolvedPath) -> None:
-    """Note where the answer that is on its way has its root."""
+    """Remember the root of the answer that is being made."""
     caller.searched = None if root.path == scope.workdir else root
 
 

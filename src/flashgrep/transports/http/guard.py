@@ -216,7 +216,7 @@ class Guard:
 
     @contextmanager
     def _place(self, scope: Scope) -> Iterator[None]:
-        """A slot for a request that stays open, which ends when it loses that; others need none."""
+        """Hold a slot for a request that stays open; the request ends when it loses the slot."""
         if scope["method"] != "GET" or scope["path"] not in _STREAMS:
             yield
             return

@@ -419,7 +419,7 @@ class LineSession:
             await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
 
     def _shake(self, number: int) -> None:
-        """The SDK has accepted a request: if it was a handshake, plain calls are answered here."""
+        """After an accepted handshake, answer plain calls without the SDK."""
         client = self._handshakes.pop(number, None)
         if client is not None:
             self._gate.caller.call_itself(*client)

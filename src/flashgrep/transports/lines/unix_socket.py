@@ -222,7 +222,7 @@ def _address(directory: int, path: Path, name: str) -> str:
 
 
 def peer_is_us(connection: socket.socket) -> bool:
-    """Whether the process at the other end runs as our own user; root is not."""
+    """Whether the process at the other end runs as our own user; root is another one."""
     size = struct.calcsize("3i")
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     uid: int = struct.unpack("3i", credentials)[1]
