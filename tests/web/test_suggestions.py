@@ -60,7 +60,7 @@ def test_a_parameter_that_is_none_is_refused_and_not_passed_over(
     """Passed over, it would list, and let somebody decide, more than was meant."""
     answer = server.get(f"{route}?path=A.md")
     assert answer.status_code == 400
-    assert "'path' is not a parameter here; those are " in answer.json()["error"]["message"]
+    assert "'path' is not a parameter; the parameters are " in answer.json()["error"]["message"]
 
 
 def test_filters_limits_and_cursors(server: Served) -> None:

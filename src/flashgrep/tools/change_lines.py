@@ -172,7 +172,7 @@ PARAMETERS = (
         "object",
         "What must hold, or nothing is written",
         fields=(
-            Parameter("expected_file_hash", "string", "file_hash as read_code answered it"),
+            Parameter("expected_file_hash", "string", "file_hash as read_code returned it"),
             Parameter("expected_start_line_text", "string", "What start_line holds now"),
             Parameter("expected_end_line_text", "string", "What end_line holds now"),
         ),

@@ -84,6 +84,9 @@ def handler(work: Work, fields: Mapping[str, type] | None = None) -> Handler:
     return handle
 
 
+_KINDS: Final[Mapping[type, str]] = {str: "string", list: "list", int: "whole number"}
+
+
 def _fields(body: bytes, fields: Mapping[str, type]) -> Mapping[str, Any]:
     """The body's fields; the guard has checked that it is JSON of a sane size and depth."""
     try:
@@ -95,23 +98,21 @@ def _fields(body: bytes, fields: Mapping[str, type]) -> Mapping[str, Any]:
     for name, kind in fields.items():
         value = given.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise InvalidParams(
-                f"{name} is missing or not a {kind.__name__}; send {_named(fields)}"
-            )
+            raise InvalidParams(f"{name} is missing or not a {_KINDS[kind]}; send {_named(fields)}")
     if unknown := given.keys() - fields.keys():
         raise InvalidParams(f"{min(unknown)!r} is not a field; send {_named(fields)}")
     return given
 
 
 def _named(fields: Mapping[str, type]) -> str:
-    return ", ".join(f"{name} ({kind.__name__})" for name, kind in fields.items())
+    return ", ".join(f"{name} ({_KINDS[kind]})" for name, kind in fields.items())
 
 
 def check_query(request: Request, names: Collection[str]) -> None:
     """Refuse an unknown parameter: ignored, it would widen what somebody decides on."""
     if unknown := set(request.query_params) - set(names):
         raise InvalidParams(
-            f"{min(unknown)[:40]!r} is not a parameter here; those are {', '.join(names)}"
+            f"{min(unknown)[:40]!r} is not a parameter; the parameters are {', '.join(names)}"
         )
 
 

@@ -166,6 +166,16 @@ class Finder(Chooser):
         if self.wanted.respect_gitignore:
             chain = chain_above(parent_rules(self.scope, self.root), self.root)
         self.stack.append(_Directory(shown="", real=self.root, depth=0, chain=chain))
+        return self._walk()
+
+    def below_links(self, links: Iterable[tuple[str, bytes, IgnoreChain]]) -> Finding:
+        """Walk only the directories outside the root that some of its links lead to."""
+        for shown, real, chain in links:
+            at = _Directory(shown=shown, real=real, depth=shown.count("/") + 1, chain=chain)
+            heapq.heappush(self.later, (os.fsencode(shown).split(b"/"), at))
+        return self._walk()
+
+    def _walk(self) -> Finding:
         while self.stack or self._enter_link():
             if self.cancelled():
                 raise Cancelled("The call was cancelled")

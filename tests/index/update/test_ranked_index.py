@@ -298,3 +298,13 @@ def test_what_links_lead_to_is_found_as_a_scan_finds_it(tmp_path: Path) -> None:
         assert alike() == {"seen.txt", "linked/far.py"}
         made.folded()
         assert alike() == {"seen.txt", "linked/far.py"}
+        found = made.index.ranked("zebra", lambda _: True, lambda: False)
+        assert found is not None, "answered by a scan of everything"
+        (elsewhere / "deep" / "more").mkdir()
+        (elsewhere / "deep" / "more" / "hidden.py").write_text("zebra ignored by name\n")
+        (elsewhere / "deep" / "more" / "own.txt").write_text("zebra\n")
+        (elsewhere / "deep" / "again").symlink_to(elsewhere / "deep" / "more")
+        (work / "second").symlink_to(elsewhere / "deep" / "more")
+        assert alike() == {"seen.txt", "linked/far.py", "linked/more/own.txt"}
+        (elsewhere / "deep" / ".gitignore").write_text("*.txt\n")
+        assert alike() == {"seen.txt", "linked/far.py"}

@@ -145,7 +145,7 @@ def test_a_gap_is_a_struct_of_its_own() -> None:
         (b"", "ends too early"),
         (b"\x01", "ends too early"),
         (b"\x01\x01\x05\x00\x04\x01\x08contents\x09one", "ends too early"),
-        (b"\x01\x01\x05\x00\x04\x01\x08contents\x02\xff\xff\x00", "no UTF-8"),
+        (b"\x01\x01\x05\x00\x04\x01\x08contents\x02\xff\xff\x00", "not UTF-8"),
         (b"\x01\x01\x05\x00\x0b\x01\x01a\x00", "content 11 is unknown"),
         (b"\x01\x01\x05\x00\x07\x01\x01a\x0f\x00", "type 15 is unknown"),
         (b"\x01\x01\x05\x00\x08\x01\x01a\x01\x05\x00", "value 5 is unknown"),

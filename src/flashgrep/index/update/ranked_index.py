@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import Cancelled, FlashgrepError
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update.rescan import rescan_changes
@@ -36,6 +36,8 @@ from flashgrep.ranking.question import RankedFile
 from flashgrep.ranking.ranking import RANKING_IDLE_SECONDS, Keeps, RankedTree
 from flashgrep.search.decode import lines_of
 from flashgrep.system.idle import IdleRelease, trim
+from flashgrep.workspace.find import Finder, FindRequest
+from flashgrep.workspace.ignore_rules import IgnoreChain
 from flashgrep.workspace.safe_open import REGULAR
 from flashgrep.workspace.scope import Scope, is_within
 from flashgrep.workspace.text import is_text
@@ -232,7 +234,7 @@ class RankedIndex:
         self, view: IndexView, tracker: Tracker, keeps: Keeps, ranked: frozenset[str]
     ) -> ChangedFiles | None:
         unranked, links = self._unranked(view, tracker, ranked)
-        linked = _linked_files(tracker, links)
+        linked = _linked_files(tracker, view, links)
         if linked is None:
             return None
         unranked += linked
@@ -287,24 +289,60 @@ def _links_by_file(view: IndexView) -> dict[str, list[str]]:
     return found
 
 
-def _linked_files(tracker: Tracker, links: list[str]) -> list[Changed] | None:
-    """The files that some links lead to, as a search finds them; None where one of the links leads
-    to a directory that is not in the tree: a search has to walk it."""
-    scope, files = tracker.scope, []
+def _linked_files(tracker: Tracker, view: IndexView, links: list[str]) -> list[Changed] | None:
+    """The files that some links lead to, as a search finds them; None if they are too many.
+
+    A directory outside the tree is walked: nothing reports what changes there.
+    """
+    files, outside = [], []
     for link in links:
-        try:
-            place = scope.follow(tracker.real(link))
-            status = scope.status(place)
-        except FlashgrepError:
-            continue  # denied, or leading nowhere
-        if status is None or is_made_up_place(scope, place.path):
+        place, status = _followed(tracker, link)
+        if place is None or status is None:
             continue
-        is_entered = os.path.basename(link) not in NOISE and not is_within(place.path, tracker.root)
         if stat.S_ISREG(status.st_mode):
-            files.append(_changed(link, identity(status), partial(_text, scope, place.path)))
-        elif stat.S_ISDIR(status.st_mode) and is_entered:
-            return None
+            files.append(_changed(link, identity(status), partial(_text, tracker.scope, place)))
+        elif (
+            stat.S_ISDIR(status.st_mode)
+            and os.path.basename(link) not in NOISE
+            and not is_within(place, tracker.root)
+        ):
+            outside.append((link, place, _chain(tracker, view, link)))
+    if not outside:
+        return files
+    wanted = FindRequest(follow_symlinks=True)
+    finder = Finder(
+        tracker.scope,
+        tracker.root,
+        wanted,
+        lambda: len(finder.finding.entries) > UNRANKED_FILES,
+    )
+    try:
+        found = finder.below_links(outside).entries
+    except Cancelled:
+        return None
+    for entry in found:
+        place, status = _followed(tracker, entry.shown)
+        if place is not None and status is not None:
+            read = partial(_text, tracker.scope, place)
+            files.append(_changed(entry.shown, identity(status), read))
     return files
+
+
+def _followed(tracker: Tracker, shown: str) -> tuple[bytes | None, os.stat_result | None]:
+    """Where a path leads, and its status; None if it is denied, made up or leads nowhere."""
+    try:
+        place = tracker.scope.follow(tracker.real(shown))
+        status = tracker.scope.status(place)
+    except FlashgrepError:
+        return None, None
+    return (None if is_made_up_place(tracker.scope, place.path) else place.path), status
+
+
+def _chain(tracker: Tracker, view: IndexView, link: str) -> IgnoreChain:
+    """The ignore rules in force below a link."""
+    parts = link.split("/")[:-1]
+    above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+    return tracker.chains(view.above).at(link, tuple((at, tracker.real(at)) for at in above))
 
 
 def _are_few(files: list[Changed]) -> bool:

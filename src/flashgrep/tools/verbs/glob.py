@@ -153,8 +153,8 @@ def _why_empty(pattern: str | None) -> list[str]:
     if pattern is None or not pattern.startswith("/"):
         return []
     return [
-        f"(pattern {pattern!r} is matched below the searched directory, where it begins with /; "
-        "to search another directory, give it as path)"
+        f"(the / that {pattern!r} begins with is the searched directory; "
+        "to search another one, give it as path)"
     ]
 
 

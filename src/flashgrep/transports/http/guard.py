@@ -256,6 +256,8 @@ def _unknown(name: str, values: list[str]) -> str:
     if len(values) != 1:
         return f"send one {name} header, not {len(values)}"
     shown, flag = repr(values[0][:_SHOWN_CHARS]), f"--allowed-{name.lower()}"
+    if values[0] in ("", "null"):  # of sandboxed frames and files: no setting accepts them
+        return f"unknown {name} {shown}"
     return f"unknown {name} {shown}; to accept it, start flashgrep serve with {flag} {shown}"
 
 
