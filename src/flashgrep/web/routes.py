@@ -1,201 +1,39 @@
-"""The routes of the notes over HTTP: whole notes, and decisions on suggestions.
+"""The routes of suggestions and decisions over HTTP, and all routes of the notes together.
 
-    GET    /kb/notes/{path}        → {"path", "epoch", "text"}
-    POST   /kb/notes               {"path", "text"} → 201 {"path", "epoch"}; marks in the text
-                                   become suggestions of the note's author
-    POST   /kb/notes/move          {"from", "to"} → {"path", "epoch"}
-    DELETE /kb/notes/{path}        to the trash → {"path"}
     GET    /kb/suggestions         ?note= &author= &older_than= &newer_than= &limit= &cursor=
     POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject"}; for more than 500
                                    ids 202 and a job, with progress on /kb/events
     POST   /kb/suggestions/undo    {"decision": number}
     GET    /kb/decisions           ?limit= &before=    the newest first
 
-A request for a path that the token may not see gets the same answer whether the path exists or not.
+Whole notes are in `notes`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
-import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from flashgrep import limits
-from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
-from flashgrep.notes.access.roles import Role
+from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.library import Library
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
-from flashgrep.notes.store import paths
-from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.notes.store.database import StorageFull
-from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds, moment
-from flashgrep.transports.access import ADMISSION, Admission, Entrance
-from flashgrep.transports.http.guard import failed
+from flashgrep.transports.access import Admission, Entrance
 from flashgrep.transports.http.server import Mounted
 from flashgrep.web.events import Events, described
+from flashgrep.web.handler import Answer, check_query, handler, whole_number
+from flashgrep.web.notes import note_routes
 from flashgrep.web.rooms import Rooms, live_route
 
 log = logging.getLogger(__name__)
-
-_STATUS: Final[Mapping[str, int]] = {
-    "invalid_params": 400,
-    "access_denied": 403,
-    "not_found": 404,
-    "conflict": 409,
-    "too_large": 413,
-    "unavailable": 503,
-}
-_FULL: Final = 507
-
-Handler = Callable[[Request], Awaitable[Response]]
-Answer = tuple[int, Mapping[str, Any]]
-"""Status and body."""
-Work = Callable[[Request, Admission, Mapping[str, Any]], Answer]
-
-
-def handler(work: Work, fields: Mapping[str, type] | None = None) -> Handler:
-    """A route whose work waits for the notes: it runs in a thread, never on the loop.
-
-    `fields` are those of the body; all are required.
-    """
-
-    async def handle(request: Request) -> Response:
-        try:
-            body = _fields(await request.body(), fields) if fields is not None else {}
-            admission: Admission = request.scope[ADMISSION]
-            status, answer = await anyio.to_thread.run_sync(work, request, admission, body)
-        except FlashgrepError as error:
-            status = _FULL if isinstance(error, StorageFull) else _STATUS.get(error.code, 500)
-            return failed(status, error.code, error.message)
-        return JSONResponse(dict(answer), status)
-
-    return handle
-
-
-_KINDS: Final[Mapping[type, str]] = {str: "string", list: "list", int: "whole number"}
-
-
-def _fields(body: bytes, fields: Mapping[str, type]) -> Mapping[str, Any]:
-    """The body's fields; the guard has checked that it is JSON of a sane size and depth."""
-    try:
-        given = json.loads(body or b"null")
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise InvalidParams(f"send a JSON object with {_named(fields)}")
-    for name, kind in fields.items():
-        value = given.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InvalidParams(f"{name} is missing or not a {_KINDS[kind]}; send {_named(fields)}")
-    if unknown := given.keys() - fields.keys():
-        raise InvalidParams(f"{min(unknown)!r} is not a field; send {_named(fields)}")
-    return given
-
-
-def _named(fields: Mapping[str, type]) -> str:
-    return ", ".join(f"{name} ({_KINDS[kind]})" for name, kind in fields.items())
-
-
-def check_query(request: Request, names: Collection[str]) -> None:
-    """Refuse an unknown parameter: ignored, it would widen what somebody decides on."""
-    if unknown := set(request.query_params) - set(names):
-        raise InvalidParams(
-            f"{min(unknown)[:40]!r} is not a parameter; the parameters are {', '.join(names)}"
-        )
-
-
-def whole_number(request: Request, name: str, default: int) -> int:
-    """A number in the query."""
-    text = request.query_params.get(name, "")
-    if not text:
-        return default
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise InvalidParams(f"{name} is {text[:40]!r}; give a whole number")
-    return int(text)
-
-
-# ── notes ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
-    """The routes under /kb/notes."""
-    routes = _NoteRoutes(kb)
-    create = handler(routes.create, {"path": str, "text": str})
-    move = handler(routes.move, {"from": str, "to": str})
-    return [
-        Route("/kb/notes", create, methods=["POST"]),
-        Route("/kb/notes/move", move, methods=["POST"]),
-        # One route: of two, the refusal of another method would name those of the first only.
-        Route("/kb/notes/{path:path}", handler(routes.one), methods=["GET", "DELETE"]),
-    ]
-
-
-class _NoteRoutes:
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-
-    def one(self, request: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
-        work = self.delete if request.method == "DELETE" else self.read
-        return work(request, who, body)
-
-    def read(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
-        path = _checked(who, Role.READ, request.path_params["path"])
-
-        def job(library: Library) -> Answer:
-            entry = library.find(path)
-            text = library.read(entry.id).text
-            return 200, {"path": entry.path, "epoch": entry.epoch, "text": text}
-
-        return self._kb.ask(job)
-
-    def create(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
-        path = _checked(who, Role.WRITE, body["path"])
-
-        def job(library: Library) -> CatalogueEntry:
-            with library.together():
-                entry = library.create(path, body["text"], who.shown)
-                plan = partial(typed_marks.all_recorded, author=who.shown, now=milliseconds())
-                library.amend(entry.id, plan, who.shown)
-                return entry
-
-        return 201, _told(self._kb.ask(job))
-
-    def move(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
-        source = _checked(who, Role.WRITE, body["from"])
-        target = _checked(who, Role.WRITE, body["to"])
-        moved = self._kb.ask(
-            lambda library: library.catalogue.move(library.find(source).id, target)
-        )
-        return 200, _told(moved)
-
-    def delete(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
-        path = _checked(who, Role.WRITE, request.path_params["path"])
-        gone = self._kb.ask(lambda library: library.delete(library.find(path).id))
-        return 200, {"path": gone.last_path}
-
-
-def _checked(who: Admission, role: Role, path: str) -> str:
-    paths.checked(path)
-    if not who.on_notes.may(role, path):
-        raise AccessDenied(f"{who.shown} does not have the role {role.shown} on {path}")
-    return path
-
-
-def _told(entry: CatalogueEntry) -> dict[str, Any]:
-    return {"path": entry.path, "epoch": entry.epoch}
-
 
 # ── suggestions ──────────────────────────────────────────────────────────────────────────────────
 

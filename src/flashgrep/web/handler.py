@@ -1,0 +1,131 @@
+"""Routes whose work waits for the notes: bodies and queries checked, failures as JSON.
+
+`handler` makes a route of a function that runs in a worker thread, never on the event loop. What
+the function refuses with a `FlashgrepError` becomes `{"error": {"code", "message"}}` and the status
+of its code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams
+from flashgrep.notes.access.roles import Role
+from flashgrep.notes.store import paths
+from flashgrep.notes.store.database import StorageFull
+from flashgrep.transports.access import ADMISSION, Admission
+from flashgrep.transports.http.guard import failed
+
+_STATUS: Final[Mapping[str, int]] = {
+    "invalid_params": 400,
+    "access_denied": 403,
+    "not_found": 404,
+    "conflict": 409,
+    "too_large": 413,
+    "unavailable": 503,
+}
+_FULL: Final = 507
+
+Handler = Callable[[Request], Awaitable[Response]]
+Answer = tuple[int, Mapping[str, Any]]
+"""Status and body."""
+Work = Callable[[Request, Admission, Mapping[str, Any]], Answer | Response]
+
+
+def handler(
+    work: Work,
+    fields: Mapping[str, type] | None = None,
+    optional: Mapping[str, type] | None = None,
+) -> Handler:
+    """A route whose work waits for the notes: it runs in a thread, never on the loop.
+
+    `fields` are those of the body; those in `optional` may be missing, or null.
+    """
+
+    async def handle(request: Request) -> Response:
+        try:
+            data = await request.body()
+            body = _fields(data, fields, optional or {}) if fields is not None else {}
+            admission: Admission = request.scope[ADMISSION]
+            answer = await anyio.to_thread.run_sync(work, request, admission, body)
+        except FlashgrepError as error:
+            status = _FULL if isinstance(error, StorageFull) else _STATUS.get(error.code, 500)
+            return failed(status, error.code, error.message)
+        return answer if isinstance(answer, Response) else JSONResponse(dict(answer[1]), answer[0])
+
+    return handle
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    str: "string",
+    list: "list",
+    int: "whole number",
+    bool: "boolean",
+    dict: "object",
+}
+
+
+def _fields(
+    body: bytes, fields: Mapping[str, type], optional: Mapping[str, type]
+) -> Mapping[str, Any]:
+    """The body's fields; the guard has checked that it is JSON of a sane size and depth."""
+    try:
+        given = json.loads(body or b"null")
+    except ValueError:
+        given = None
+    known = {**fields, **optional}
+    if not isinstance(given, dict):
+        raise InvalidParams(f"send a JSON object with {_named(fields, optional)}")
+    for name, kind in known.items():
+        value = given.get(name)
+        if value is None and name in optional:
+            continue
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            article = "an" if kind is dict else "a"
+            missing = f"{name} is missing or not {article} {_KINDS[kind]}"
+            raise InvalidParams(f"{missing}; send {_named(fields, optional)}")
+    if unknown := given.keys() - known.keys():
+        raise InvalidParams(f"{min(unknown)!r} is not a field; send {_named(fields, optional)}")
+    return given
+
+
+def _named(fields: Mapping[str, type], optional: Mapping[str, type]) -> str:
+    named = [f"{name} ({_KINDS[kind]})" for name, kind in fields.items()]
+    named += [f"{name} ({_KINDS[kind]}, optional)" for name, kind in optional.items()]
+    return ", ".join(named)
+
+
+def check_query(request: Request, names: Collection[str]) -> None:
+    """Refuse an unknown parameter: ignored, it would widen what somebody decides on."""
+    if unknown := set(request.query_params) - set(names):
+        raise InvalidParams(
+            f"{min(unknown)[:40]!r} is not a parameter; the parameters are {', '.join(names)}"
+        )
+
+
+def whole_number(request: Request, name: str, default: int) -> int:
+    """A number in the query."""
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise InvalidParams(f"{name} is {text[:40]!r}; give a whole number")
+    return int(text)
+
+
+def checked(who: Admission, role: Role, path: str) -> str:
+    """The path of a note, where somebody has a role on it."""
+    return allowed(who, role, paths.checked(path))
+
+
+def allowed(who: Admission, role: Role, path: str) -> str:
+    """A path of a note or folder that somebody has a role on; refused otherwise."""
+    if not who.on_notes.may(role, path):
+        raise AccessDenied(f"{who.shown} does not have the role {role.shown} on {path}")
+    return path
