@@ -1,6 +1,7 @@
 # make run    set up, then serve this directory (HTTP 7778, TCP 7777, unix socket)
 # make test   set up, then lint and every test (under 4 minutes on two idle cores)
 # make lint   ruff, mypy, import contract
+# make web    builds the pages from web/ (needs Node); the package ships what it writes
 # make bench  speed beside ripgrep on the Linux tree; writes docs/benchmarks.md
 # make faults races, kills and extremes at full size
 # make mutants defects put into the sources, and which of them no test notices
@@ -22,7 +23,7 @@ WORKERS ?= 3
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
+.PHONY: run test lint web bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -37,6 +38,13 @@ lint: $(READY)
 	@# Its workers must start within seconds: on a busy machine they do not, and one process has to do.
 	$(BIN)/mypy --num-workers 2 || $(BIN)/mypy
 	$(BIN)/lint-imports
+
+web: web/node_modules/.package-lock.json
+	npm run --silent --prefix web check
+	npm run --silent --prefix web build
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	npm ci --silent --prefix web
 
 bench: $(READY)
 	$(BIN)/python -m bench --write

@@ -1,0 +1,135 @@
+// What is around every page: the way to the others, the tree of notes, messages, and who is here.
+
+import type { ComponentChildren } from "preact";
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { isSignedOut } from "./api";
+import { connection } from "./events";
+import { openHelp, ShortcutHelp, useShortcuts } from "./keys";
+import { openPalette, Palette } from "./palette";
+import { navigate, place } from "./router";
+import { loadSession, session, signOut } from "./session";
+import { Toasts } from "./toast";
+import { NoteTree } from "./tree";
+
+const isTreeOpen = signal(false);
+
+const PLACES = [
+  { name: "Search", address: "/", is: (path: string) => path === "/" || path.startsWith("/file/") },
+  { name: "Review", address: "/review", is: (path: string) => path === "/review" },
+  { name: "Notes", address: "/notes", is: (path: string) => path.startsWith("/notes") },
+  { name: "Status", address: "/status", is: (path: string) => path === "/status" },
+];
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const path = place.value.path;
+  useEffect(() => {
+    isTreeOpen.value = false;
+  }, [path]);
+  useShortcuts("Everywhere", [
+    { keys: ["Ctrl+K"], does: "Go to a note, file or page", run: openPalette, inFields: true },
+    { keys: ["g"], does: "Go to the review page", run: () => navigate("/review") },
+    { keys: ["?"], does: "List these shortcuts", run: openHelp },
+  ]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="top">
+        {session.value?.notes && (
+          <button
+            type="button"
+            class="icon-button tree-toggle"
+            aria-label="Tree of notes"
+            aria-expanded={isTreeOpen.value}
+            onClick={() => (isTreeOpen.value = !isTreeOpen.value)}
+          >
+            ☰
+          </button>
+        )}
+        <a class="brand" href="/">
+          flashgrep
+        </a>
+        <nav aria-label="Pages" class="places">
+          {PLACES.map((one) => (
+            <a key={one.name} href={one.address} aria-current={one.is(path) ? "page" : undefined}>
+              {one.name}
+            </a>
+          ))}
+        </nav>
+        <button type="button" class="go-to" onClick={openPalette}>
+          Go to… <kbd>Ctrl K</kbd>
+        </button>
+        <Person />
+      </header>
+      <Notice />
+      <div class={`middle ${isTreeOpen.value ? "tree-open" : ""}`}>
+        {session.value?.notes && (
+          <aside class="side">
+            <NoteTree />
+          </aside>
+        )}
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      <Toasts />
+      <Palette />
+      <ShortcutHelp />
+    </div>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function Person() {
+  const who = session.value;
+  if (!who) return null;
+  return (
+    <details class="person">
+      <summary aria-label={`Signed in as ${who.name}`}>{who.name}</summary>
+      <div class="person-menu">
+        <p>
+          Signed in as <b>{who.name}</b>
+          {who.role && <>, role {who.role} on notes</>}
+        </p>
+        <button type="button" onClick={() => openHelp()}>
+          Keyboard shortcuts
+        </button>
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+        <p class="muted">flashgrep {who.version}</p>
+      </div>
+    </details>
+  );
+}
+
+/** What a person must know before going on: signed out, or no connection. The page stays as it is. */
+function Notice() {
+  if (isSignedOut.value) {
+    return (
+      <div class="notice" role="alert">
+        <span>
+          Your sign-in has expired. Open a new link (<code>flashgrep open</code>) in another tab, then go on here. Nothing on this page is
+          lost.
+        </span>
+        <button type="button" class="primary" onClick={() => void loadSession()}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (connection.value === "lost") {
+    return (
+      <div class="notice" role="status">
+        The connection to the server is lost. Trying again…
+      </div>
+    );
+  }
+  return null;
+}
