@@ -28,16 +28,17 @@ def held(name: str) -> dict[str, Any]:
     return found
 
 
-def as_stored(described: dict[str, Any]) -> dict[str, Any]:
-    """What a knowledge base holds, without the records that were made for marks found in it.
+def as_stored(described: dict[str, Any], name: str) -> dict[str, Any]:
+    """What a knowledge base holds, without the records that this version made for marks in it.
 
     Each is one more change of its note: the version that it makes stands at the top.
     """
+    known = {one for note in held(name)["notes"] for one in note["records"]}
     found: set[str] = set()
     notes = []
     for note in described["notes"]:
-        new = {name for name, (value, _) in note["records"].items() if value.get("found")}
-        kept = {name: one for name, one in note["records"].items() if name not in new}
+        new = {one for one, (value, _) in note["records"].items() if value.get("found")} - known
+        kept = {one: record for one, record in note["records"].items() if one not in new}
         versions = note["versions"][1:] if new else note["versions"]
         notes.append({**note, "records": kept, "versions": versions})
         found |= new

@@ -42,11 +42,11 @@ def tables_of(database: Path) -> set[str]:
         connection.close()
 
 
-def content(path: Path) -> dict[str, object]:
-    """What a knowledge base holds."""
+def content(path: Path, name: str) -> dict[str, object]:
+    """What a stored knowledge base holds."""
     kb = KnowledgeBase(path)
     try:
-        found = as_stored(json.loads(json.dumps(described(kb))))
+        found = as_stored(json.loads(json.dumps(described(kb))), name)
     finally:
         kb.close()
     return {part: found[part] for part in PARTS}
@@ -70,12 +70,12 @@ def test_every_format_that_was_ever_stored_has_a_way_to_ours() -> None:
 def test_the_database_as_it_was_is_kept_beside_the_new_one(name: str, tmp_path: Path) -> None:
     home = copied(name, "kb", tmp_path / "kb")
     before = (home / "notes.db").read_bytes()
-    assert content(home) == expected(name)
+    assert content(home, name) == expected(name)
     assert format_of(home / "notes.db") == FORMAT
     copy = home / f"notes.db.format-{name}"
     assert format_of(copy) == int(name)
     assert copy.stat().st_mode & 0o077 == 0
-    assert "looked" not in tables_of(copy)
+    assert "outcomes" not in tables_of(copy)
     shutil.rmtree(home)
     home = copied(name, "kb", tmp_path / "kb")
     assert (home / "notes.db").read_bytes() == before
@@ -84,10 +84,10 @@ def test_the_database_as_it_was_is_kept_beside_the_new_one(name: str, tmp_path: 
 def test_a_copy_can_be_put_back_and_is_brought_up_again(tmp_path: Path) -> None:
     name = FORMATS[0]
     home = copied(name, "kb", tmp_path / "kb")
-    assert content(home) == expected(name)
+    assert content(home, name) == expected(name)
     copy = home / f"notes.db.format-{name}"
     copy.rename(home / "notes.db")
-    assert content(home) == expected(name)
+    assert content(home, name) == expected(name)
     assert copy.is_file()
 
 
@@ -138,14 +138,14 @@ def test_a_format_without_a_way_to_ours_is_refused_and_left_alone(
 def test_a_step_that_fails_leaves_the_old_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = copied(FORMATS[0], "kb", tmp_path / "kb")
+    home = copied(FORMATS[-1], "kb", tmp_path / "kb")
     before = tables_of(home / "notes.db")
     with monkeypatch.context() as patched:
         patched.setitem(STEPS, FORMAT - 1, STEPS[FORMAT - 1] + "CREATE TABLE notes (x);\n")
         with pytest.raises(Exception, match="already exists"):
             KnowledgeBase(home)
     assert (format_of(home / "notes.db"), tables_of(home / "notes.db")) == (FORMAT - 1, before)
-    assert content(home) == expected(FORMATS[0])
+    assert content(home, FORMATS[-1]) == expected(FORMATS[-1])
 
 
 @pytest.mark.fault
@@ -162,9 +162,9 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_format_and_both_open(tmp_p
         assert dying(home, step).returncode == -signal.SIGKILL
         found = format_of(home / "notes.db")
         assert found in (int(name), FORMAT)
-        assert ("looked" in tables_of(home / "notes.db")) == (found == FORMAT)
+        assert ("outcomes" in tables_of(home / "notes.db")) == (found == FORMAT)
         seen.add(found)
-        assert content(home) == expected(name)
+        assert content(home, name) == expected(name)
         Database(home / "notes.db").close()
         shutil.rmtree(home)
     assert seen == {int(name), FORMAT}

@@ -4,9 +4,9 @@ date.
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
         wanted        held (flock) by a server that waits to be the owner: no other one tries
-        notes.db      catalogue, journal, decisions and tables (see `catalogue`, `journal`,
-                      `decision_log`, `tables`), and beside it, while it is open, notes.db-wal and
-                      notes.db-shm, which belong to it
+        notes.db      catalogue, journal, decisions, outcomes and tables (see `catalogue`,
+                      `journal`, `decision_log`, `outcomes`, `tables`), and beside it, while it is
+                      open, notes.db-wal and notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
                       (see below); ours to remove when the next format comes, yours before
         attachments/  files that are not notes, under their paths
@@ -33,6 +33,7 @@ from flashgrep.notes import tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, journal
 from flashgrep.notes.store.database import FORMAT, Database
+from flashgrep.notes.suggestions import outcomes
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
 
@@ -52,9 +53,22 @@ log = logging.getLogger(__name__)
 # copies only the one of the latest migration is kept. Nothing else is ever removed.
 #
 #     1 → 2   the tables of `tables`, empty: all notes are behind, and are looked at in turns
+#     2 → 3   reasons and texts of decisions, what became of suggestions
+#
+# A new knowledge base takes the same steps, so that what is made is described once.
 
 
-STEPS: Final = {1: tables.SCHEMA}
+STEPS: Final = {
+    1: tables.SCHEMA,
+    2: "".join(
+        (
+            decision_log.GAINED,
+            tables.PENDING_GAINED,
+            outcomes.SCHEMA,
+            outcomes.FROM_DECISIONS,
+        )
+    ),
+}
 """By the format that is left: what makes the next one of it."""
 OLDEST: Final = min(STEPS)
 _COPY: Final = re.compile(r"\.format-(\d{1,9})")
@@ -151,8 +165,8 @@ class Home:
                 raise Conflict(f"{path} is not empty; name a new directory")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
-            schemas = (catalogue.SCHEMA, journal.SCHEMA, decision_log.SCHEMA, tables.SCHEMA)
-            Database.create(path / DATABASE, *schemas)
+            first = (catalogue.SCHEMA, journal.SCHEMA, decision_log.SCHEMA)
+            Database.create(path / DATABASE, *first, *STEPS.values())
         except OSError as error:
             raise from_os_error(error, str(path)) from None
         return cls(path)

@@ -134,7 +134,7 @@ def _link(row: Sequence[Any]) -> Link:
 #     pending   note     id of the note
 #               id       of the suggestion
 #               time     when it was made, in milliseconds since 1970
-#               author, line, old, new, before, after      see `pending.PendingSuggestion`
+#               author, line, old, new, before, after, source     see `pending.PendingSuggestion`
 #
 # Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
 # and id, page by page, straight from an index: no answer looks at all notes, nor at all rows.
@@ -150,6 +150,10 @@ CREATE INDEX pending_by_time ON pending (time, id);
 CREATE INDEX pending_by_author ON pending (author, time, id);
 CREATE INDEX pending_by_id ON pending (id);
 """
+PENDING_GAINED: Final = """
+ALTER TABLE pending ADD COLUMN source TEXT;
+"""
+"""What the table gained in format 3; NULL in rows that were written before."""
 _PENDING_COLUMNS: Final = "id, line, author, time, old, new, before, after"
 _AT_ONCE: Final = 500
 """Rows that are read at a time, and ids that are asked for: SQLite allows so many values."""

@@ -11,6 +11,11 @@
                              an anchor being [client, clock] or null (see `anchors`)
                 marks        JSON: where each mark began and ended, see `decide.Decision.marks`
                 undone_by, undone_time   NULL where it was not undone
+                reason       why it was rejected; NULL where nobody said
+                text         what the person put in the place of `new` before accepting it; NULL
+                             where nothing was changed
+                put          JSON: the characters that were put in for that, which an undo takes
+                             out again, as [client, clock, characters] each; NULL without `text`
 
 A row is written in the transaction of its change: there is no decision without its
 row, and no row without its decision. Peers can write anything into a document, but not in here.
@@ -38,6 +43,13 @@ CREATE TABLE decisions (
 CREATE INDEX decisions_of_suggestion ON decisions (suggestion);
 CREATE INDEX decisions_of_note ON decisions (note);
 """
+GAINED: Final = """
+ALTER TABLE decisions ADD COLUMN reason TEXT;
+ALTER TABLE decisions ADD COLUMN text TEXT;
+ALTER TABLE decisions ADD COLUMN put TEXT;
+CREATE INDEX decisions_by_decider ON decisions (by, id);
+"""
+"""What the table gained in format 3."""
 _COLUMNS: Final = (
     "id, suggestion, note, action, by, time, record, old, new, cuts, marks, undone_by, undone_time"
 )

@@ -6,7 +6,8 @@ is brought up to ours by `home`; a newer one, or another program's file, is refu
 alone. Nothing is ever moved aside and begun anew.
 
     application_id   "flkb"
-    user_version     the format: 1 notes, journal, decisions; 2 the tables of `tables` as well
+    user_version     the format: 1 notes, journal, decisions; 2 the tables of `tables` as well;
+                     3 reasons and texts of decisions, what became of suggestions (`outcomes`)
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _DATABASE_SECONDS: Final = 5.0
 
 APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",

@@ -1,0 +1,3 @@
+fn find_needle(hay: &str) -> bool {
+    hay.contains("needle")
+}
