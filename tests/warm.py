@@ -43,6 +43,7 @@ _FLASHGREP = (
         "flashgrep.cli",
         "flashgrep.app",
         "flashgrep.web.routes",
+        "flashgrep.web.site",
         "flashgrep.transports.daemon.serve",
     ),
     *("flashgrep.transports.lines.stdio", "flashgrep.transports.daemon.notes_socket"),

@@ -14,13 +14,17 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
+
+if TYPE_CHECKING:
+    from flashgrep.app import Application
+    from flashgrep.transports.daemon.serve import Serving
 
 _SWITCH_SECONDS: Final = 5e-4
 """How long a thread that computes keeps the interpreter while another one waits for it: Python's
@@ -166,10 +170,7 @@ def serve(**given: Any) -> None:
         application.state,
     )
     serving.toolbox_for = application.toolbox_for
-    if application.notes is not None:
-        from flashgrep.web.routes import mount
-
-        serving.mounted = mount(application.notes, serving.agents_of(application.workdir))
+    _mount_site(application, serving)
     # To stdout, not through logging: a log file must not learn the token.
     for line in serving.told:
         click.echo(line)
@@ -177,6 +178,25 @@ def serve(**given: Any) -> None:
     _settle()
     _run(serving.run)
     _leave(application.close)
+
+
+def _mount_site(application: Application, serving: Serving) -> None:
+    """Add the routes for people."""
+    from flashgrep.web.parts import SiteParts
+    from flashgrep.web.site import mount
+
+    parts = SiteParts(
+        settings=application.settings,
+        toolbox=application.toolbox,
+        services=application.services,
+        callers=application.callers,
+        state=application.state,
+        workdir=application.workdir,
+        notes=application.notes,
+        address=serving.address,
+        secret=serving.secret.token,
+    )
+    serving.mounted = mount(parts, serving.agents_of(application.workdir))
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -1,1 +1,1 @@
-"""Notes for people over HTTP: live editing, decisions on suggestions, and news. Door: `routes`."""
+"""Pages for people, and notes over HTTP: live editing, decisions, news. Door: `site`."""

@@ -1,4 +1,4 @@
-"""The routes of suggestions and decisions over HTTP, and all routes of the notes together.
+"""The routes of suggestions and decisions over HTTP.
 
     GET    /kb/suggestions         ?note= &author= &older_than= &newer_than= &limit= &cursor=
     POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject"}; for more than 500
@@ -6,32 +6,27 @@
     POST   /kb/suggestions/undo    {"decision": number}
     GET    /kb/decisions           ?limit= &before=    the newest first
 
-Whole notes are in `notes`.
+Whole notes are in `notes`, and `site` joins all routes.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from flashgrep import limits
-from flashgrep.errors import FlashgrepError, InvalidParams
-from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
+from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
 from flashgrep.system.clock import milliseconds, moment
-from flashgrep.transports.access import Admission, Entrance
-from flashgrep.transports.http.server import Mounted
-from flashgrep.web.events import Events, described
+from flashgrep.transports.access import Admission
+from flashgrep.web.events import described
 from flashgrep.web.handler import Answer, check_query, handler, whole_number
-from flashgrep.web.notes import note_routes
-from flashgrep.web.rooms import Rooms, live_route
 
 log = logging.getLogger(__name__)
 
@@ -120,48 +115,3 @@ def _verdict(outcomes: list[StepResult]) -> Answer:
     else:
         return 200, {}
     return status, {"error": {"code": code, "message": f"{message}; see the results"}}
-
-
-# ── all routes ───────────────────────────────────────────────────────────────────────────────────
-
-
-def mount(kb: KnowledgeBase, agents_of: str | None = None) -> Mounted:
-    """Everything under /kb/ for an open knowledge base.
-
-    `agents_of` names the workspace whose agents get a token; None: they need none.
-    """
-    tokens = Tokens(kb.home.path)
-    rooms = Rooms(tokens)
-    events = Events(kb, tokens, rooms)
-
-    def routes(entrance: Entrance) -> Sequence[BaseRoute]:
-        return [
-            *suggestion_routes(kb),
-            *note_routes(kb),
-            events.route(entrance),
-            live_route(kb, rooms, entrance),
-        ]
-
-    @contextlib.asynccontextmanager
-    async def running() -> AsyncIterator[None]:
-        with events.listening():
-            yield
-
-    count = kb.ask(lambda library: len(library.catalogue.entries()))
-    told = f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
-    return Mounted(
-        routes=routes,
-        running=running,
-        tokens=tokens,
-        told=told,
-        agent=_agent(kb, agents_of) if agents_of else None,
-    )
-
-
-def _agent(kb: KnowledgeBase, workspace: str) -> AgentToken | None:
-    """The token for agents; the server starts without one too."""
-    try:
-        return agent_token(kb.home.path, workspace)
-    except FlashgrepError as error:
-        log.warning("no token for agents could be made: %s", error.message)
-        return None

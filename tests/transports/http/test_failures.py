@@ -43,7 +43,7 @@ def test_a_defect_is_a_500_that_says_where_to_look_and_nothing_more(
 ) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    mounted = Mounted(_routes, _running, Tokens(tmp_path), "no notes")
+    mounted = Mounted(_routes, _running, tokens=Tokens(tmp_path), told="no notes")
     app = build_app(
         toolbox(Settings()),
         Callers(),

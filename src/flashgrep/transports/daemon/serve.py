@@ -239,7 +239,7 @@ class Serving:
         """What is printed at the start: addresses, token, a line to paste."""
         lines = [f"flashgrep {__version__}"]
         if self.http is not None:
-            lines.append(f"  http   {self._url(self.http)}")
+            lines.append(f"  http   {self._url(self.http)}/mcp")
         if self.tcp is not None:
             lines.append(f"  tcp    {shown(self.tcp)}")
             lines.append(f"         {self._told_of_tcp}")
@@ -248,12 +248,21 @@ class Serving:
         if not self.settings.no_workspace:
             workdir = os.path.realpath(os.fsencode(self.settings.workdir))
             lines.append(f"  files  {shown_name(workdir)}")
-        lines += self._told_of_notes() if self.mounted else [f"  token  {self.secret.told}"]
-        if self.http is not None and (pasted := self._pasted(self._url(self.http))):
+        lines += self._told_of_notes() if self._has_notes else [f"  token  {self.secret.told}"]
+        if self.http is not None and (pasted := self._pasted(f"{self._url(self.http)}/mcp")):
             lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
             if _VARIABLE in pasted:  # a token that was given is never printed
                 lines.append(f"         set {_VARIABLE[1:]} to that token where you paste this")
         return [*lines, STOP_HINT]
+
+    @property
+    def _has_notes(self) -> bool:
+        return self.mounted is not None and self.mounted.tokens is not None
+
+    @property
+    def address(self) -> str | None:
+        """Where a browser finds the pages; None where HTTP is off."""
+        return self._url(self.http) if self.http is not None else None
 
     def _told_of_notes(self) -> Iterator[str]:
         """What is mounted, and whose each token is: one decides, the other suggests."""
@@ -303,14 +312,14 @@ class Serving:
             port = address.rpartition(":")[2]
             name = next(iter(self.settings.allowed_host), "localhost")
             address = name if name.endswith(f":{port}") else f"{name}:{port}"
-        return f"http://{address}/mcp"
+        return f"http://{address}"
 
     def _pasted(self, url: str) -> str:
         """The address and the token to paste; with notes never the one that decides on them."""
         if self.secret.token is None:
             return url
         shell = self.secret.in_shell
-        if self.mounted is not None:
+        if self.mounted is not None and self._has_notes:
             if self.mounted.agent is None:
                 return ""
             shell = f"$(cat {shlex.quote(str(self.mounted.agent.path))})"

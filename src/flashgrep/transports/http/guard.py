@@ -23,7 +23,7 @@ The guard, the router and the routes of the notes report failures as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -175,16 +175,19 @@ class Guard:
         entrance: Entrance,
         remedy: str = "",
         notes_remedy: str = "",
+        is_open: Callable[[str], bool] | None = None,
     ) -> None:
         """The remedies are for requests without a token: where it is, never what it is.
 
-        `notes_remedy` is for the routes of the notes, where people decide.
+        `notes_remedy` is for the routes of the notes, where people decide. `is_open` knows the
+        paths that are answered without a login; their route looks for an admission itself.
         """
         self._app = app
         self._names = names
         self._entrance = entrance
         self._remedy = remedy
         self._notes_remedy = notes_remedy or remedy
+        self._is_open = is_open or (lambda path: False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -237,8 +240,13 @@ class Guard:
             raise Refusal(421, _unknown("Host", hosts))
         if not self._names.allows_origin(origins := _header(scope, b"origin")):
             raise Refusal(403, _unknown("Origin", origins))
-        if scope["path"] != HEALTH:
+        if scope["path"] == HEALTH:
+            return
+        try:
             scope[ADMISSION] = self._admitted(scope)
+        except Refusal:
+            if scope["type"] != "http" or not self._is_open(scope["path"]):
+                raise
 
     def _admitted(self, scope: Scope) -> Admission:
         secret = secret_of(scope)

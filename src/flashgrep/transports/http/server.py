@@ -65,9 +65,12 @@ class Mounted:
     """Given the entrance, by which connections that stay open are checked again."""
     running: Callable[[], AbstractAsyncContextManager[None]]
     """What runs while the server does."""
-    tokens: Tokens
-    told: str
-    """What is mounted, for the person who starts the server."""
+    is_open: Callable[[str], bool] = lambda path: False
+    """Whether a path is answered without a login; its route then looks itself who asks."""
+    tokens: Tokens | None = None
+    """Those of the knowledge base; None where there is none."""
+    told: str = ""
+    """What is mounted of notes, for the person who starts the server."""
     agent: AgentToken | None = None
     """The token for agents; None where none is asked for, or none could be made."""
 
@@ -128,8 +131,10 @@ def build_app(
     told = {HTTPException: not_routed, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
     more = entrance.places.most - limits.LIVE_CONNECTIONS
-    guarded = Guard(app, names, entrance, remedy, notes_remedy)
-    return Exchanges(guarded, mounted is not None, limits.CONNECTIONS + max(more, 0))
+    is_open = mounted.is_open if mounted else None
+    guarded = Guard(app, names, entrance, remedy, notes_remedy, is_open)
+    has_sockets = mounted is not None and mounted.tokens is not None
+    return Exchanges(guarded, has_sockets, limits.CONNECTIONS + max(more, 0))
 
 
 async def _health(request: Request) -> JSONResponse:

@@ -1,0 +1,108 @@
+"""All routes of a server for people: pages, and with a knowledge base its notes. Door of `web`.
+
+A module of this folder gives its routes as a list, and `_routes` adds it to the others: one line
+each. They are imported there, when HTTP begins to be served, and those of the notes only where a
+knowledge base is mounted: a server without one does without their engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute
+
+from flashgrep.errors import FlashgrepError
+from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
+from flashgrep.transports.access import Entrance
+from flashgrep.transports.http.server import Mounted
+from flashgrep.web.pages import is_open, page_routes
+from flashgrep.web.parts import SiteParts
+
+if TYPE_CHECKING:
+    from flashgrep.notes.knowledge_base import KnowledgeBase
+    from flashgrep.web.events import Events
+    from flashgrep.web.rooms import Rooms
+
+log = logging.getLogger(__name__)
+
+
+class Site:
+    """The routes of one server, and what runs while they are served."""
+
+    def __init__(self, parts: SiteParts) -> None:
+        self._parts = parts
+        self.tokens = Tokens(parts.notes.home.path) if parts.notes else None
+        self._live = _Live(parts.notes, self.tokens) if parts.notes and self.tokens else None
+
+    def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
+        """Everything beside `/mcp` and `/health`: here each module adds its list."""
+        parts = self._parts
+        return [
+            *page_routes(parts),
+            *(self._live.routes(entrance) if self._live else ()),
+        ]
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What happens while the server runs."""
+        with self._live.events.listening() if self._live else contextlib.nullcontext():
+            yield
+
+
+class _Live:
+    """What is live in the notes: who has one open, and who hears the news."""
+
+    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
+        from flashgrep.web.events import Events
+        from flashgrep.web.rooms import Rooms
+
+        self._kb = kb
+        self.rooms: Rooms = Rooms(tokens)
+        self.events: Events = Events(kb, tokens, self.rooms)
+
+    def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
+        """Everything under /kb/: here each module of the notes adds its list."""
+        from flashgrep.web.notes import note_routes
+        from flashgrep.web.rooms import live_route
+        from flashgrep.web.routes import suggestion_routes
+
+        return [
+            *suggestion_routes(self._kb),
+            *note_routes(self._kb),
+            self.events.route(entrance),
+            live_route(self._kb, self.rooms, entrance),
+        ]
+
+
+def mount(parts: SiteParts, agents_of: str | None = None) -> Mounted:
+    """The routes for a server, with or without a knowledge base.
+
+    `agents_of` names the workspace whose agents get a token; None: they need none.
+    """
+    site = Site(parts)
+    kb = parts.notes
+    return Mounted(
+        routes=site.routes,
+        running=site.running,
+        is_open=is_open,
+        tokens=site.tokens,
+        told=_told(kb) if kb else "",
+        agent=_agent(kb, agents_of) if kb and agents_of else None,
+    )
+
+
+def _told(kb: KnowledgeBase) -> str:
+    count = kb.ask(lambda library: len(library.catalogue.entries()))
+    return f"{kb.home.path}, {count:,} note{'' if count == 1 else 's'}"
+
+
+def _agent(kb: KnowledgeBase, workspace: str) -> AgentToken | None:
+    """The token for agents; the server starts without one too."""
+    try:
+        return agent_token(kb.home.path, workspace)
+    except FlashgrepError as error:
+        log.warning("no token for agents could be made: %s", error.message)
+        return None
