@@ -99,12 +99,14 @@ claude: $(READY)
 	npm install --silent --prefix .bench/claude @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	CLAUDE_CODE=$(CURDIR)/.bench/claude/node_modules/.bin/claude $(BIN)/pytest tests/e2e/test_claude_code.py -s
 
-$(READY): pyproject.toml requirements-dev.lock tests/notes/peers/package-lock.json
+$(READY): pyproject.toml requirements-dev.lock tests/notes/peers/package-lock.json web/package-lock.json
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --editable . --group dev --constraint requirements-dev.lock
 	@timeout 60 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix tests/notes/peers || \
 	echo "npm could not fetch the Yjs peers: tests with them are skipped, and say so"
+	@timeout 120 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix web || \
+	echo "npm could not fetch what the pages are built with: tests in a browser may be skipped, and say so"
 	touch $(READY)
 
 clean:

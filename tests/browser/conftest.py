@@ -1,0 +1,39 @@
+"""A browser per process, and the pages for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.bundle import build, unavailable
+from tests.browser.site import Pages
+
+_FLAGS = (
+    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-proxy-server"),
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    program = shutil.which("chromium")
+    if program is None:
+        unavailable("Chromium is missing (apt-get install chromium)")
+        return
+    build()
+    flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def pages(browser: Browser, tmp_path: Path) -> Pages:
+    return Pages(browser, tmp_path)
