@@ -311,6 +311,15 @@ MARK_CHARS: Final = 64 * KIB
 METADATA_CHARS: Final = 1_000
 """Longest metadata at the beginning of a mark; Commentator writes author and time."""
 
+LISTED_LINKS: Final = 200
+"""Links each way on a page of a note's links where no limit is given…"""
+
+LISTED_LINKS_MOST: Final = 1_000
+"""…and the most on a page: for each that leads here, a line of another note is read."""
+
+LISTED_TRASH: Final = 1_000
+"""Notes on a page of the trash, which nobody empties."""
+
 LINK_CHARS: Final = 2_000
 """Longest target of a link; longer ones are text, so that reading links stays linear."""
 

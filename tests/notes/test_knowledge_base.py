@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import random
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -118,6 +119,40 @@ def test_a_deleted_note_is_held_in_memory_no_longer(notes: KnowledgeBase) -> Non
     assert [list(kept) for kept in held] == [[other]] * 3
     notes.ask(lambda library: library.catalogue.move(note, "a.md"))
     assert notes.texts.all([note], Shown.ACCEPTED) == {note: b"one two"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_list_of_notes_is_what_sorting_them_anew_gives(
+    notes: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge_base, "_PLACED", 6)
+    draw = random.Random(seed)
+    names = [f"{folder}{name}.md" for folder in ("", "a/", "a b/", "ä/") for name in "xyzÄ"]
+
+    def change(library: Library) -> None:
+        path = draw.choice(names)
+        entry, other = library.catalogue.find(path), draw.choice(names)
+        if entry is None:
+            library.create(path)
+        elif draw.random() < 0.3:
+            library.delete(entry.id)
+        elif library.catalogue.find(other) is None:
+            library.catalogue.move(entry.id, other)
+
+    def refused(library: Library) -> None:
+        with library.together():
+            change(library)
+            raise Conflict("undone")
+
+    for _ in range(60):
+        held = notes.listing.all()
+        before = list(held)
+        for _ in range(draw.choice([1, 1, 2, 9])):
+            notes.ask(change)
+        with pytest.raises(Conflict):
+            notes.ask(refused)
+        assert notes.listing.all() == notes.ask(knowledge_base._leaves)
+        assert held == before, "what somebody holds stays as it was"
 
 
 def test_many_threads_write_and_nothing_is_lost(notes: KnowledgeBase) -> None:

@@ -7,6 +7,7 @@
     library          every change of a note, on the thread of the notes
     history          versions of a note: listed, read, restored
     reading          texts as readers see them: views, search, the list of pending suggestions
+    tree             all notes with what a page shows of each
     tables           what is known of each note without loading it: suggestions and links
     administration   the methods of `flashgrep kb`, here or on the owner's socket
 
@@ -15,6 +16,6 @@
     review/       suggestions listed and decided links/      links between notes
     folders/      import and export              access/     roles and tokens
 
-Other rooms import `administration`, `home`, `knowledge_base`, `library`, `ownership`, `reading` and
-the doors of the folders.
+Other rooms import `administration`, `history`, `home`, `knowledge_base`, `library`, `ownership`,
+`reading`, `tree` and the doors of the folders.
 """

@@ -12,6 +12,7 @@ import asyncio
 import difflib
 import shutil
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
@@ -52,6 +53,9 @@ from flashgrep.search.result import walk_key
 _LIKENESS: Final = 0.6
 """How much of two paths must be alike for one to be offered in place of the other."""
 
+_PLACED: Final = 200
+"""Of notes that came, went or moved, how many are put in their places; more are sorted anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class NoteLeaf:
@@ -63,16 +67,21 @@ class NoteLeaf:
 
 
 class NoteList:
-    """All notes in walk order; sorted again after one came, went or moved."""
+    """All notes in walk order. One that came, went or moved is put in its place."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self._notes = notes
-        self._known: tuple[int, Sequence[NoteLeaf]] = (-1, ())
+        self._known: Sequence[NoteLeaf] | None = None
+        self._keys: list[str] = []
+        """What the known ones are sorted by."""
+        self._filed: dict[str, CatalogueEntry] = {}
+        """What changed since, by id."""
+        self._where: dict[str, str] = {}
+        notes.ask(lambda library: library.catalogue.watch(self._note_filed))
 
     def all(self) -> Sequence[NoteLeaf]:
         """As they are now."""
-        self._known = self._notes.ask(self._listed)
-        return self._known[1]
+        return self._notes.ask(self._listed)
 
     def changed(self) -> dict[str, int]:
         """When each note was changed last, by its id, in milliseconds since 1970."""
@@ -82,13 +91,33 @@ class NoteList:
         """The notes that are known to be damaged, by id, and why."""
         return self._notes.ask(lambda library: library.quarantined())
 
-    def _listed(self, library: Library) -> tuple[int, Sequence[NoteLeaf]]:
-        known = self._known
-        return (
-            known
-            if known[0] == library.catalogue.generation
-            else (library.catalogue.generation, _leaves(library))
-        )
+    def _note_filed(self, entry: CatalogueEntry) -> None:
+        if self._known is not None:
+            self._filed[entry.id] = entry
+
+    def _listed(self, library: Library) -> Sequence[NoteLeaf]:
+        if self._known is None or len(self._filed) > _PLACED:
+            self._known = _leaves(library)
+            self._keys = [walk_key(leaf.path) for leaf in self._known]
+            self._where = {leaf.note: leaf.path for leaf in self._known}
+        elif self._filed:
+            self._known = self._placed(list(self._known))
+        self._filed.clear()
+        return self._known
+
+    def _placed(self, leaves: list[NoteLeaf]) -> Sequence[NoteLeaf]:
+        """The leaves as what was filed since leaves them; others may still hold the old list."""
+        for entry in self._filed.values():
+            if (before := self._where.pop(entry.id, None)) is not None:
+                at = bisect_left(self._keys, walk_key(before))
+                del self._keys[at], leaves[at]
+        for entry in self._filed.values():
+            if entry.path is not None:
+                self._where[entry.id] = entry.path
+                at = bisect_left(self._keys, key := walk_key(entry.path))
+                self._keys.insert(at, key)
+                leaves.insert(at, NoteLeaf(entry.path, entry.id))
+        return leaves
 
 
 def _leaves(library: Library) -> Sequence[NoteLeaf]:
@@ -218,9 +247,9 @@ class KnowledgeBase:
             self.review = Review(self)
             self.texts = NoteTexts(self)
             self._library.catalogue.watch(self._forget_deleted)
-            self.listing = NoteList(self)
             self._thread.start()
             undoing.callback(self._end_thread)
+            self.listing = NoteList(self)
             self.links = Linking(self)
             undoing.pop_all()
 

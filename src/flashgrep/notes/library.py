@@ -91,6 +91,8 @@ class Library:
         self._later = later
         self._cache = DocumentCache(journal)
         self._heads = journal.heads()
+        self.changes = 0
+        """Another number after every durable change of a text."""
         self._unpublished: dict[tuple[str, int], NoteChange] = {}
         self.tables = tables
         self._depth = 0
@@ -114,6 +116,10 @@ class Library:
     def head(self, note: str) -> Head | None:
         """Who changed a note last, and when, without loading it."""
         return self._heads.get(note)
+
+    def heads(self) -> dict[str, Head]:
+        """The same of all notes, by id; a copy."""
+        return dict(self._heads)
 
     def create(
         self,
@@ -407,6 +413,7 @@ class Library:
 
     def _committed(self, record: Record) -> None:
         change = self._unpublished.pop((record.note, record.sequence), None)
+        self.changes += 1
         head = self._take_head(record.note)
         if change is None:  # another writer's
             self._cache.drop(record.note)

@@ -202,6 +202,10 @@ class PendingTable:
         ((count,),) = self._database.rows("SELECT count(*) FROM pending")
         return int(count)
 
+    def counts(self) -> dict[str, int]:
+        """How many rows each note has, by id; those without are left out."""
+        return dict(self._database.rows("SELECT note, count(*) FROM pending GROUP BY note"))
+
     def notes_of(self, ids: Sequence[str]) -> dict[str, str]:
         """By the ids of pending suggestions, the notes they are in."""
         found: dict[str, str] = {}

@@ -119,6 +119,14 @@ def whole_number(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
+def page_limit(request: Request, default: int, most: int) -> int:
+    """How many rows a page is asked for."""
+    limit = whole_number(request, "limit", default)
+    if not 1 <= limit <= most:
+        raise InvalidParams(f"limit is {limit}; it must be 1 to {most}")
+    return limit
+
+
 def checked(who: Admission, role: Role, path: str) -> str:
     """The path of a note, where somebody has a role on it."""
     return allowed(who, role, paths.checked(path))

@@ -26,7 +26,7 @@ from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, 
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.access import Admission
 from flashgrep.web.events import described
-from flashgrep.web.handler import Answer, check_query, handler, whole_number
+from flashgrep.web.handler import Answer, check_query, handler, page_limit, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +77,7 @@ class _SuggestionRoutes:
 
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         check_query(request, ("limit", "before"))
-        limit = whole_number(request, "limit", limits.LISTED_SUGGESTIONS)
-        if not 1 <= limit <= limits.LISTED_SUGGESTIONS_MOST:
-            raise InvalidParams(
-                f"limit is {limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
-            )
+        limit = page_limit(request, limits.LISTED_SUGGESTIONS, limits.LISTED_SUGGESTIONS_MOST)
         before = whole_number(request, "before", ALL_DECISIONS)
         rows = self._review.decisions(who.on_notes, limit, before)
         shown = [{**described(row), "note": path} for path, row in rows]

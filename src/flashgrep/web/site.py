@@ -65,13 +65,19 @@ class _Live:
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything under /kb/: here each module of the notes adds its list."""
+        from flashgrep.web.history import history_routes
+        from flashgrep.web.links import links_route
         from flashgrep.web.notes import note_routes
         from flashgrep.web.rooms import live_route
         from flashgrep.web.routes import suggestion_routes
+        from flashgrep.web.tree import tree_route
 
         return [
             *suggestion_routes(self._kb),
+            *history_routes(self._kb),
             *note_routes(self._kb),
+            links_route(self._kb),
+            tree_route(self._kb),
             self.events.route(entrance),
             live_route(self._kb, self.rooms, entrance),
         ]

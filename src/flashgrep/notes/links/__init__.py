@@ -1,1 +1,2 @@
-"""Links between notes: found in a text (`parse`), and asked of all notes (`index`)."""
+"""Links between notes: found in a text (`parse`), asked of all notes (`index`), and what somebody
+may see of them (`scoped`)."""

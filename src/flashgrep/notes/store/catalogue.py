@@ -93,6 +93,10 @@ class Catalogue:
         note = self._by_form.get(paths.form_key(path))
         return self._entries[note] if note else None
 
+    def is_taken(self, path: str) -> bool:
+        """Whether a note or folder is at a path, or one that some file system takes for it."""
+        return bool(self._taken.get(paths.twin_key(path)))
+
     def entries(self) -> list[CatalogueEntry]:
         """All notes that are not in the trash, by path."""
         there = (entry for entry in self._entries.values() if entry.path is not None)

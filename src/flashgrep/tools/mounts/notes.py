@@ -8,7 +8,7 @@ for is the accepted view, what `read` shows; the text is kept, and marks around 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +28,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.home import owner_of
 from flashgrep.notes.knowledge_base import NoteLeaf, NoteTree
+from flashgrep.notes.links.scoped import SeenOutgoing, seen_by
 from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
 from flashgrep.notes.reading import QUARANTINED, NoteReading, NoteSearcher, Shown, pending_block
 from flashgrep.notes.store import paths
@@ -44,7 +45,6 @@ from flashgrep.workspace.find import Chooser, FindRequest, FoundEntry
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
-    from flashgrep.notes.links.index import Outgoing
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
     from flashgrep.tools.dispatch.call import Answer, Call
@@ -193,24 +193,16 @@ class Notes(Mount[str]):
         """Nothing that the caller may not read is named."""
         path = self.tree.find(path).path
         linked = self.notes.links.links_of(path, self._call.cancelled.is_set)
-        attachments, principal = linked.attachments, self._call.caller.principal
-
-        def seen(paths: Iterable[str | None]) -> Sequence[str]:
-            return [path for path in paths if path and principal.role_on(path) is not None]
+        seen = seen_by(self._call.caller.principal, linked)
 
         def shown(path: str) -> str:
-            return path if path in attachments else self.shown(path)
+            return path if path in linked.attachments else self.shown(path)
 
-        backlinks = [back for back in linked.links.backlinks if seen([back.source])]
-        skipped = [row for row in linked.skipped if seen([row[0]])]
         return DocumentLinks(
             shown=self.shown(path),
-            outgoing=[
-                _outgoing(out, attachments, seen([out.path, *out.others]), shown)
-                for out in linked.links.outgoing
-            ],
-            backlinks=[{"source": shown(b.source), **_described(b.link)} for b in backlinks],
-            skipped=[[shown(path), why] for path, why in skipped[: limits.LISTED_LINES]],
+            outgoing=[_outgoing(out, shown) for out in seen.outgoing],
+            backlinks=[{"source": shown(b.source), **_described(b.link)} for b in seen.backlinks],
+            skipped=[[shown(path), why] for path, why in seen.skipped[: limits.LISTED_LINES]],
         )
 
 
@@ -379,17 +371,15 @@ def _lines(lines: tuple[int, ...]) -> str:
 # ── links ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _outgoing(
-    out: Outgoing, attachments: Collection[str], meant: Sequence[str], shown: Callable[[str], str]
-) -> dict[str, Any]:
+def _outgoing(out: SeenOutgoing, shown: Callable[[str], str]) -> dict[str, Any]:
     """A link, and what of it the caller may see that it could have meant."""
     row = _described(out.link)
-    row["resolved"] = bool(meant)
-    row["path"] = shown(meant[0]) if meant else None
-    if meant and meant[0] in attachments:
+    row["resolved"] = bool(out.paths)
+    row["path"] = shown(out.paths[0]) if out.paths else None
+    if out.is_attachment:
         row["attachment"] = True
-    if len(meant) > 1:
-        row["others"] = [shown(path) for path in meant[1 : 1 + limits.LISTED_LINES]]
+    if len(out.paths) > 1:
+        row["others"] = [shown(path) for path in out.paths[1 : 1 + limits.LISTED_LINES]]
     return row
 
 
