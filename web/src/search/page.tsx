@@ -1,3 +1,153 @@
+// The search page: a box, what to search, and what was found as one types.
+
+import { useEffect, useRef } from "preact/hooks";
+import { useShortcuts } from "../shell/keys";
+import { place } from "../shell/router";
+import { session } from "../shell/session";
+import { failure, isLoadingMore, isWaiting, loadMore, shown } from "./answer";
+import { Hints } from "./hints";
+import { useIndexState } from "./index_state";
+import type { Mover } from "./list";
+import { ResultList } from "./list";
+import { Options } from "./options";
+import type { Tab } from "./question";
+import { address, ask, keepStep, question, writeAddress } from "./question";
+import { Ranked } from "./ranked";
+import { Summary } from "./summary";
+import { Symbols } from "./symbols";
+
+const TABS: { tab: Tab; name: string; placeholder: string }[] = [
+  { tab: "search", name: "Search", placeholder: "Regular expression, for example fn \\w+_suspend" },
+  { tab: "query", name: "Query", placeholder: "Words, for example parse config file" },
+  { tab: "symbol", name: "Symbol", placeholder: "Name of a function, class, type…" },
+];
+
 export default function Page() {
-  return <p class="empty">Under construction.</p>;
+  const box = useRef<HTMLInputElement>(null);
+  const mover = useRef<Mover | null>(null);
+  useIndexState();
+  useEffect(() => {
+    if (document.activeElement === document.body || document.activeElement === null) box.current?.focus();
+    return writeAddress;
+  }, []);
+
+  const toBox = () => {
+    scrollTo({ top: 0 });
+    box.current?.focus();
+    box.current?.select();
+  };
+  const isSearch = question.value.tab === "search";
+  useShortcuts("Search", [
+    { keys: ["/"], does: "Go to the search box", run: toBox },
+    { keys: ["Escape"], does: "Back to the search box", run: toBox },
+    { keys: ["j", "ArrowDown"], does: "Next result", run: () => mover.current?.move(1) },
+    { keys: ["k", "ArrowUp"], does: "Result before", run: () => mover.current?.move(-1) },
+    { keys: ["Enter"], does: "Open the result; in the box, keep the search as a step to go back to", run: () => activate() },
+    ...(isSearch
+      ? [
+          { keys: ["Alt+C"], does: "Match case or not", run: () => ask({ ignoreCase: !question.value.ignoreCase }), inFields: true },
+          { keys: ["Alt+M"], does: "Match across lines or not", run: () => ask({ multiline: !question.value.multiline }), inFields: true },
+        ]
+      : []),
+  ]);
+  const kind = TABS.find((one) => one.tab === question.value.tab)!;
+  const found = shown.value;
+  const wrong = failure.value;
+  return (
+    <div class="search">
+      <h1 class="visually-hidden">Search</h1>
+      <Tabs />
+      <form class="search-box" role="search" onSubmit={(event) => event.preventDefault()}>
+        <input
+          ref={box}
+          type="search"
+          role="searchbox"
+          aria-label="Search"
+          aria-describedby="search-problem"
+          aria-invalid={wrong?.isPattern === true}
+          autofocus
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          enterkeyhint="search"
+          placeholder={kind.placeholder}
+          value={question.value.text}
+          onInput={(event) => ask({ text: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
+            if (event.key === "ArrowDown") mover.current?.move(1);
+            else if (event.key === "Enter") keepStep();
+            else return;
+            event.preventDefault();
+          }}
+        />
+        {isWaiting.value && <span class="search-waiting" aria-hidden="true" />}
+      </form>
+      <p id="search-problem" class="search-problem" aria-live="polite">
+        {wrong?.text}
+      </p>
+      {isSearch && <Options />}
+      {!isSearch && <OtherOptions />}
+      {found ? (
+        <div class={isWaiting.value || wrong ? "search-found stale" : "search-found"}>
+          <Summary found={found} />
+          {found.kind === "search" && <ResultList files={found.answer.files} asked={found.asked} mover={mover} onLeave={toBox} />}
+          {found.kind === "query" && <Ranked answer={found.answer} asked={found.asked} mover={mover} onLeave={toBox} />}
+          {found.kind === "symbol" && <Symbols answer={found.answer} asked={found.asked} mover={mover} onLeave={toBox} />}
+          <More />
+        </div>
+      ) : (
+        !question.value.text && <Hints />
+      )}
+    </div>
+  );
+}
+
+function activate(): void {
+  const link = document.activeElement;
+  if (link instanceof HTMLElement) link.click();
+}
+
+/** The same words in another kind of search. */
+function Tabs() {
+  const { query } = place.value; // drawn anew when the address is
+  void query;
+  const current = question.value.tab;
+  const offered = TABS.filter((one) => one.tab !== "symbol" || session.value?.workspace);
+  return (
+    <nav aria-label="Kinds of search" class="tabs">
+      {offered.map((one) => (
+        <a key={one.tab} href={address({ ...question.value, tab: one.tab })} aria-current={one.tab === current ? "page" : undefined}>
+          {one.name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function OtherOptions() {
+  if (question.value.tab === "symbol") return <p class="search-explained muted">Where the name is defined, then where it stands as a word.</p>;
+  return <p class="search-explained muted">Passages about these words, the best first.</p>;
+}
+
+/** The next page comes when the end of the list is near; the button is for whom it does not. */
+function More() {
+  const button = useRef<HTMLButtonElement>(null);
+  const next = shown.value?.answer.next_offset ?? null;
+  useEffect(() => {
+    if (next === null || !button.current) return undefined;
+    const seen = new IntersectionObserver((entries) => {
+      if (entries.some((one) => one.isIntersecting)) void loadMore();
+    }, { rootMargin: "600px" });
+    seen.observe(button.current);
+    return () => seen.disconnect();
+  }, [next]);
+  if (next === null) return null;
+  return (
+    <p class="search-more">
+      <button ref={button} type="button" disabled={isLoadingMore.value} onClick={() => void loadMore()}>
+        {isLoadingMore.value ? "Loading…" : "Load more"}
+      </button>
+    </p>
+  );
 }

@@ -36,7 +36,9 @@ export function navigate(address: string, options: { replace?: boolean } = {}): 
   }
   if (options.replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
+  const before = place.value.path;
   place.value = current();
+  if (!options.replace && place.value.path !== before) scrollTo({ top: 0 }); // a page begins at its top
 }
 
 /** Change the query of this page without a new step in the history. */
