@@ -229,6 +229,12 @@ LISTED_SUGGESTIONS_MOST: Final = 1_000
 CONTEXT_CHARS: Final = 200
 """What a list shows of a note before and after a suggestion."""
 
+COMMENT_CHARS: Final = 10_000
+"""Longest comment: five pages. What is longer is a note of its own."""
+
+LISTED_COMMENTS: Final = 10_000
+"""Open comments, replies included, in one list; the answer says where there are more."""
+
 DECISIONS_AT_ONCE: Final = 500
 """Suggestions in one request to decide that is answered when all are decided (0.2 s)…"""
 

@@ -47,7 +47,8 @@ def _decide(server: Served, action: str, *ids: str, **more: Any) -> Any:
 
 def test_what_is_listed_is_what_the_contract_names(server: Served) -> None:
     (found,) = _listed(server, "note=A.md")
-    assert set(found) == {"id", "note", "line", "author", "time", "old", "new", "context"}
+    fields = {"id", "note", "line", "author", "time", "old", "new", "context", "comments"}
+    assert set(found) == fields
     assert (found["note"], found["line"], found["author"]) == ("A.md", 1, "agent/one")
     assert (found["old"], found["new"]) == ("two", "2")
     assert found["context"] == {"before": "one ", "after": " three\n"}

@@ -4,9 +4,10 @@ date.
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
         wanted        held (flock) by a server that waits to be the owner: no other one tries
-        notes.db      catalogue, journal, decisions, outcomes and tables (see `catalogue`,
-                      `journal`, `decision_log`, `outcomes`, `tables`), and beside it, while it is
-                      open, notes.db-wal and notes.db-shm, which belong to it
+        notes.db      catalogue, journal, decisions, outcomes, comments and tables (see
+                      `catalogue`, `journal`, `decision_log`, `outcomes`, `comment_table`,
+                      `tables`), and beside it, while it is open, notes.db-wal and notes.db-shm,
+                      which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
                       (see below); ours to remove when the next format comes, yours before
         attachments/  files that are not notes, under their paths
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
-from flashgrep.notes import tables
+from flashgrep.notes import comment_table, tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, journal
 from flashgrep.notes.store.database import FORMAT, Database
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 # copies only the one of the latest migration is kept. Nothing else is ever removed.
 #
 #     1 → 2   the tables of `tables`, empty: all notes are behind, and are looked at in turns
-#     2 → 3   reasons and texts of decisions, what became of suggestions
+#     2 → 3   reasons and texts of decisions, what became of suggestions, and comments
 #
 # A new knowledge base takes the same steps, so that what is made is described once.
 
@@ -65,6 +66,7 @@ STEPS: Final = {
             decision_log.GAINED,
             tables.PENDING_GAINED,
             outcomes.SCHEMA,
+            comment_table.SCHEMA,
             outcomes.FROM_DECISIONS,
         )
     ),

@@ -36,6 +36,7 @@ from flashgrep.notes.home import ATTACHMENTS, DATABASE, Home
 from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.links.index import Linking
 from flashgrep.notes.reading import NoteTexts
+from flashgrep.notes.review.commenting import Commenting
 from flashgrep.notes.review.decision_log import Decisions
 from flashgrep.notes.review.review import Review
 from flashgrep.notes.store import paths
@@ -245,6 +246,7 @@ class KnowledgeBase:
             self.decisions = Decisions(self._database)
             """For jobs on the thread of the notes."""
             self.review = Review(self)
+            self.commenting = Commenting(self)
             self.texts = NoteTexts(self)
             self._library.catalogue.watch(self._forget_deleted)
             self._thread.start()

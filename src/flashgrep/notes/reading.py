@@ -298,7 +298,7 @@ def _left_out(before: int, after: Sequence[int]) -> str:
 def _rows(reading: NoteReading) -> Iterator[_PendingRow]:
     pending = reading.pending
     now = milliseconds()
-    for record in pending.records:
+    for record in pending.suggestions:
         if extent := pending.extent(record):
             age = _age(now - pending_suggestions.made_at(reading.besides[record.id].value))
             yield _PendingRow(

@@ -1,4 +1,4 @@
-"""What is known of each note without loading it: tables of pending suggestions and of links.
+"""What is known of each note without loading it: tables of suggestions, comments and links.
 
     looked   note       id
              sequence   the record after which the note's rows were worked out
@@ -20,12 +20,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.errors import Cancelled, FlashgrepError
+from flashgrep.notes.comment_table import CommentTable
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, name_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.suggestions import pending, typed_marks
-from flashgrep.notes.suggestions.pending import ListedSuggestion, PendingSuggestion, suggestions_in
+from flashgrep.notes.suggestions.comments import comments_of
+from flashgrep.notes.suggestions.pending import ListedSuggestion, PendingSuggestion, suggestions_of
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -252,9 +254,9 @@ class PendingTable:
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────
 
 
-RULES: Final = 2
-"""To be raised whenever `suggestions_in` or `links_of` gives something else for the same note, or
-every note is to be looked at again (2: for marks without a record)."""
+RULES: Final = 3
+"""To be raised whenever `suggestions_in`, `comments_in` or `links_of` gives something else for the
+same note, or every note is to be looked at again (2: for marks without a record, 3: comments)."""
 
 SCHEMA: Final = f"""{PENDING_SCHEMA}{LINKS_SCHEMA}
 CREATE TABLE looked (
@@ -269,6 +271,7 @@ class Tables:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.pending = PendingTable(database)
+        self.comments = CommentTable(database)
         self.links = LinkTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())
         self._unsettled: set[str] = set()
@@ -325,11 +328,11 @@ class Tables:
         return True
 
     def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]) -> None:
-        self.pending.put(note, suggestions_in(text, besides))
-        spans = [span for one in pending.recorded(besides) for span in one.spans]
-        reading = critic.read(text, spans)
-        self.links.put(note, links_of(reading))
-        if typed_marks.is_settled(reading, besides):
+        read = pending.pending(text, pending.recorded(besides))
+        self.pending.put(note, suggestions_of(read, besides))
+        self.comments.put(note, comments_of(read, besides))
+        self.links.put(note, links_of(read.reading))
+        if typed_marks.is_settled(read.reading, besides):
             self._unsettled.discard(note)
         else:
             self._unsettled.add(note)

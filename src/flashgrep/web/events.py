@@ -5,6 +5,8 @@
     job       {"job", "done", "total", "counts", "state", "message"}    to the token that began it;
               `state` is running, done, stopped or failed, `counts` counts ids by their status
     decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
+    comment   {"note", "id", "was": "made" | "replied" | "resolved"}    by a request; one that is
+              typed into the text is a change of it, and no more
     reload    {}    the page has missed something, or comes from before a restart: load all again
 
 A page that comes back names the id of the last event it has seen (`Last-Event-ID`) and gets those
@@ -203,6 +205,9 @@ class Events:
             entries = kb.ask(lambda library: library.catalogue.entries())
             self._paths = {entry.id: (entry.path, entry.epoch) for entry in entries}
             ends.callback(review.listen(heard))
+            ends.callback(
+                kb.commenting.listen(lambda *said: on_loop(lambda: self._commented(*said)))
+            )
             ends.callback(review.jobs.listen(lambda job: on_loop(lambda: self._job(job))))
             yield
 
@@ -240,6 +245,10 @@ class Events:
     def _decided(self, decided: Decided) -> None:
         if path := self._path(decided.note):
             self._put("decided", (path,), {"note": path, **described(decided)})
+
+    def _commented(self, note: str, name: str, was: str) -> None:
+        if path := self._path(note):
+            self._put("comment", (path,), {"note": path, "id": name, "was": was})
 
     def _job(self, job: Job) -> None:
         told = {

@@ -6,7 +6,7 @@
     POST   /kb/suggestions/undo    {"decision": number}
     GET    /kb/decisions           ?limit= &before=    the newest first
 
-Whole notes are in `notes`, and `site` joins all routes.
+Whole notes are in `notes`, comments in `comments`, and `site` joins all routes.
 """
 
 from __future__ import annotations
@@ -49,10 +49,13 @@ def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
 class _SuggestionRoutes:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._review = kb.review
+        self._commenting = kb.commenting
 
     def suggestions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         page = self._review.suggestions(_query(request), who.on_notes)
-        return 200, {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
+        said = self._commenting.on_suggestions(one.id for one in page.suggestions)
+        shown = [{**one.as_json(), "comments": said[one.id]} for one in page.suggestions]
+        return 200, {"suggestions": shown, "next": page.next}
 
     def decide(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         ids = body["ids"]

@@ -65,6 +65,7 @@ class _Live:
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything under /kb/: here each module of the notes adds its list."""
+        from flashgrep.web.comments import comment_routes
         from flashgrep.web.history import history_routes
         from flashgrep.web.links import links_route
         from flashgrep.web.notes import note_routes
@@ -74,6 +75,7 @@ class _Live:
 
         return [
             *suggestion_routes(self._kb),
+            *comment_routes(self._kb),
             *history_routes(self._kb),
             *note_routes(self._kb),
             links_route(self._kb),

@@ -327,12 +327,16 @@ def test_marks_outside_code_become_suggestions_once(base: Base) -> None:
     note = base.notes.ask(lambda library: library.find("N.md").id)
     besides = base.notes.ask(lambda library: library.records(note))
     found = recorded(besides)
-    assert [(one.author, len(one.spans)) for one in found] == [("importer", 2), ("Ann", 1)]
+    assert [(one.author, len(one.spans), one.is_comment) for one in found] == [
+        ("importer", 2, False),
+        ("Ann", 1, False),
+        ("importer", 1, True),
+    ]
     assert [one.value["time"] for one in besides.values()][1] == 1708879304000
     base.write("N.md", (base.folder / "N.md").read_text() + "{++more++}\n")
     base.bring()
     after = base.notes.ask(lambda library: library.records(note))
-    assert len(after) == 3
+    assert len(after) == 4
     assert set(besides) < set(after)
 
 

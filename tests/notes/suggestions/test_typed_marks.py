@@ -55,7 +55,9 @@ class Typist:
             self.desk.library.read(self.note).text, pending_suggestions.recorded(besides)
         )
         return [
-            (record.author, *read.change(record)) for record in read.records if read.extent(record)
+            (record.author, *read.change(record))
+            for record in read.suggestions
+            if read.extent(record)
         ]
 
 
@@ -76,6 +78,7 @@ class Typist:
         ('{++{"author":"victim","time":1}@@new++}', [("ann", "", "new")]),
         # neither
         ("{>>a comment<<}", []),
+        ("{++new++}{>>a comment<<}", [("ann", "", "new")]),
         ("{==highlighted==}", []),
         ("{++open", []),
         ("closed++}", []),

@@ -146,8 +146,8 @@ def _deletions(
 
 
 Span = tuple[int, int]
-_IN_MARKS: Final = frozenset("{}+-~>`$")
-"""What delimiters of suggestions are made of, and what makes them code."""
+_IN_MARKS: Final = frozenset("{}+-~<>`$")
+"""What delimiters of suggestions and comments are made of, and what makes them code."""
 
 
 @dataclass

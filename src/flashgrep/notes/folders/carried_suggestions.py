@@ -1,9 +1,11 @@
 """Suggestions that travel with an export: what the marks in a file do not say about them.
 
-A file has the marks; `.flashgrep-export` (see `note_file`) has beside it, for each suggestion of
-the note:
+A file has the marks; `.flashgrep-export` (see `note_file`) has beside it, for each suggestion and
+comment of the note:
 
-    {"id": "s_0123456789abcdef", "author": "robot/agent", "time": 1700000000000,
+    {"id": "s_0123456789abcdef",           c_… for a comment
+     "answers": "c_0123456789abcdef",      only of a reply: the first comment of its thread
+     "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
      "from": "token",                      the kind of its author (`roles.AuthorKind`), where known
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
@@ -32,8 +34,8 @@ from flashgrep import limits
 from flashgrep.notes.access.roles import AuthorKind, source_named
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import DELIMITERS, SUGGESTIONS, WIDTH, Span
-from flashgrep.notes.suggestions.pending import CHANGED, FROM, made_at, pending, recorded
+from flashgrep.notes.markup.critic import DELIMITERS, WIDTH, MarkKind, Span
+from flashgrep.notes.suggestions.pending import ANSWERS, CHANGED, FROM, made_at, pending, recorded
 
 SEARCHED_TEXTS: Final = 8
 """How many times a file's characters may be looked at to find its suggestions again."""
@@ -41,7 +43,8 @@ SEARCHED_TEXTS: Final = 8
 CARRIED_AUTHOR_CHARS: Final = 1_000
 """Longest name of an author that an import takes from an export; no metadata holds a longer one."""
 
-_ID: Final = re.compile(r"s_[0-9a-f]{16}")
+_ID: Final = re.compile(r"[cs]_[0-9a-f]{16}")
+_COMMENT_ID: Final = re.compile(r"c_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 _MARKS: Final = 16
 """Of one suggestion; we write two at most."""
@@ -49,14 +52,18 @@ _LAST_TIME: Final = 2**53
 _NEARBY: Final = 32
 """Openers that are tried for a mark that is not where it was, on either side of that place."""
 _OPENER: Final = re.compile(
-    "|".join(sorted(re.escape(DELIMITERS[kind].opener) for kind in SUGGESTIONS))
+    "|".join(sorted(re.escape(delimiters.opener) for delimiters in DELIMITERS.values()))
 )
-MARK_CLOSERS: Final = re.compile(rb"--\}|\+\+\}|~~\}")
-"""A text without any of them has no suggestions."""
+MARK_CLOSERS: Final = re.compile(rb"--\}|\+\+\}|~~\}|<<\}")
+"""A text without any of them has no suggestions and no comments."""
 _DELIMITER: Final = re.compile(
-    "|".join(sorted(re.escape(part) for kind in SUGGESTIONS for part in DELIMITERS[kind]))
+    "|".join(sorted(re.escape(part) for delimiters in DELIMITERS.values() for part in delimiters))
 )
-_CLOSERS: Final = {DELIMITERS[kind].opener: DELIMITERS[kind].closer for kind in SUGGESTIONS}
+_CLOSERS: Final = {delimiters.opener: delimiters.closer for delimiters in DELIMITERS.values()}
+_OF_COMMENTS: Final = tuple(
+    DELIMITERS[kind].opener for kind in (MarkKind.COMMENT, MarkKind.HIGHLIGHT)
+)
+"""What the marks of a comment begin with; those of a suggestion never do."""
 
 
 class CarriedMark(NamedTuple):
@@ -69,7 +76,7 @@ class CarriedMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedSuggestion:
-    """A suggestion as an export describes it."""
+    """A suggestion or comment as an export describes it."""
 
     id: str
     author: str
@@ -77,18 +84,23 @@ class ExportedSuggestion:
     changed: int | None
     marks: tuple[CarriedMark, ...]
     source: AuthorKind | None = None
+    answers: str = ""
+
+    @property
+    def is_comment(self) -> bool:
+        return bool(_COMMENT_ID.fullmatch(self.id))
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, Any]]:
-    """The pending suggestions of a note, as JSON has them."""
+    """The pending suggestions and the comments of a note, as JSON has them."""
     read = pending(text, recorded(besides))
     found = []
     for record in read.records:
         marks = read.marks_of(record)
-        if not marks:
+        if all(mark.kind is MarkKind.HIGHLIGHT for mark in marks):
             continue
         value = besides[record.id].value
         given: dict[str, Any] = {
@@ -102,6 +114,8 @@ def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, A
         }
         if isinstance(changed := value.get(CHANGED), int):
             given[CHANGED] = changed
+        if record.answers:
+            given[ANSWERS] = record.answers
         if record.source:
             given[FROM] = record.source.value
         found.append(given)
@@ -136,7 +150,9 @@ def _carried(given: Any) -> ExportedSuggestion | None:
     known = tuple(place for place in places if place is not None)
     if len(known) != len(places):
         return None
-    source = source_named(given.get(FROM))
+    source, answers = source_named(given.get(FROM)), given.get(ANSWERS, "")
+    if not isinstance(answers, str) or (answers and not _COMMENT_ID.fullmatch(answers)):
+        return None
     return ExportedSuggestion(
         id=str(name),
         author=str(author),
@@ -144,6 +160,7 @@ def _carried(given: Any) -> ExportedSuggestion | None:
         changed=changed,
         marks=known,
         source=source,
+        answers=answers,
     )
 
 
@@ -209,7 +226,12 @@ class _MarkSearch:
         found: list[Span] = []
         before = self._drift
         for mark in one.marks:
-            place = next((at for at in self._places(mark) if self._is_at(mark, at, found)), None)
+            places = (
+                at
+                for at in self._places(mark)
+                if self._text.startswith(_OF_COMMENTS, at) is one.is_comment
+            )
+            place = next((at for at in places if self._is_at(mark, at, found)), None)
             if place is None:
                 self._drift = before
                 return None

@@ -13,9 +13,9 @@ there). Each folder has its own: what another one brought since is an edit like 
     both changed                     a conflict; with `force` the file wins, and the note's
                                      history has what it said before
 
-So importing again changes nothing. Suggestions that an export describes beside the file come back
-as they were, author, time and id, as far as their marks are still there. Then a record is made for
-each other mark that the text has outside literal zones and that no record holds.
+So importing again changes nothing. Suggestions and comments that an export describes beside the
+file come back as they were, author, time and id, as far as their marks are still there. Then a
+record is made for each other mark that the text has outside literal zones and that no record holds.
 
 An id is kept where this knowledge base cannot have it already: in a note made from another one's
 export for the first time, and in a note that holds it. Otherwise a suggestion gets a new one.
@@ -24,7 +24,7 @@ export for the first time, and in a note that holds it. Otherwise a suggestion g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
@@ -40,12 +40,15 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.database import StorageFull
+from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.suggestions.pending import (
     CHANGED,
     Recorded,
     beside,
     change_of,
+    comment_beside,
     digest,
+    new_comment_id,
     new_id,
     pending,
     recorded,
@@ -243,14 +246,29 @@ class _Restoring:
         found = carried_suggestions.fitted(text, missing, held)
         self.restored = len(self.carried) - len(found.lost)
         self.lost = tuple(f"{one.id} by {one.author}" for one in found.lost)
+        names: dict[str, str] = {}
+        for one, _ in found.found:
+            is_kept = (self.is_first or one.id in besides) and one.id not in names
+            fresh = new_comment_id() if one.is_comment else new_id()
+            names[one.id] = one.id if is_kept else fresh
         put: dict[str, NoteRecords | None] = {}
         for one, spans in found.found:
-            is_kept = (self.is_first or one.id in besides) and one.id not in put
-            put[one.id if is_kept else new_id()] = _as_it_was(text, one, spans)
+            answers = names.get(one.answers, one.answers)
+            put[names[one.id]] = _as_it_was(text, replace(one, answers=answers), spans)
         return Amendment(records=put)
 
 
 def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...]) -> NoteRecords:
+    if one.is_comment:
+        said = Recorded(
+            id=one.id,
+            author=one.author,
+            spans=spans,
+            source=one.source,
+            is_comment=True,
+            answers=one.answers,
+        )
+        return comment_beside(said, one.time)
     marks = [mark for span in spans if (mark := critic.held(text, span))]
     found = beside(
         Recorded(
@@ -272,18 +290,31 @@ def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...
 def _marks_recorded(
     text: str, besides: Mapping[str, NoteRecords], *, author: str, now: int
 ) -> Amendment | None:
-    """Records for the suggestions in a text that have none."""
-    spans = [span for record in recorded(besides) for span in record.spans]
-    found = critic.suggestions(critic.read(text, spans).marks)
-    new = [marks for marks in found if not marks[0].is_recorded]
-    return Amendment(records={new_id(): _record(text, one, author, now) for one in new})
+    """Records for the suggestions and comments in a text that have none."""
+    known = recorded(besides)
+    marks = [mark for mark in pending(text, known).reading.marks if not mark.is_recorded]
+    records: dict[str, NoteRecords | None] = {
+        new_id(): _record(text, one, author, now) for one in critic.suggestions(marks)
+    }
+    threads = typed_marks.Threads(text, known)
+    for mark in marks:
+        if mark.kind is critic.MarkKind.COMMENT:
+            by, said = _said(text, mark, author)
+            name, made = threads.comment(mark.span, by, _made_at(said) or now)
+            records[name] = made
+    return Amendment(records=records)
+
+
+def _said(text: str, mark: critic.Mark, author: str) -> tuple[str, Mapping[str, Any]]:
+    """Whose a mark is by its metadata, and all that the metadata says."""
+    said = critic.metadata(text, mark)
+    name = said.get("author", said.get("a"))
+    return name if isinstance(name, str) and name else author, said
 
 
 def _record(text: str, marks: Sequence[critic.Mark], author: str, now: int) -> NoteRecords:
-    said = critic.metadata(text, marks[0])
-    name = said.get("author", said.get("a"))
+    by, said = _said(text, marks[0], author)
     spans = tuple(mark.span for mark in marks)
-    by = name if isinstance(name, str) and name else author
     record = Recorded(
         id="",
         author=by,

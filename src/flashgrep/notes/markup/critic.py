@@ -190,6 +190,8 @@ ARROW: Final = "~>"
 
 SUGGESTIONS: Final = frozenset({MarkKind.INSERTION, MarkKind.DELETION, MarkKind.SUBSTITUTION})
 """The kinds that can be accepted or rejected."""
+RECORDED: Final = SUGGESTIONS | {MarkKind.COMMENT}
+"""The kinds that have records of their own; a highlight belongs to the comment on it."""
 
 _KINDS: Final = {delimiters.opener: kind for kind, delimiters in DELIMITERS.items()}
 _OPENER: Final = re.compile(r"\{(?:\+\+|--|~~|>>|==)")

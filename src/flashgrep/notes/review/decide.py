@@ -193,7 +193,7 @@ class Deciding:
         self._text = text
         self._action = action
         self._read: Pending = pending(text, records)
-        self._records = {record.id: record for record in records}
+        self._records = {record.id: record for record in self._read.suggestions}
         self._tangled = _tangled(records)
         self._marks = {name: self._suggestions(one) for name, one in self._records.items()}
         refusals = (

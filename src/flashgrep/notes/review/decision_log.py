@@ -16,6 +16,8 @@
                              where nothing was changed
                 put          JSON: the characters that were put in for that, which an undo takes
                              out again, as [client, clock, characters] each; NULL without `text`
+                comments     JSON: the comments on it that left the text with its marks, which an
+                             undo brings back, as [id, record, text] each; NULL without any
 
 A row is written in the transaction of its change: there is no decision without its
 row, and no row without its decision. Peers can write anything into a document, but not in here.
@@ -47,6 +49,7 @@ GAINED: Final = """
 ALTER TABLE decisions ADD COLUMN reason TEXT;
 ALTER TABLE decisions ADD COLUMN text TEXT;
 ALTER TABLE decisions ADD COLUMN put TEXT;
+ALTER TABLE decisions ADD COLUMN comments TEXT;
 CREATE INDEX decisions_by_decider ON decisions (by, id);
 """
 """What the table gained in format 3."""

@@ -7,7 +7,8 @@ alone. Nothing is ever moved aside and begun anew.
 
     application_id   "flkb"
     user_version     the format: 1 notes, journal, decisions; 2 the tables of `tables` as well;
-                     3 reasons and texts of decisions, what became of suggestions (`outcomes`)
+                     3 reasons and texts of decisions, what became of suggestions (`outcomes`),
+                     comments (`comment_table`)
 """
 
 from __future__ import annotations

@@ -15,15 +15,18 @@ Suggestions among what is known beside a note's text: from records and back.
     found     true for a mark that nobody completed but that came to light; its record lasts as long
               as the text alone shows the mark
 
+    kind      "comment": the rest as of a suggestion, without `asked` and `changed` (see `comments`)
+    answers   the id of the first comment of its thread; not there for that one itself
+
     kind      "withdrawn": the last edit of an author that took a suggestion back
     author    whose
     time      when
     asked     as above
     text      the digest of the note's text after it
 
-A suggestion's id is given once and stays; that of a withdrawn edit is its author's, so that there
-is one for each. Records are part of the document. Peers cannot write them (see `causality`), but
-with older versions they could: what is not of these shapes is skipped.
+An id is given once and stays: `s_…` of a suggestion, `c_…` of a comment; that of a withdrawn edit
+is its author's, so that there is one for each. Records are part of the document. Peers cannot write
+them (see `causality`), but with older versions they could: what is not of these shapes is skipped.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind, source_named
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, ParsedMarkup, Span
+from flashgrep.notes.markup.critic import Mark, MarkKind, ParsedMarkup, Span
 
 # ── suggestions in a text ────────────────────────────────────────────────────────────────────────
 # Suggestions as a text and its records show them: who proposes what, and where it is.
@@ -49,7 +52,7 @@ from flashgrep.notes.markup.critic import Mark, ParsedMarkup, Span
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the record beside the text says about one suggestion."""
+    """What the record beside the text says about one suggestion, or one comment."""
 
     id: str
     author: str
@@ -59,6 +62,9 @@ class Recorded:
     """The digest of the edit that made it what it is: a retried call is known by it."""
     source: AuthorKind | None = None
     """What kind of author it is; None where an older flashgrep recorded it."""
+    is_comment: bool = False
+    answers: str = ""
+    """Of a comment: the first one of the thread that it is in; empty for that one itself."""
 
     def is_by(self, author: Author) -> bool:
         """Whether it is somebody's own."""
@@ -76,6 +82,11 @@ class Pending:
 
     reading: ParsedMarkup
     records: tuple[Recorded, ...]
+
+    @cached_property
+    def suggestions(self) -> tuple[Recorded, ...]:
+        """The records that can be decided."""
+        return tuple(record for record in self.records if not record.is_comment)
 
     @cached_property
     def _owners(self) -> dict[Span, Recorded]:
@@ -102,7 +113,8 @@ class Pending:
     def owners(self, start: int, end: int) -> list[Recorded]:
         """The suggestions whose marks a span touches, in the order they were made."""
         touched = {owner for mark in self.touching(start, end) if (owner := self.owner(mark))}
-        return sorted(touched, key=lambda record: self._order[record.id])
+        found = [owner for owner in touched if not owner.is_comment]
+        return sorted(found, key=lambda record: self._order[record.id])
 
     def marks_of(self, record: Recorded) -> list[Mark]:
         """The marks a record holds now; people may have deleted some."""
@@ -138,6 +150,8 @@ def pending(text: str, records: Sequence[Recorded]) -> Pending:
 
 
 SUGGESTION: Final = "suggestion"
+COMMENT: Final = "comment"
+ANSWERS: Final = "answers"
 CHANGED: Final = "changed"
 FROM: Final = "from"
 TYPED: Final = "typed"
@@ -151,8 +165,13 @@ def new_id() -> str:
     return f"s_{secrets.token_hex(_ID_BYTES)}"
 
 
+def new_comment_id() -> str:
+    """An id for a comment."""
+    return f"c_{secrets.token_hex(_ID_BYTES)}"
+
+
 def recorded(besides: Mapping[str, NoteRecords]) -> list[Recorded]:
-    """The suggestions among a note's records, in the order they were made."""
+    """The suggestions and comments among a note's records, in the order they were made."""
     return [
         Recorded(
             id=name,
@@ -160,15 +179,22 @@ def recorded(besides: Mapping[str, NoteRecords]) -> list[Recorded]:
             spans=found.spans,
             asked=_text(found.value, "asked"),
             source=source_of(found.value),
+            is_comment=found.value["kind"] == COMMENT,
+            answers=_text(found.value, ANSWERS),
         )
         for name, found in besides.items()
-        if is_suggestion(found.value)
+        if is_suggestion(found.value) or is_comment(found.value)
     ]
 
 
 def is_suggestion(value: Mapping[str, Any]) -> bool:
     """Whether a record is of a suggestion."""
     return value.get("kind") == SUGGESTION and isinstance(value.get("author"), str)
+
+
+def is_comment(value: Mapping[str, Any]) -> bool:
+    """Whether a record is of a comment."""
+    return value.get("kind") == COMMENT and isinstance(value.get("author"), str)
 
 
 def source_of(value: Mapping[str, Any]) -> AuthorKind | None:
@@ -186,6 +212,22 @@ def beside(
     if before is None:
         return NoteRecords({**value, "time": made_at_ms}, record.spans)
     return NoteRecords({**before, **value, CHANGED: made_at_ms}, record.spans)
+
+
+def comment_beside(record: Recorded, made_at_ms: int) -> NoteRecords:
+    """The record of a comment."""
+    value: dict[str, Any] = {"kind": COMMENT, "author": record.author, "time": made_at_ms}
+    if record.source:
+        value[FROM] = record.source.value
+    if record.answers:
+        value[ANSWERS] = record.answers
+    return NoteRecords(value, record.spans)
+
+
+def comment_span(text: str, record: Recorded) -> Span | None:
+    """Where a comment's own mark is; its record may hold the highlight before it as well."""
+    opener = critic.DELIMITERS[MarkKind.COMMENT].opener
+    return next((span for span in record.spans if text.startswith(opener, span[0])), None)
 
 
 def made_at(value: Mapping[str, Any]) -> int:
@@ -228,7 +270,7 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 
 
 _CLOSERS: Final = ("--}", "++}", "~~}")
-_LATEST: Final = 2**62
+LATEST: Final = 2**62
 """Peers can write any number as a time; a larger one does not fit into the table."""
 
 
@@ -281,15 +323,19 @@ def suggestions_in(text: str, besides: Mapping[str, NoteRecords]) -> list[Pendin
     """The pending suggestions of a note's state, from top to bottom."""
     if not may_stand(text):
         return []
-    read = pending(text, recorded(besides))
-    placed = [(extent, record) for record in read.records if (extent := read.extent(record))]
+    return suggestions_of(pending(text, recorded(besides)), besides)
+
+
+def suggestions_of(read: Pending, besides: Mapping[str, NoteRecords]) -> list[PendingSuggestion]:
+    """The same of a text that was read with its records."""
+    placed = [(extent, record) for record in read.suggestions if (extent := read.extent(record))]
     placed.sort(key=lambda pair: (pair[0], pair[1].id))
     found, line, at = [], 1, 0
     for (start, end), record in placed:
         first = read.reading.accepted.to_view(start)
         line += read.reading.accepted.text.count("\n", at, first)
         at = first
-        made = min(made_at(besides[record.id].value), _LATEST)
+        made = min(made_at(besides[record.id].value), LATEST)
         found.append(_described(read, record, first, end, line, made))
     return found
 

@@ -320,7 +320,7 @@ def _repeated(note: Pending, edit: Edit, author: Author) -> frozenset[str]:
     asked = digest(edit.old, edit.new)
     return frozenset(
         record.id
-        for record in note.records
+        for record in note.suggestions
         if record.is_by(author)
         and note.extent(record)
         and (record.asked == asked or note.change(record) == (edit.old, edit.new))

@@ -15,13 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.errors import Cancelled, StringNotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.loading import Published
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import CatalogueEntry
@@ -32,6 +31,9 @@ from flashgrep.notes.suggestions.plan import SuggestionPlan, suggest
 from flashgrep.notes.suggestions.refusals import Words as Words
 from flashgrep.notes.suggestions.refusals import Writers, check_own
 from flashgrep.system.clock import milliseconds
+
+if TYPE_CHECKING:
+    from flashgrep.notes.knowledge_base import KnowledgeBase
 
 Check = Callable[[CatalogueEntry, str], None]
 

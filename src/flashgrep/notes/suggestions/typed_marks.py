@@ -1,7 +1,8 @@
-"""Marks that people type: each becomes a suggestion of its author once it is complete.
+"""Marks that people type: each becomes a suggestion or comment of its author once it is complete.
 
     {++new++}  {--old--}  {~~old~>new~~}     a suggestion, when its closer is committed
-    {>>text<<}  {==text==}                   a comment and a highlight: no suggestion
+    {>>text<<}                               a comment, in the thread of the one it directly follows
+    {==text==}                               a highlight: no record
 
 This runs at every keystroke, so it looks at little: at the characters that came, and at the two on
 either side of them. Only where a closer has come, or another delimiter of a mark that begins and
@@ -39,7 +40,7 @@ from flashgrep.notes.document.note import Amendment, NoteRecords, Taken
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import (
     DELIMITERS,
-    SUGGESTIONS,
+    RECORDED,
     WIDTH,
     Mark,
     MarkKind,
@@ -53,16 +54,19 @@ from flashgrep.notes.suggestions.pending import (
     Recorded,
     beside,
     change_of,
+    comment_beside,
+    comment_span,
     digest,
+    new_comment_id,
     new_id,
     pending,
 )
 from flashgrep.notes.suggestions.pending import recorded as recorded_in
 
-_DELIMITER: Final = re.compile(rb"\{\+\+|\+\+\}|\{--|--\}|\{~~|~~\}|~>")
-"""What suggestions are made of."""
+_DELIMITER: Final = re.compile(rb"\{\+\+|\+\+\}|\{--|--\}|\{~~|~~\}|~>|\{>>|<<\}")
+"""What suggestions and comments are made of."""
 _OPENERS: Final = {
-    DELIMITERS[kind].closer.encode(): DELIMITERS[kind].opener.encode() for kind in SUGGESTIONS
+    DELIMITERS[kind].closer.encode(): DELIMITERS[kind].opener.encode() for kind in RECORDED
 }
 _REACH: Final = 4 * (limits.MARK_CHARS + 2 * WIDTH)
 """Bytes in which the opener of a closer is, if it has one."""
@@ -100,6 +104,7 @@ def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | Non
         read = pending(text, completed)
         marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
         records |= _records(read, critic.suggestions(marks), besides, author, now)
+        records |= _comments(Threads(text, [*completed, *found]), marks, author, now)
         records |= dict.fromkeys(one.id for one in found if _overlaps(one, marks))
     return Amendment(records=records) if records else None
 
@@ -111,14 +116,16 @@ def may_expose(text: str, besides: Mapping[str, NoteRecords], change: Amendment)
     """
     if not any(one is None and name in besides for name, one in change.records.items()):
         return False
-    held = sum(len(one.spans) for one in besides.values())
-    return sum(text.count(DELIMITERS[kind].opener) for kind in SUGGESTIONS) > held
+    openers = [DELIMITERS[kind].opener for kind in RECORDED]
+    spans = [span for one in besides.values() for span in one.spans]
+    held = sum(text[start : start + WIDTH] in openers for start, _ in spans)
+    return sum(map(text.count, openers)) > held
 
 
 def is_settled(reading: ParsedMarkup, besides: Mapping[str, NoteRecords]) -> bool:
     """Whether `exposed` has nothing to do in a text that was read with its records."""
     return not any(
-        mark.kind in SUGGESTIONS and not mark.is_recorded for mark in reading.marks
+        mark.kind in RECORDED and not mark.is_recorded for mark in reading.marks
     ) and not any(one.value.get(FOUND) for one in besides.values())
 
 
@@ -133,28 +140,32 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     read = pending(text, completed)
     marks = [mark for mark in read.reading.marks if not mark.is_recorded]
     groups = {tuple(mark.span for mark in group) for group in critic.suggestions(marks)}
+    comments = {(mark.span,) for mark in marks if mark.kind is MarkKind.COMMENT}
+    groups |= comments
     held = {tuple(sorted(one.spans)): one.id for one in found}
     records: dict[str, NoteRecords | None] = {
         name: None for spans, name in held.items() if spans not in groups
     }
+    threads = Threads(text, [*completed, *(one for one in found if one.id not in records)])
     new = sorted(groups - held.keys())
     openers = note.writers_at([spans[0][0] for spans in new])
     closers = note.writers_at([spans[-1][1] - 1 for spans in new])
     for spans, opener, closer in zip(new, openers, closers, strict=True):
         writer = opener if opener and opener.name == author else closer
         name = writer.name if writer else author or UNKNOWN
-        made = beside(
-            Recorded(
+        if spans in comments:
+            key, made = threads.comment(spans[0], name, now)
+        else:
+            record = Recorded(
                 id="", author=name, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
-            ),
-            now,
-        )
-        records[new_id()] = replace(made, value={**made.value, TYPED: True, FOUND: True})
+            )
+            key, made = new_id(), beside(record, now)
+        records[key] = replace(made, value={**made.value, TYPED: True, FOUND: True})
     return Amendment(records=records) if records else None
 
 
 def _by_origin(besides: Mapping[str, NoteRecords]) -> tuple[list[Recorded], list[Recorded]]:
-    """The suggestions that somebody completed, and those that were found."""
+    """The marks that somebody completed, and those that were found."""
     completed: list[Recorded] = []
     found: list[Recorded] = []
     for one in recorded_in(besides):
@@ -170,7 +181,8 @@ def all_recorded(text: str, besides: Mapping[str, NoteRecords], author: str, now
     """Records for all marks of a text that have none."""
     read = pending(text, recorded_in(besides))
     marks = [mark for mark in read.reading.marks if not mark.is_recorded]
-    return Amendment(records=_records(read, critic.suggestions(marks), besides, author, now))
+    made = _records(read, critic.suggestions(marks), besides, author, now)
+    return Amendment(records=made | _comments(Threads(text, read.records), marks, author, now))
 
 
 def _made_literal(
@@ -239,7 +251,7 @@ def _line(data: bytes, stretch: Span) -> Span:
 
 def _is_typed(text: str, mark: Mark, changed: Sequence[Span]) -> bool:
     """Whether a mark has no record, and the change completed it."""
-    if mark.is_recorded or mark.kind not in SUGGESTIONS:
+    if mark.is_recorded or mark.kind not in RECORDED:
         return False
     if _touches((mark.end - WIDTH, mark.end), changed):
         return True
@@ -314,3 +326,43 @@ def _deletion_before(read: Pending, marks: Sequence[Mark], author: str) -> Recor
         if owner and is_own and is_alone and before.kind is MarkKind.DELETION:
             return owner
     return None
+
+
+# ── comments ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Threads:
+    """The threads of a text: a new comment joins that of the comment it directly follows."""
+
+    def __init__(self, text: str, records: Iterable[Recorded]) -> None:
+        self._ends: dict[int, str] = {}
+        """Where comments end, and the first comment of the thread of each."""
+        for one in records:
+            if one.is_comment and (span := comment_span(text, one)):
+                self._ends[span[1]] = one.answers or one.id
+
+    def comment(self, span: Span, author: str, now: int) -> tuple[str, NoteRecords]:
+        """An id and the record for a comment; to be asked from left to right."""
+        name, first = new_comment_id(), self._ends.get(span[0], "")
+        self._ends[span[1]] = first or name
+        record = Recorded(
+            id=name,
+            author=author,
+            spans=(span,),
+            source=AuthorKind.PERSON,
+            is_comment=True,
+            answers=first,
+        )
+        return name, comment_beside(record, now)
+
+
+def _comments(
+    threads: Threads, marks: Iterable[Mark], author: str, now: int
+) -> dict[str, NoteRecords | None]:
+    """Records for the comments among marks."""
+    found: dict[str, NoteRecords | None] = {}
+    for mark in marks:
+        if mark.kind is MarkKind.COMMENT:
+            name, made = threads.comment(mark.span, author, now)
+            found[name] = replace(made, value={**made.value, TYPED: True})
+    return found
