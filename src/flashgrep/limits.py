@@ -61,6 +61,21 @@ RESULT_SIZE_CHARS: Final = 150_000
 """The answer size that the file tools announce to clients: the budget, and room for what a client
 counts besides (JSON escapes, the envelope)."""
 
+PAGE_CHARS: Final = 2_000_000
+"""The same for the search page: a thousand matches with some lines around them."""
+
+PAGE_MATCHES: Final = 1_000
+"""Most matching lines in one answer to the search page, which asks for the next when it is read."""
+
+PAGE_CONTEXT: Final = 20
+"""Most lines around a match there; the file itself is a click away."""
+
+PAGE_NAMES: Final = 1_000
+"""Most names of files in one answer to a page; nobody reads more, another letter helps."""
+
+PAGE_LINES: Final = 2_000
+"""Most lines of a file in one answer to a page."""
+
 SHOWN_LINE_CHARS: Final = 2_000
 """A longer line is cut in view and grep: one minified line would fill the answer."""
 

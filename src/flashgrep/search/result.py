@@ -83,6 +83,11 @@ class SearchResult(Protocol):
         """What else the answer should say of this search."""
         ...
 
+    @property
+    def looked_at(self) -> int | None:
+        """How many files were matched against the pattern; None where that was not counted."""
+        ...
+
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         """The files that match; only those that are read are made."""
         ...

@@ -43,6 +43,23 @@ TOOLS: Final = (
 """In the order clients see them."""
 
 
+PAGES: Final = (
+    "page_search.SEARCH",
+    "page_search.COUNT",
+    "page_files.FIND_FILE",
+    "page_files.FILE_LINES",
+    "query.SPEC",
+    "get_symbol.SPEC",
+    "stats.SPEC",
+)
+"""What the pages for people ask. No client sees these names, and no setting takes them away."""
+
+
+def page_questions() -> tuple[ToolSpec, ...]:
+    """The rows of what the pages ask."""
+    return tuple(_row(*name.split(".")) for name in PAGES)
+
+
 def all_tools() -> tuple[ToolSpec, ...]:
     """The rows of all tools; imported here, so that reading settings costs no engine."""
     return tuple(_row(*name.split(".")) for name in TOOLS)

@@ -24,11 +24,13 @@ from flashgrep.transports.http.guard import failed
 
 _STATUS: Final[Mapping[str, int]] = {
     "invalid_params": 400,
+    "invalid_pattern": 400,
     "access_denied": 403,
     "not_found": 404,
     "conflict": 409,
     "too_large": 413,
     "unavailable": 503,
+    "cancelled": 504,  # the time of a call is over
 }
 _FULL: Final = 507
 
@@ -51,15 +53,20 @@ def handler(
     async def handle(request: Request) -> Response:
         try:
             data = await request.body()
-            body = _fields(data, fields, optional or {}) if fields is not None else {}
+            body = body_fields(data, fields, optional or {}) if fields is not None else {}
             admission: Admission = request.scope[ADMISSION]
             answer = await anyio.to_thread.run_sync(work, request, admission, body)
         except FlashgrepError as error:
-            status = _FULL if isinstance(error, StorageFull) else _STATUS.get(error.code, 500)
-            return failed(status, error.code, error.message)
+            return refused(error)
         return answer if isinstance(answer, Response) else JSONResponse(dict(answer[1]), answer[0])
 
     return handle
+
+
+def refused(error: FlashgrepError) -> Response:
+    """The answer for a failure, with the status of its code."""
+    status = _FULL if isinstance(error, StorageFull) else _STATUS.get(error.code, 500)
+    return failed(status, error.code, error.message)
 
 
 _KINDS: Final[Mapping[type, str]] = {
@@ -71,7 +78,7 @@ _KINDS: Final[Mapping[type, str]] = {
 }
 
 
-def _fields(
+def body_fields(
     body: bytes, fields: Mapping[str, type], optional: Mapping[str, type]
 ) -> Mapping[str, Any]:
     """The body's fields; the guard has checked that it is JSON of a sane size and depth."""

@@ -39,9 +39,12 @@ class Site:
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything beside `/mcp` and `/health`: here each module adds its list."""
+        from flashgrep.web.search import search_routes
+
         parts = self._parts
         return [
             *page_routes(parts),
+            *search_routes(parts),
             *(self._live.routes(entrance) if self._live else ()),
         ]
 

@@ -88,6 +88,10 @@ class IndexedScan:
         self.skipped: list[tuple[str, str]] = []
         self.remarks: list[str] = []
         self.matched_bytes = 0
+        self._scanned = 0
+        """Files that were searched on disk."""
+        self._is_cut_short = False
+        """Whether some candidates were left out, because enough was found."""
         self._finder = LineFinder(request, self.scanner.counter)
         self._view = view
         self._tracker = tracker
@@ -131,6 +135,7 @@ class IndexedScan:
         scan = Scan(self.request, self.scanner.scope, self._pool, self._cancelled, report)
         scan.run(items)
         self.skipped.extend(scan.skipped)
+        self._scanned = scan.scanned
         return scan.found
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
@@ -164,6 +169,7 @@ class IndexedScan:
             number = stretch.number
             part = max(last, number)  # the base is one part
             if wanted and totals[part] >= wanted:
+                self._is_cut_short = True
                 continue
             _stop(self._cancelled)
             self.matched_bytes += stretch.size
@@ -207,6 +213,7 @@ class IndexedScan:
                 hits += found
             if hits:
                 self._table.add(number, hits)
+        self._is_cut_short = self._is_cut_short or left <= 0
 
     def _by_one(self, number: int, step: Sequence[Runs], wanted: int) -> list[Hits]:
         """Match here, until `wanted` are found."""
@@ -368,6 +375,17 @@ class IndexedScan:
         return segment_set.runs(pieces[start:end]).values()
 
     # ── what was found ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def looked_at(self) -> int | None:
+        """The files of the candidates, and those on disk; not counted where some were left out."""
+        if self._is_cut_short:
+            return None
+        if self.request.pattern.multiline:
+            return self._scanned + sum(len(texts.files) for texts in self._texts().values())
+        owners = self._view.snapshot.segment_set.owners[self._pieces]
+        files = int(np.count_nonzero(owners[1:] != owners[:-1])) + 1 if len(owners) else 0
+        return self._scanned + files
 
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         return self._table.in_order(order)

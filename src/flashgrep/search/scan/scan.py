@@ -139,6 +139,10 @@ class Scan:
 
     # ── what was found ──────────────────────────────────────────────────────────────────────────
 
+    @property
+    def looked_at(self) -> int:
+        return self.scanned
+
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         in_walk_order = sorted(self.found, key=lambda file: walk_key(file.path))
         if order == "walk":

@@ -158,6 +158,10 @@ class TextResult:
             self._texts[name] = text
             yield name, text
 
+    @property
+    def looked_at(self) -> int:
+        return len(self._texts)
+
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
         return self._found  # texts have one order
 

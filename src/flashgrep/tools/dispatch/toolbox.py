@@ -126,6 +126,19 @@ class Toolbox:
         answer = await self._run(name, params, self._call(caller, direct=True))
         return answer.data if answer.data is not None else {"text": answer.text}
 
+    async def page(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Answer:
+        """Answer a question of the pages for people; a failure is raised.
+
+        What an agent may be offered has nothing to do with it: only mounts and roles decide.
+        """
+        return await self._run(name, arguments, self._call(caller, direct=True), self._pages)
+
+    @cached_property
+    def _pages(self) -> Mapping[str, ToolSpec]:
+        from flashgrep.tools.catalog import page_questions  # which imports every verb
+
+        return {spec.name: spec for spec in page_questions()}
+
     def here(self, name: str, arguments: Mapping[str, Any], caller: Caller, direct: bool) -> Answer:
         """Run one tool in this thread, without a budget: for a process that serves one caller."""
         call = self._call(caller, direct)
@@ -158,8 +171,15 @@ class Toolbox:
             call.report = lambda done, total, message: run(progress, done, total, message)
         return call
 
-    async def _run(self, name: str, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
-        asked, point = self._prepare(name, arguments, call)
+    async def _run(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        call: Call,
+        specs: Mapping[str, ToolSpec] | None = None,
+    ) -> Answer:
+        """Run one of some tools; of those on offer where none are given."""
+        asked, point = self._prepare(name, arguments, call, specs)
         if asked.spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous
         key = call.caller.key
@@ -186,10 +206,14 @@ class Toolbox:
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
 
     def _prepare(
-        self, name: str, arguments: Mapping[str, Any] | None, call: Call
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        call: Call,
+        specs: Mapping[str, ToolSpec] | None = None,
     ) -> tuple[Asked, MountPoint]:
         """What is asked, and the mount that it is about; refused where the caller may not."""
-        caller, spec = call.caller, self._specs.get(name)
+        caller, spec = call.caller, (specs or self._specs).get(name)
         if spec is None:
             raise self._unknown(name, caller)
         if not (caller.may_write or spec.read_only):

@@ -61,6 +61,11 @@ class Source:
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
+    @property
+    def descriptor(self) -> int:
+        """The open file."""
+        return self._fd
+
     def require_size(self, what: str) -> None:
         """Refuse a file over the size limit."""
         if max(self.size, self._read) > self.ceiling:

@@ -6,7 +6,7 @@ named. A result becomes text for a tool, or rows for a direct method.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
@@ -36,14 +36,24 @@ _ATTEMPTS = 3  # files that change without an event, while they are searched
 
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search, page, and search again where what is shown changed meanwhile."""
+
+    def show(page: GrepPage) -> Answer:
+        if call.direct:
+            return json_answer(page.as_rows())
+        return Answer(page.as_text(call.settings.max_output_chars))
+
+    return searched(call, arguments, show)
+
+
+def searched(call: Call, arguments: Arguments, show: Callable[[GrepPage], Answer]) -> Answer:
+    """What is shown of a search, made again while what is shown changes."""
     asked = GrepArguments(arguments)
     target = call.target(arguments.get("path"), "tree")
-    searched = target.mount.search(target.path, arguments.get("path"), arguments.find("view"))
+    place = target.mount.search(target.path, arguments.get("path"), arguments.find("view"))
     for _ in range(_ATTEMPTS):
-        result = searched.search(asked.question(), call.cancelled, call.report)
-        page = GrepPage(asked, result, searched)
-        chars = call.settings.max_output_chars
-        answer = json_answer(page.as_rows()) if call.direct else Answer(page.as_text(chars))
+        result = place.search(asked.question(), call.cancelled, call.report)
+        page = GrepPage(asked, result, place)
+        answer = show(page)
         if not result.stale(page.shown):
             break
     return answer
@@ -113,23 +123,28 @@ class GrepPage:
     def __init__(self, asked: GrepArguments, result: SearchResult, place: SearchedTree) -> None:
         self.shown: list[str] = []
         """The paths in the answer, so that these can be confirmed."""
-        self._asked, self._result, self._place = asked, result, place
+        self.rows: list[tuple[str, list[Line]]] = []
+        """Of content that was made within a budget: the lines it holds, by the file's name."""
+        self.asked, self.result, self.place = asked, result, place
         by_age = asked.mode == "files_with_matches"
         self._files = result.files(place.order if by_age else "walk")
         """In the order of the answer."""
         counts = (file.count for file in self._files)
-        self._total = sum(counts) if asked.mode == "content" else len(self._files)
+        self.total = sum(counts) if asked.mode == "content" else len(self._files)
+        """How many results were found, on this page and on others."""
         self._cut = ""
         """What the page lacks and how to get it; empty where it is whole."""
         self._continues = False
         """Whether that names the call that continues."""
+        self._next = 0
+        """Where that call continues."""
 
     def _listed(self) -> Sequence[FoundFile]:
-        page = self._files[self._asked.offset :]
-        return page[: self._asked.limit] if self._asked.limit else page
+        page = self._files[self.asked.offset :]
+        return page[: self.asked.limit] if self.asked.limit else page
 
     def _page(self, budget: int) -> Page:
-        asked = self._asked
+        asked = self.asked
         return Page(
             files=on_page(self._files, asked.offset, asked.limit or None),
             before=asked.before,
@@ -138,17 +153,19 @@ class GrepPage:
             budget=budget,
         )
 
-    def _following(self) -> int | None:
+    def following(self) -> int | None:
         """The offset of the next page; None where there is none."""
-        following = self._asked.offset + self._asked.limit
-        return following if self._asked.limit and following < self._total else None
+        if self._continues:
+            return self._next
+        following = self.asked.offset + self.asked.limit
+        return following if self.asked.limit and following < self.total else None
 
     # ── rows ────────────────────────────────────────────────────────────────────────────────────
 
     def as_rows(self) -> dict[str, Any]:
         """The result of a direct method, without a budget."""
-        place, result = self._place, self._result
-        if self._asked.mode == "content":
+        place, result = self.place, self.result
+        if self.asked.mode == "content":
             page = self._page(0)
             self.shown = [path for path, _, _ in page.files]
             data: dict[str, Any] = {"matches": self._matches(result.lines(page))}
@@ -156,12 +173,12 @@ class GrepPage:
             listed = self._listed()
             self.shown = [file.path for file in listed]
             labels = place.label(self.shown)
-            if self._asked.mode == "count":
+            if self.asked.mode == "count":
                 rows = zip(labels, listed, strict=True)
                 data = {"counts": [{"file_path": path, "count": file.count} for path, file in rows]}
             else:
                 data = {"paths": labels}
-        following = self._following()
+        following = self.following()
         data |= {"truncated": following is not None, "next_offset": following}
         if result.skipped:
             skipped = sorted(result.skipped)
@@ -171,7 +188,7 @@ class GrepPage:
         return data
 
     def _matches(self, lines: list[tuple[str, list[Line]]]) -> list[dict[str, Any]]:
-        labels = self._place.label([path for path, _ in lines])
+        labels = self.place.label([path for path, _ in lines])
         return [
             {"file_path": label, "line": number, "is_match": is_match, "text": text}
             for label, (_, lines_of_file) in zip(labels, lines, strict=True)
@@ -182,7 +199,12 @@ class GrepPage:
 
     def as_text(self, chars: int) -> str:
         """The answer of a tool, within a budget of characters; 0 has no end."""
-        asked, place, total = self._asked, self._place, self._total
+        text, last = self.as_parts(chars)
+        return "\n".join(filter(None, [text, f"({last})" if last else ""]))
+
+    def as_parts(self, chars: int) -> tuple[str, str]:
+        """The same in two: the results, and what is said after them."""
+        asked, place, total = self.asked, self.place, self.total
         text, empty, said = "", "", list[str]()
         if total == 0:
             text, empty = EMPTY, place.why_empty() or _why_empty(asked.pattern, place.kind)
@@ -193,21 +215,21 @@ class GrepPage:
             room = max(chars - len(relative), chars // 2)
             is_content = asked.mode == "content"
             text = self._content(chars, room) if is_content else self._list(Budget(room))
-            following = None if self._continues else self._following()
+            following = None if self._continues else self.following()
             more = "" if following is None else f"more; next: offset {following}"
             said = [self._cut, more, relative]
         # The order is settled, so that a reader finds the offset first.
-        skips = _skips(self._result, place)
-        last = "; ".join(filter(None, [*said, skips, *self._result.remarks, empty]))
-        return "\n".join(filter(None, [text, f"({last})" if last else ""]))
+        skips = _skips(self.result, place)
+        last = "; ".join(filter(None, [*said, skips, *self.result.remarks, empty]))
+        return text, last
 
     def _list(self, budget: Budget) -> str:
         page = self._listed()
         for at in range(0, len(page), _AT_ONCE):
             some = list(page[at : at + _AT_ONCE])
             paths = [file.path for file in some]
-            labels = self._place.label(paths)
-            if self._asked.mode == "count":
+            labels = self.place.label(paths)
+            if self.asked.mode == "count":
                 labels = [f"{name}:{file.count}" for name, file in zip(labels, some, strict=True)]
             taken = budget.take_first(labels)
             self.shown += paths[:taken]
@@ -217,21 +239,21 @@ class GrepPage:
         return budget.text()
 
     def _continue(self, missing: int, kind: str, shown: int) -> None:
-        following = self._asked.offset + shown
-        self._cut = f"output cut: {missing:,} more {kind}; next: offset {following}"
+        self._next = self.asked.offset + shown
+        self._cut = f"output cut: {missing:,} more {kind}; next: offset {self._next}"
         self._continues = True
 
     def _content(self, chars: int, room: int) -> str:
         page = self._page(chars)
         wanted = sum(last - first for _, first, last in page.files)
         budget = Budget(room)
-        matches, is_cut = self._fill(self._result.lines(page), budget)
+        matches, is_cut = self._fill(self.result.lines(page), budget)
         if is_cut and not matches:
             # What precedes the first match fills the answer: the match is worth more.
             budget = Budget(room)
-            matches, _ = self._fill(self._result.lines(page._replace(before=0)), budget)
+            matches, _ = self._fill(self.result.lines(page._replace(before=0)), budget)
         missing = wanted - matches
-        kind = "matches" if self._asked.only_matching else "matching lines"
+        kind = "matches" if self.asked.only_matching else "matching lines"
         if missing and matches and chars:
             self._continue(missing, kind, matches)
         elif missing:
@@ -244,11 +266,13 @@ class GrepPage:
     def _fill(self, lines: list[tuple[str, list[Line]]], budget: Budget) -> tuple[int, bool]:
         """Take lines while they fit; how many of them match, and whether one did not fit."""
         matches = 0
-        labels = self._place.label([path for path, _ in lines])
+        self.rows = []
+        labels = self.place.label([path for path, _ in lines])
         for label, (path, lines_of_file) in zip(labels, lines, strict=True):
             self.shown.append(path)
-            texts = _lines(self._asked, label, lines_of_file, bool(budget.lines))
+            texts = _lines(self.asked, label, lines_of_file, bool(budget.lines))
             taken = budget.take_first(texts)
+            self.rows.append((label, lines_of_file[:taken]))
             matches += sum(is_match for _, is_match, _ in lines_of_file[:taken])
             if taken < len(texts):
                 return matches, True

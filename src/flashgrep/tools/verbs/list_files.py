@@ -23,7 +23,7 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
     """List, filter, page."""
     pattern = arguments.get("pattern")
     keeps = None if pattern is None else NameFilter(pattern)
-    files, skipped = _files(call)
+    files, skipped = listed_files(call)
     if keeps is not None:
         files = [name for name in files if keeps.keeps(name)]
     offset: int = arguments.get("offset")
@@ -39,7 +39,7 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
     return json_answer(answer | skipped_rows(skipped))
 
 
-def _files(call: Call) -> tuple[list[str], list[tuple[str, str]]]:
+def listed_files(call: Call) -> tuple[list[str], list[tuple[str, str]]]:
     """The names of all files, and what of the tree could not be looked into."""
     scope = call.services.scope
     root = scope.place(".")
