@@ -43,8 +43,10 @@ function pressed(event: KeyboardEvent): string {
   return parts.join("+");
 }
 
+/** Whether letters that are typed here are text. */
 export function isField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement && /^(checkbox|radio|button|range)$/.test(target.type)) return false;
   return target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName);
 }
 

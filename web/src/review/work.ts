@@ -1,0 +1,113 @@
+// What a person can do on the page, by button or key.
+
+import { computed, signal } from "@preact/signals";
+import { navigate } from "../shell/router";
+import { inUrl } from "../shell/api";
+import { advance, current, focusCard } from "./cursor";
+import type { Action } from "./decisions";
+import { decide, drafts, selected, setDraft, settled, undo, undoLast } from "./decisions";
+import { filters } from "./filters";
+import { mayOn } from "./rights";
+import { seen } from "./seen";
+import type { Group, Suggestion } from "./suggestions";
+import { groups, listed } from "./suggestions";
+
+/** What a person is asked before something is decided. */
+export type Question = { kind: "reason"; id: string } | { kind: "many"; ids: string[]; action: Action };
+export const question = signal<Question | null>(null);
+
+/** What was seen when "unseen" was chosen: a card does not vanish because it is looked at. */
+let seenThen: ReadonlySet<string> | null = null;
+
+export const shownGroups = computed((): Group[] => {
+  if (!filters.value.unseen) {
+    seenThen = null;
+    return groups.value;
+  }
+  seenThen ??= seen.peek();
+  const then = seenThen;
+  return groups.value
+    .map((group) => ({ note: group.note, suggestions: group.suggestions.filter((one) => !then.has(one.id)) }))
+    .filter((group) => group.suggestions.length);
+});
+
+/** All cards in the order of the page. */
+export const shownCards = computed((): Suggestion[] => shownGroups.value.flatMap((group) => group.suggestions));
+
+/** Those of some cards that can be decided now. */
+export function open(cards: readonly Suggestion[]): string[] {
+  return cards.filter((one) => !settled.value.has(one.id) && mayOn("write", one.note)).map((one) => one.id);
+}
+
+function isOpen(id: string): boolean {
+  const one = listed.value.get(id);
+  return one !== undefined && !settled.value.has(id) && mayOn("write", one.note);
+}
+
+export function accept(id: string, text?: string): void {
+  if (!isOpen(id)) return;
+  const isChanged = text !== undefined && text !== listed.value.get(id)?.new;
+  if (text !== undefined && !isChanged) setDraft(id, null);
+  void decide([id], "accept", isChanged ? { text } : {});
+  if (!isChanged) advance(shownCards.value, id);
+}
+
+export function reject(id: string, reason = ""): void {
+  if (!isOpen(id)) return;
+  void decide([id], "reject", reason.trim() ? { reason: reason.trim() } : {});
+  advance(shownCards.value, id);
+}
+
+export function askReason(id: string): void {
+  if (isOpen(id)) question.value = { kind: "reason", id };
+}
+
+export function openEditor(id: string): void {
+  const one = listed.value.get(id);
+  if (one && isOpen(id) && !drafts.value.has(id)) setDraft(id, one.new);
+}
+
+export function closeEditor(id: string): void {
+  setDraft(id, null);
+  focusCard(id);
+}
+
+/** One is decided at once; for more the number is shown first. */
+export function decideAll(ids: string[], action: Action): void {
+  if (ids.length === 1) void decide(ids, action);
+  else if (ids.length) question.value = { kind: "many", ids, action };
+}
+
+export function select(ids: readonly string[], isChosen: boolean): void {
+  const changed = new Set(selected.value);
+  for (const id of ids) {
+    if (isChosen) changed.add(id);
+    else changed.delete(id);
+  }
+  selected.value = changed;
+}
+
+/** The selected cards that can still be decided. */
+export const chosen = computed((): string[] => open(shownCards.value.filter((one) => selected.value.has(one.id))));
+
+export function takeBack(decision: number): void {
+  void undo(decision).then(focusUndone);
+}
+
+export function takeBackLast(): void {
+  void undoLast().then(focusUndone);
+}
+
+/** The card may come back only with the next list. */
+function focusUndone(id: string | null): void {
+  if (id) focusCard(id);
+}
+
+export function withCurrent(run: (id: string) => void): void {
+  if (current.value) run(current.value);
+}
+
+export function openNote(): void {
+  const one = current.value ? listed.value.get(current.value) : undefined;
+  if (one) navigate(`/notes/${inUrl(one.note)}#L${one.line}`);
+}
