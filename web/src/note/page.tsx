@@ -1,3 +1,46 @@
+// /notes: the list of notes; /notes/PATH: one note. The editor is loaded with the first note.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { told } from "../shell/api";
+import { place } from "../shell/router";
+import { session } from "../shell/session";
+import { NoteList } from "./list";
+
+type NotePage = ComponentType<{ path: string }>;
+let loaded: NotePage | null = null;
+
 export default function Page() {
-  return <p class="empty">Under construction.</p>;
+  const path = place.value.path.replace(/^\/notes\/?/, "");
+  if (session.value && !session.value.notes) {
+    return (
+      <p class="empty">
+        No knowledge base is mounted. Start the server with <code>--kb DIRECTORY</code> to have notes.
+      </p>
+    );
+  }
+  return path ? <Editing path={path} /> : <NoteList />;
+}
+
+function Editing({ path }: { path: string }) {
+  const [Shown, setShown] = useState<NotePage | null>(() => loaded);
+  const [failure, setFailure] = useState("");
+  useEffect(() => {
+    if (Shown) return;
+    import("./note").then(
+      (module) => {
+        loaded = module.default;
+        setShown(() => module.default);
+      },
+      (error: unknown) => setFailure(told(error)),
+    );
+  }, []);
+  if (failure) {
+    return (
+      <p class="empty" role="alert">
+        {failure} Reload the page to try again.
+      </p>
+    );
+  }
+  return Shown ? <Shown path={path} /> : <p class="empty muted">Loading…</p>;
 }

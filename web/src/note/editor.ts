@@ -1,0 +1,176 @@
+// The editor of a note: CodeMirror bound to the note's text, with what this page adds.
+
+import { autocompletion } from "@codemirror/autocomplete";
+import { defaultKeymap } from "@codemirror/commands";
+import { defineLanguageFacet, Language, languageDataProp } from "@codemirror/language";
+import { search, searchKeymap } from "@codemirror/search";
+import type { Extension } from "@codemirror/state";
+import { Compartment, EditorState, StateEffect } from "@codemirror/state";
+import type { DecorationSet, ViewUpdate } from "@codemirror/view";
+import { Decoration, drawSelection, dropCursor, EditorView, keymap, MatchDecorator, ViewPlugin } from "@codemirror/view";
+import { GFM, parser } from "@lezer/markdown";
+import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
+import { remoteCursors } from "./cursors";
+import type { LiveNote } from "./live";
+import { continueList } from "./lists";
+import type { MarkActions } from "./marked";
+import { decideHere, marked, records, setRecords, toSuggestion } from "./marked";
+import { recordsOf } from "./marks";
+import { theme } from "./theme";
+import type { Aim } from "./wiki";
+import { completeLinks, linkAt, resolve, WIKILINK } from "./wiki";
+
+export interface EditorActions extends MarkActions {
+  follow: (aim: Aim) => void;
+  comment: () => void;
+  changed: (update: ViewUpdate) => void;
+}
+
+const data = defineLanguageFacet({});
+const markdown = new Language(data, parser.configure([GFM, { props: [languageDataProp.add({ Document: data })] }]), [], "markdown");
+
+const writing = new Compartment();
+
+function rights(mayWrite: boolean): Extension {
+  return [
+    EditorState.readOnly.of(!mayWrite),
+    EditorView.contentAttributes.of(mayWrite ? {} : { "aria-readonly": "true" }),
+  ];
+}
+
+export function allowWriting(view: EditorView, mayWrite: boolean): void {
+  view.dispatch({ effects: writing.reconfigure(rights(mayWrite)) });
+}
+
+// ── links ────────────────────────────────────────────────────────────────────────────────────
+
+/** The list of notes has changed: links may lead somewhere now. */
+export const notesChanged = StateEffect.define<null>();
+
+function wikilinks(path: () => string): Extension {
+  const matcher = new MatchDecorator({
+    regexp: WIKILINK,
+    decoration: (found) =>
+      Decoration.mark({ class: resolve(found[1]!.trim(), path()) === null ? "cm-wikilink cm-unresolved" : "cm-wikilink" }),
+  });
+  return ViewPlugin.fromClass(
+    class {
+      decorations: DecorationSet;
+      constructor(view: EditorView) {
+        this.decorations = matcher.createDeco(view);
+      }
+      update(update: ViewUpdate) {
+        const isOther = update.transactions.some((one) => one.effects.some((effect) => effect.is(notesChanged)));
+        this.decorations = isOther ? matcher.createDeco(update.view) : matcher.updateDeco(update, this.decorations);
+      }
+    },
+    { decorations: (plugin) => plugin.decorations },
+  );
+}
+
+function following(follow: (aim: Aim) => void): Extension {
+  return EditorView.domEventHandlers({
+    mousedown(event, view) {
+      if (!(event.ctrlKey || event.metaKey) || event.button !== 0) return false;
+      const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
+      const aim = at === null ? null : linkAt(view.state, at);
+      if (!aim) return false;
+      event.preventDefault();
+      follow(aim);
+      return true;
+    },
+  });
+}
+
+// ── records ──────────────────────────────────────────────────────────────────────────────────
+
+const CHECK_AFTER = 600; // milliseconds after typing: the editor moved positions itself till then
+
+/** Keep the editor's records those of the document. */
+function followRecords(live: LiveNote): Extension {
+  return ViewPlugin.fromClass(
+    class {
+      timer = 0;
+      constructor(readonly view: EditorView) {
+        live.records.observe(this.now);
+      }
+      now = () => {
+        clearTimeout(this.timer);
+        // The text of the same transaction reaches the editor first.
+        queueMicrotask(() => {
+          if (this.view.dom.isConnected) this.view.dispatch({ effects: setRecords.of(recordsOf(live.records, live.text)) });
+        });
+      };
+      update(update: ViewUpdate) {
+        if (!update.docChanged || !live.records.size) return;
+        clearTimeout(this.timer);
+        this.timer = window.setTimeout(this.now, CHECK_AFTER);
+      }
+      destroy() {
+        clearTimeout(this.timer);
+        live.records.unobserve(this.now);
+      }
+    },
+  );
+}
+
+// ── all of it ────────────────────────────────────────────────────────────────────────────────
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+
+export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolean, actions: EditorActions): EditorView {
+  const run = (work: () => void) => () => {
+    work();
+    return true;
+  };
+  const own = keymap.of([
+    { key: "Alt-ArrowDown", run: toSuggestion(1) },
+    { key: "Alt-ArrowUp", run: toSuggestion(-1) },
+    { key: "Alt-a", run: decideHere("accept") },
+    { key: "Alt-r", run: decideHere("reject") },
+    { key: "Alt-e", run: decideHere("edit") },
+    { key: "Alt-c", run: run(actions.comment) },
+    {
+      key: "Alt-Enter",
+      run: (view) => {
+        const aim = linkAt(view.state, view.state.selection.main.head);
+        if (aim) actions.follow(aim);
+        return aim !== null;
+      },
+    },
+    { key: "Enter", run: continueList },
+  ]);
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({
+      doc: live.text.toString(),
+      extensions: [
+        EditorView.cspNonce.of(nonce),
+        EditorState.lineSeparator.of("\n"),
+        EditorView.clipboardInputFilter.of((text) => text.replace(/\r\n?/g, "\n")),
+        writing.of(rights(mayWrite)),
+        EditorView.contentAttributes.of({ "aria-label": "Text of the note", spellcheck: "true", autocapitalize: "sentences" }),
+        EditorView.lineWrapping,
+        yCollab(live.text, null, { undoManager: live.undo }),
+        remoteCursors(live.text, live.provider.awareness),
+        marked(actions),
+        followRecords(live),
+        markdown.extension,
+        wikilinks(() => live.path.peek()),
+        following(actions.follow),
+        autocompletion({ override: [completeLinks], icons: false, activateOnTyping: true }),
+        drawSelection(),
+        dropCursor(),
+        search({ top: true }),
+        own,
+        keymap.of([...yUndoManagerKeymap, ...searchKeymap, ...defaultKeymap]),
+        theme,
+        EditorView.updateListener.of(actions.changed),
+      ],
+    }),
+  });
+  view.dispatch({ effects: setRecords.of(recordsOf(live.records, live.text)) });
+  return view;
+}
+
+export { records };

@@ -1,0 +1,58 @@
+// The headings of a note.
+
+export interface Heading {
+  level: number;
+  text: string;
+  /** Where its line begins. */
+  at: number;
+}
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const MOST = 2000;
+
+export function headingsOf(text: string): Heading[] {
+  const found: Heading[] = [];
+  let fence = "";
+  let at = 0;
+  while (at <= text.length && found.length < MOST) {
+    const end = text.indexOf("\n", at);
+    const next = end < 0 ? text.length : end;
+    // Most lines are neither: look at one character before taking the line.
+    const first = text.charCodeAt(at);
+    if (first === 35 || first === 96 || first === 126 || first === 32) {
+      const line = text.slice(at, Math.min(next, at + 500));
+      const mark = FENCE.exec(line)?.[1];
+      if (mark && (!fence || (mark[0] === fence[0] && mark.length >= fence.length))) fence = fence ? "" : mark;
+      const heading = fence ? null : /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
+      if (heading) found.push({ level: heading[1]!.length, text: plain(heading[2]!), at });
+    }
+    if (end < 0) break;
+    at = end + 1;
+  }
+  return found;
+}
+
+/** As accepted, and without marks of emphasis and links. */
+function plain(text: string): string {
+  return text
+    .replace(/\{--.*?--\}|\{>>.*?<<\}/g, "")
+    .replace(/\{\+\+(.*?)\+\+\}|\{==(.*?)==\}|\{~~.*?~>(.*?)~~\}/g, "$1$2$3")
+    .replace(/\[\[(?:[^[\]|]*\|)?([^[\]|]*)\]\]/g, "$1")
+    .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1");
+}
+
+export function Outline({ headings, onGo }: { headings: readonly Heading[]; onGo: (at: number) => void }) {
+  if (!headings.length) return <p class="muted">The note has no headings. A line that begins with # is one.</p>;
+  const top = Math.min(...headings.map((one) => one.level));
+  return (
+    <ul class="outline">
+      {headings.map((one) => (
+        <li key={one.at} class={`outline-${Math.min(one.level - top, 4)}`}>
+          <button type="button" onClick={() => onGo(one.at)}>
+            {one.text || "(empty)"}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,57 @@
+// Tabs beside the editor, by the pattern for tabs: arrows choose, Tab goes into the content.
+
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+
+export interface TabContent {
+  id: string;
+  name: string;
+  count: number;
+  content: () => ComponentChildren;
+}
+
+export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabContent[]; onTab: (id: string) => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  const shown = tabs.find((one) => one.id === tab) ?? tabs[0]!;
+  const move = (step: number) => {
+    const at = tabs.indexOf(shown);
+    const next = tabs[(at + step + tabs.length) % tabs.length]!;
+    onTab(next.id);
+    list.current?.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus();
+  };
+  return (
+    <aside class="note-panel" aria-label="About this note">
+      <div
+        ref={list}
+        role="tablist"
+        aria-label="About this note"
+        class="tabs"
+        onKeyDown={(event) => {
+          const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+          if (!step) return;
+          event.preventDefault();
+          move(step);
+        }}
+      >
+        {tabs.map((one) => (
+          <button
+            key={one.id}
+            type="button"
+            role="tab"
+            id={`tab-${one.id}`}
+            aria-selected={one === shown}
+            aria-controls="note-panel"
+            tabIndex={one === shown ? 0 : -1}
+            onClick={() => onTab(one.id)}
+          >
+            {one.name}
+            {one.count > 0 && <span class="badge">{one.count}</span>}
+          </button>
+        ))}
+      </div>
+      <div id="note-panel" role="tabpanel" aria-labelledby={`tab-${shown.id}`} tabIndex={0} class="panel-content">
+        {shown.content()}
+      </div>
+    </aside>
+  );
+}
