@@ -15,9 +15,7 @@ SHARED_NAMES: Final = frozenset[str]()
 """Class names that still stand for several things. The list only shrinks."""
 
 POSITIONAL: Final = {
-    "Decided": 2,
     "NoteSnapshot": 2,
-    "PendingFilter": 1,
     "Published": 1,
 }
 """How often values of a class are still built by position. The numbers only shrink."""

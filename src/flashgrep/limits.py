@@ -250,6 +250,12 @@ COMMENT_CHARS: Final = 10_000
 LISTED_COMMENTS: Final = 10_000
 """Open comments, replies included, in one list; the answer says where there are more."""
 
+REASON_CHARS: Final = 1_000
+"""Why a suggestion is rejected: agents are told all of it."""
+
+ACCEPTED_TEXT_CHARS: Final = 100_000
+"""A text that takes the place of a suggested one; an undo looks for each of its characters."""
+
 DECISIONS_AT_ONCE: Final = 500
 """Suggestions in one request to decide that is answered when all are decided (0.2 s)…"""
 

@@ -61,6 +61,20 @@ def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
         assert len(server.get("/kb/suggestions").json()["suggestions"]) == 12
 
 
+def test_a_job_carries_its_reason_to_every_decision(tmp_path: Path) -> None:
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        found = server.get("/kb/suggestions").json()["suggestions"]
+        body = {"ids": [one["id"] for one in found], "action": "reject", "reason": "not now"}
+        refused = server.post("/kb/suggestions/decide", {**body, "action": "accept"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_params")
+        with events(server) as own:
+            job = server.post("/kb/suggestions/decide", body).json()["job"]
+            own.until("job", job=job, state="done")
+        rows = server.get("/kb/decisions").json()["decisions"]
+        assert [(row["outcome"], row["reason"]) for row in rows] == [("rejected", "not now")] * 12
+
+
 def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:
     notes = {f"M{number}.md": " ".join(WORDS) for number in range(12)}
     edits = [(note, word, word.upper(), "agent") for note in notes for word in WORDS]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -17,12 +19,18 @@ NOTES = {
     "Many.md": " ".join(f"w{number}." for number in range(20)),
     "Live.md": "alpha beta\n",
     "Undo.md": "alpha beta\n",
+    "Found.md": "x1. x2. x3. x4. x5. x6.\n",
+    "Words/Edit.md": "alpha beta\n",
+    "Words/Refuse.md": "alpha Größe\n",
 }
 EDITS = [
     ("A.md", "two", "2", "agent/one"),
     ("B.md", "two", "2", "agent/two"),
     ("Live.md", "beta", "gamma", "agent/one"),
     ("Undo.md", "beta", "gamma", "agent/one"),
+    *(("Found.md", f"x{n}.", f"Y{n}.", "agent/found") for n in range(1, 7)),
+    ("Words/Edit.md", "beta", "gamma", "agent/words"),
+    ("Words/Refuse.md", "Größe", "size", "agent/words"),
     *(("Many.md", f"w{n}.", f"W{n}.", "agent/many") for n in range(20)),
 ]
 
@@ -153,3 +161,75 @@ def test_who_may_only_suggest_may_not_decide(server: Served) -> None:
         answer = _decide(server, "accept", found["id"], token=server.token(role.shown, role))
         assert answer.status_code == 403
     assert _listed(server, "note=A.md") == [found]
+
+
+# ── reasons and texts ───────────────────────────────────────────────────────────────────────────
+
+
+def test_suggestions_are_found_by_folder_and_by_text(server: Served) -> None:
+    def found(query: str) -> set[str]:
+        return {one["note"] for one in _listed(server, query)}
+
+    assert found("folder=Words") == {"Words/Edit.md", "Words/Refuse.md"}
+    assert found("folder=kb://Words/") == found("folder=Words")
+    assert found("folder=Word") == set()
+    assert found("text=GRÖSSE") == {"Words/Refuse.md"}
+    assert found("text=gamma&folder=Words") == {"Words/Edit.md"}
+    assert found("text=words/ref") == {"Words/Refuse.md"}
+    assert found("text=100%25") == set()
+    first = server.get("/kb/suggestions?text=y&author=agent/found&limit=4").json()
+    rest = server.get(f"/kb/suggestions?text=y&author=agent/found&cursor={first['next']}").json()
+    ids = [one["id"] for one in first["suggestions"] + rest["suggestions"]]
+    assert ids == [one["id"] for one in _listed(server, "text=y&author=agent/found")]
+    assert server.get("/kb/suggestions?folder=/x").status_code == 200
+    assert server.get("/kb/suggestions?folder=a//b").status_code == 400
+
+
+def test_the_summary_counts_what_one_may_read(server: Served) -> None:
+    listed = _listed(server, "limit=1000")
+    whole = server.get("/kb/suggestions/summary").json()
+    assert whole["total"] == len(listed)
+    assert {row["note"]: row["count"] for row in whole["notes"]} == Counter(
+        one["note"] for one in listed
+    )
+    assert {row["author"]: row["count"] for row in whole["authors"]} == Counter(
+        one["author"] for one in listed
+    )
+    scoped = server.token("only-words", Role.READ, "Words")
+    assert server.get("/kb/suggestions/summary", scoped).json() == {
+        "total": 2,
+        "authors": [{"author": "agent/words", "count": 2}],
+        "notes": [{"note": "Words/Edit.md", "count": 1}, {"note": "Words/Refuse.md", "count": 1}],
+    }
+    assert server.get("/kb/suggestions/summary?note=A.md").status_code == 400
+
+
+def test_a_reason_and_a_text_are_kept_and_told(server: Served) -> None:
+    (edited,) = _listed(server, "note=Words/Edit.md")
+    (refused,) = _listed(server, "note=Words/Refuse.md")
+
+    def decide(one: dict[str, Any], action: str, **words: Any) -> Any:
+        body = {"ids": [one["id"]], "action": action, **words}
+        return server.post("/kb/suggestions/decide", body)
+
+    for words in ({"action": "accept", "reason": "x"}, {"action": "reject", "text": "x"}):
+        assert decide(edited, **words).status_code == 400
+    taken = decide(edited, "accept", text="gamut").json()["results"][0]
+    assert (taken["outcome"], taken["text"]) == ("edited", "gamut")
+    assert server.text("Words/Edit.md") == "alpha gamut\n"
+    said = decide(refused, "reject", reason=" no size \n").json()["results"][0]
+    assert (said["outcome"], said["reason"]) == ("rejected", "no size")
+    late = decide(refused, "accept")
+    assert late.status_code == 409
+    (first,) = late.json()["results"]
+    assert (first["outcome"], first["reason"], first["by"]) == ("rejected", "no size", said["by"])
+    rows = server.get("/kb/decisions?note=Words/Edit.md").json()["decisions"]
+    assert [(row["outcome"], row["text"], row["reason"]) for row in rows] == [
+        ("edited", "gamut", None)
+    ]
+    mine = server.get(f"/kb/decisions?by={quote(said['by'])}&limit=2").json()["decisions"]
+    assert [row["suggestion"] for row in mine] == [refused["id"], edited["id"]]
+    assert server.get("/kb/decisions?by=nobody").json()["decisions"] == []
+    undone = server.post("/kb/suggestions/undo", {"decision": taken["decision"]}).json()["undone"]
+    assert (undone["outcome"], undone["text"]) == ("edited", "gamut")
+    assert server.text("Words/Edit.md") == "alpha {--beta--}{++gamma++}\n"

@@ -12,8 +12,10 @@ same functions either way. `NotesApi` is what both look like. File contents are 
     kb/backup   {target}                      copy all into a new directory
     kb/take     {files, by, force}            files become notes (see `importing`)
     kb/give     {notes, folder}               notes as the files they become
-    kb/suggestions {note, author, older_than, newer_than, cursor}    what is pending, by pages
-    kb/decide   {ids, action, by}             accept or reject it
+    kb/suggestions {note, author, folder, older_than, newer_than, cursor}    what is pending, by
+                                              pages
+    kb/decide   {ids, action, by, reason, text}  accept or reject it; a reason goes with reject, a
+                                              text with accept
     kb/undo     {decisions, by}               bring decided suggestions back
 """
 
@@ -37,7 +39,7 @@ from flashgrep.notes.folders.carried_suggestions import MARK_CLOSERS
 from flashgrep.notes.folders.importing import IncomingNote
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.decide import verdict_named
 from flashgrep.notes.review.review import Query, Review
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
@@ -162,6 +164,7 @@ class Administration:
         self,
         note: str | None = None,
         author: str | None = None,
+        folder: str | None = None,
         older_than: str | None = None,
         newer_than: str | None = None,
         cursor: str | None = None,
@@ -171,6 +174,7 @@ class Administration:
         query = Query(
             note=note.removeprefix("kb://") if note else None,
             author=author or None,
+            folder=folder or None,
             older_than=moment("older_than", older_than, now) if older_than else None,
             newer_than=moment("newer_than", newer_than, now) if newer_than else None,
             limit=limits.LISTED_SUGGESTIONS_MOST,
@@ -179,16 +183,20 @@ class Administration:
         page = self._notes.review.suggestions(query, everywhere(_OWNER, Role.ADMIN))
         return {"suggestions": [one.as_json() for one in page.suggestions], "next": page.next}
 
-    def _decide(self, ids: Sequence[str], action: str, by: str = "") -> dict[str, Any]:
+    def _decide(
+        self,
+        ids: Sequence[str],
+        action: str,
+        by: str = "",
+        reason: str | None = None,
+        text: str | None = None,
+    ) -> dict[str, Any]:
         """Accept or reject; a result for each id."""
         if not ids or not all(isinstance(one, str) for one in ids):
             raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-        try:
-            chosen = Action(action)
-        except ValueError:
-            raise InvalidParams(f"action is {action!r}; it must be accept or reject") from None
+        verdict = verdict_named(action, reason, text)
         who = everywhere(by or _OWNER, Role.ADMIN)
-        outcomes = self._notes.review.decide(ids, chosen, who, who.name)
+        outcomes = self._notes.review.decide(ids, verdict, who, who.name)
         return {"results": [one.as_json() for one in outcomes]}
 
     def _undo(self, decisions: Sequence[int], by: str = "") -> dict[str, Any]:

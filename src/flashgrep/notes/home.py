@@ -34,7 +34,7 @@ from flashgrep.notes import comment_table, tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, journal
 from flashgrep.notes.store.database import FORMAT, Database
-from flashgrep.notes.suggestions import outcomes
+from flashgrep.notes.suggestions import outcomes, pending_table
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
 
@@ -64,7 +64,7 @@ STEPS: Final = {
     2: "".join(
         (
             decision_log.GAINED,
-            tables.PENDING_GAINED,
+            pending_table.PENDING_GAINED,
             outcomes.SCHEMA,
             comment_table.SCHEMA,
             outcomes.FROM_DECISIONS,

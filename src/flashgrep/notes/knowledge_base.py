@@ -243,7 +243,7 @@ class KnowledgeBase:
             self.tables = Tables(self._database)
             """For jobs on the thread of the notes, after `tables.catch_up`."""
             self._library = Library(journal, catalogue, later=self._later, tables=self.tables)
-            self.decisions = Decisions(self._database)
+            self.decisions = Decisions(self._database, self.tables.outcomes)
             """For jobs on the thread of the notes."""
             self.review = Review(self)
             self.commenting = Commenting(self)

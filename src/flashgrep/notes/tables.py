@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +26,9 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.suggestions import pending, typed_marks
 from flashgrep.notes.suggestions.comments import comments_of
-from flashgrep.notes.suggestions.pending import ListedSuggestion, PendingSuggestion, suggestions_of
+from flashgrep.notes.suggestions.outcomes import Outcomes
+from flashgrep.notes.suggestions.pending import suggestions_of
+from flashgrep.notes.suggestions.pending_table import PENDING_SCHEMA, PendingTable
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -130,127 +131,6 @@ def _link(row: Sequence[Any]) -> Link:
     )
 
 
-# ── pending suggestions ──────────────────────────────────────────────────────────────────────────
-# The pending suggestions of all notes, in the store.
-#
-#     pending   note     id of the note
-#               id       of the suggestion
-#               time     when it was made, in milliseconds since 1970
-#               author, line, old, new, before, after, source     see `pending.PendingSuggestion`
-#
-# Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
-# and id, page by page, straight from an index: no answer looks at all notes, nor at all rows.
-
-
-PENDING_SCHEMA: Final = """
-CREATE TABLE pending (
-    note TEXT NOT NULL, id TEXT NOT NULL, line INTEGER NOT NULL, author TEXT NOT NULL,
-    time INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, before TEXT NOT NULL,
-    after TEXT NOT NULL, UNIQUE (note, id)
-);
-CREATE INDEX pending_by_time ON pending (time, id);
-CREATE INDEX pending_by_author ON pending (author, time, id);
-CREATE INDEX pending_by_id ON pending (id);
-"""
-PENDING_GAINED: Final = """
-ALTER TABLE pending ADD COLUMN source TEXT;
-"""
-"""What the table gained in format 3; NULL in rows that were written before."""
-_PENDING_COLUMNS: Final = "id, line, author, time, old, new, before, after"
-_AT_ONCE: Final = 500
-"""Rows that are read at a time, and ids that are asked for: SQLite allows so many values."""
-
-
-@dataclass(frozen=True, slots=True)
-class PendingFilter:
-    """Which rows are asked for."""
-
-    note: str | None = None
-    author: str | None = None
-    older_than: int | None = None
-    newer_than: int | None = None
-    after: tuple[int, str] | None = None
-    """The time and id of the last row of the page before."""
-
-
-class PendingTable:
-    """The rows. Used on the thread of the notes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def of(self, note: str) -> dict[str, PendingSuggestion]:
-        """The rows of a note, by id."""
-        rows = self._database.rows(f"SELECT {_PENDING_COLUMNS} FROM pending WHERE note = ?", note)  # noqa: S608
-        return {row[0]: PendingSuggestion(*row) for row in rows}
-
-    def put(self, note: str, suggestions: Sequence[PendingSuggestion]) -> None:
-        """Have these rows, and no others, for a note; only what differs is written."""
-        before = self.of(note)
-        now = {one.id: one for one in suggestions}
-        for gone in before.keys() - now.keys():
-            self._database.execute("DELETE FROM pending WHERE note = ? AND id = ?", note, gone)
-        for name, one in now.items():
-            if before.get(name) != one:
-                self._database.execute(
-                    f"INSERT OR REPLACE INTO pending (note, {_PENDING_COLUMNS})"  # noqa: S608
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    note,
-                    *astuple(one),
-                )
-
-    def count(self) -> int:
-        """How many rows there are, those of notes in the trash included."""
-        ((count,),) = self._database.rows("SELECT count(*) FROM pending")
-        return int(count)
-
-    def counts(self) -> dict[str, int]:
-        """How many rows each note has, by id; those without are left out."""
-        return dict(self._database.rows("SELECT note, count(*) FROM pending GROUP BY note"))
-
-    def notes_of(self, ids: Sequence[str]) -> dict[str, str]:
-        """By the ids of pending suggestions, the notes they are in."""
-        found: dict[str, str] = {}
-        for at in range(0, len(ids), _AT_ONCE):
-            some = ids[at : at + _AT_ONCE]
-            places = ", ".join("?" * len(some))
-            found |= dict(
-                self._database.rows(
-                    "SELECT pending.id, note FROM pending JOIN notes ON notes.id = note"  # noqa: S608
-                    f" WHERE notes.path IS NOT NULL AND pending.id IN ({places}) ORDER BY note",
-                    *some,
-                )
-            )
-        return found
-
-    def listed(self, wanted: PendingFilter) -> Iterator[ListedSuggestion]:
-        """The rows that are asked for, the oldest first; read as far as they are taken."""
-        while True:
-            rows = self._rows(wanted)
-            yield from (ListedSuggestion(*row) for row in rows)
-            if len(rows) < _AT_ONCE:
-                return
-            last = ListedSuggestion(*rows[-1])
-            wanted = replace(wanted, after=(last.time, last.id))
-
-    def _rows(self, wanted: PendingFilter) -> list[Any]:
-        asked: list[tuple[str, Sequence[Any]]] = [
-            ("pending.note = ?", [wanted.note]),
-            ("author = ?", [wanted.author]),
-            ("time < ?", [wanted.older_than]),
-            ("time > ?", [wanted.newer_than]),
-            ("(time, pending.id) > (?, ?)", wanted.after or [None]),
-        ]
-        asked = [(condition, values) for condition, values in asked if values[0] is not None]
-        conditions = "".join(f" AND {condition}" for condition, _ in asked)
-        return self._database.rows(
-            f"SELECT pending.{_PENDING_COLUMNS}, pending.note, notes.path"  # noqa: S608
-            " FROM pending JOIN notes ON notes.id = pending.note"
-            f" WHERE notes.path IS NOT NULL{conditions} ORDER BY time, pending.id LIMIT {_AT_ONCE}",
-            *(value for _, values in asked for value in values),
-        )
-
-
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -270,7 +150,8 @@ class Tables:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.pending = PendingTable(database)
+        self.outcomes = Outcomes(database)
+        self.pending = PendingTable(database, self.outcomes)
         self.comments = CommentTable(database)
         self.links = LinkTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())

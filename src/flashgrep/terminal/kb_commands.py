@@ -147,6 +147,7 @@ def _tell(reasons: Mapping[str, str], before: str = "") -> None:
 @terminal_command("suggestions")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
 @click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
+@click.option("--folder", metavar="FOLDER", help="Only those in notes below this folder.")
 @click.option("--older-than", metavar="TIME", help="An age such as 12h or 7d, or a date.")
 @click.option("--newer-than", metavar="TIME", help="The same.")
 @json_option
@@ -189,23 +190,38 @@ def _short(text: str) -> str:
 @terminal_command("decide")
 @click.argument("action", type=click.Choice(["accept", "reject"]))
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--reason", metavar="TEXT", help="With reject: why, for the agent to read.")
+@click.option("--text", metavar="TEXT", help="With accept and one id: what to take instead.")
 @author_option
 @json_option
 @kb_option
-def decide(kb: Path, action: str, ids: tuple[str, ...], author: str | None, as_json: bool) -> int:
+def decide(
+    kb: Path,
+    action: str,
+    ids: tuple[str, ...],
+    author: str | None,
+    as_json: bool,
+    **words: str | None,
+) -> int:
     """Accept or reject suggestions by the ids that `kb suggestions` lists.
 
     Each line ends with the number of the decision, which `kb undo` takes.
 
+    A suggestion that is nearly right is accepted with another text: --text takes the place of
+    what the agent proposed.
+
     The first decision on each counts. One that was decided before, or is not there, is
     reported, with exit status 1.
     """
-    by = author or user_name()
+    given = {name: value for name, value in words.items() if value is not None}
+    if "text" in given and len(ids) > 1:
+        raise InvalidParams(f"--text goes with one id, and {len(ids)} were given")
+    wanted = {"action": action, "by": author or user_name(), **given}
     results: list[dict[str, Any]] = []
     with opened_api(kb) as api:
         for at in range(0, len(ids), DECISIONS_A_CALL):
             some = list(ids[at : at + DECISIONS_A_CALL])
-            answer = api.call("kb/decide", {"ids": some, "action": action, "by": by})
+            answer = api.call("kb/decide", {"ids": some, **wanted})
             results += answer["results"]
     return _report(results, as_json, "id")
 

@@ -4,7 +4,8 @@
     note      {"note", "was": "created" | "moved" | "deleted" | "begun", "from"}
     job       {"job", "done", "total", "counts", "state", "message"}    to the token that began it;
               `state` is running, done, stopped or failed, `counts` counts ids by their status
-    decided   {"note", "decision", "suggestion", "action", "by", "undone_by", …}
+    decided   {"note", "decision", "suggestion", "action", "outcome": "accepted" | "rejected" |
+              "edited", "reason", "text", "by", "undone_by", …}
     comment   {"note", "id", "was": "made" | "replied" | "resolved"}    by a request; one that is
               typed into the text is a change of it, and no more
     reload    {}    the page has missed something, or comes from before a restart: load all again
@@ -40,8 +41,8 @@ from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.review.decision_jobs import Job
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.review import Job
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.transports.access import ADMISSION, Admission, Entrance, TokenWatch, to_this_loop
 from flashgrep.transports.http.guard import EVENTS, secret_of
@@ -160,6 +161,9 @@ def described(row: Decided) -> dict[str, Any]:
         "decision": row.id,
         "suggestion": row.suggestion,
         "action": row.action.value,
+        "outcome": row.outcome.value,
+        "reason": row.reason,
+        "text": row.text,
         "by": row.by,
         "time": row.time,
         "author": row.record.get("author", ""),

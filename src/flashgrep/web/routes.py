@@ -1,10 +1,14 @@
 """The routes of suggestions and decisions over HTTP.
 
-    GET    /kb/suggestions         ?note= &author= &older_than= &newer_than= &limit= &cursor=
-    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject"}; for more than 500
-                                   ids 202 and a job, with progress on /kb/events
+    GET    /kb/suggestions         ?note= &author= &folder= &text= &older_than= &newer_than= &limit=
+                                   &cursor=
+    GET    /kb/suggestions/summary how many there are, of each author and in each note
+    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text"};
+                                   a reason goes with reject, a text with accept and one id: it
+                                   takes the place of the new text. For more than 500 ids 202 and a
+                                   job, with progress on /kb/events
     POST   /kb/suggestions/undo    {"decision": number}
-    GET    /kb/decisions           ?limit= &before=    the newest first
+    GET    /kb/decisions           ?note= &by= &limit= &before=    the newest first
 
 Whole notes are in `notes`, comments in `comments`, and `site` joins all routes.
 """
@@ -21,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.decide import verdict_named
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.access import Admission
@@ -36,10 +40,12 @@ log = logging.getLogger(__name__)
 def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     """The routes of suggestions and decisions."""
     routes = _SuggestionRoutes(kb)
-    decide = handler(routes.decide, {"ids": list, "action": str})
+    words = {"reason": str, "text": str}
+    decide = handler(routes.decide, {"ids": list, "action": str}, words)
     undo = handler(routes.undo, {"decision": int})
     return [
         Route("/kb/suggestions", handler(routes.suggestions), methods=["GET"]),
+        Route("/kb/suggestions/summary", handler(routes.summary), methods=["GET"]),
         Route("/kb/suggestions/decide", decide, methods=["POST"]),
         Route("/kb/suggestions/undo", undo, methods=["POST"]),
         Route("/kb/decisions", handler(routes.decisions), methods=["GET"]),
@@ -57,20 +63,24 @@ class _SuggestionRoutes:
         shown = [{**one.as_json(), "comments": said[one.id]} for one in page.suggestions]
         return 200, {"suggestions": shown, "next": page.next}
 
+    def summary(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        check_query(request, ())
+        found = self._review.summary(who.on_notes)
+        return 200, {
+            "total": found.total,
+            "authors": [{"author": name, "count": count} for name, count in found.authors],
+            "notes": [{"note": path, "count": count} for path, count in found.notes],
+        }
+
     def decide(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         ids = body["ids"]
         if not ids or not all(isinstance(one, str) for one in ids):
             raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-        try:
-            action = Action(body["action"])
-        except ValueError:
-            raise InvalidParams(
-                f"action is {body['action'][:40]!r}; it must be accept or reject"
-            ) from None
+        verdict = verdict_named(body["action"], body.get("reason"), body.get("text"))
         if len(set(ids)) > limits.DECISIONS_AT_ONCE:
-            job = self._review.jobs.start(ids, action, who.on_notes, who.shown)
+            job = self._review.jobs.start(ids, verdict, who.on_notes, who.shown)
             return 202, {"job": job.id, "total": job.total}
-        outcomes = self._review.decide(ids, action, who.on_notes, who.shown)
+        outcomes = self._review.decide(ids, verdict, who.on_notes, who.shown)
         status, failure = _verdict(outcomes)
         return status, {**failure, "results": [one.as_json() for one in outcomes]}
 
@@ -79,26 +89,28 @@ class _SuggestionRoutes:
         return 200, {"undone": described(undone)}
 
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
-        check_query(request, ("limit", "before"))
+        check_query(request, ("note", "by", "limit", "before"))
         limit = page_limit(request, limits.LISTED_SUGGESTIONS, limits.LISTED_SUGGESTIONS_MOST)
         before = whole_number(request, "before", ALL_DECISIONS)
-        rows = self._review.decisions(who.on_notes, limit, before)
+        note = request.query_params.get("note", "").removeprefix("kb://") or None
+        by = request.query_params.get("by") or None
+        rows = self._review.decisions(who.on_notes, limit, before, note, by)
         shown = [{**described(row), "note": path} for path, row in rows]
         return 200, {"decisions": shown, "next": rows[-1][1].id if len(rows) == limit else None}
 
 
 def _query(request: Request) -> Query:
-    check_query(request, ("note", "author", "older_than", "newer_than", "limit", "cursor"))
+    times = ("older_than", "newer_than")
+    check_query(request, ("note", "author", "folder", "text", *times, "limit", "cursor"))
     given, now = request.query_params, milliseconds()
-    times = {
-        name: moment(name, given[name], now) if given.get(name) else None
-        for name in ("older_than", "newer_than")
-    }
+    older, newer = (moment(name, given[name], now) if given.get(name) else None for name in times)
     return Query(
         note=given.get("note", "").removeprefix("kb://") or None,
         author=given.get("author") or None,
-        older_than=times["older_than"],
-        newer_than=times["newer_than"],
+        older_than=older,
+        newer_than=newer,
+        folder=given.get("folder") or None,
+        text=given.get("text") or None,
         limit=whole_number(request, "limit", limits.LISTED_SUGGESTIONS),
         cursor=given.get("cursor") or None,
     )

@@ -24,8 +24,9 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Deciding
+from flashgrep.notes.review import decide, deciding_many
+from flashgrep.notes.review.decide import Action, Cut
+from flashgrep.notes.review.deciding_many import Deciding, _Gone
 from flashgrep.notes.review.review import DecisionStatus
 from flashgrep.notes.review.step import Step
 from flashgrep.notes.suggestions.pending import Recorded, pending
@@ -234,7 +235,7 @@ def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
 
     monkeypatch.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 1)
     monkeypatch.setattr("flashgrep.notes.review.step.ANCHORS_A_TURN", 3)
-    monkeypatch.setattr(decide, "_tangled", lambda _: {})  # all decided together
+    monkeypatch.setattr(deciding_many, "_tangled", lambda _: {})  # all decided together
     monkeypatch.setattr(Anchors, "at", counted_at)
     monkeypatch.setattr(kb, "_do", counted_turn)
     kb.review.decide(names, Action.ACCEPT, ADMIN)
@@ -319,7 +320,7 @@ def test_what_is_left_of_a_text_is_counted_right() -> None:
         cuts = sorted(chance.sample(range(length + 1), chance.randint(0, min(length, 8)) // 2 * 2))
         spans = list(zip(cuts[::2], cuts[1::2], strict=True))
         chance.shuffle(spans)
-        gone = decide._Gone(length, sorted(start for start, _ in spans))
+        gone = _Gone(length, sorted(start for start, _ in spans))
         alive = set(range(length))
         for span in spans:
             gone.add([span])

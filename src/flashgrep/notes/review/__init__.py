@@ -1,1 +1,2 @@
-"""Suggestions are listed, decided and undone. The door: `review`, `decide`, `decision_log`."""
+"""Suggestions are listed, decided and undone. The door: `review`, `decide`,
+`decision_log`, `decision_jobs`."""

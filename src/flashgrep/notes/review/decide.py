@@ -1,4 +1,4 @@
-"""Accepts and rejects suggestions of a note: one, and many at once with the same result.
+"""Accepts and rejects a suggestion of a note; `deciding_many` does so with many at once.
 
 What stays keeps its characters, so it stays its writer's, and what people type in it at that
 moment stays too. A decision can be undone from what it says was cut out: an entry of the log is
@@ -7,22 +7,38 @@ moment stays too. A decision can be undone from what it says was cut out: an ent
     text        see {--old--}{++new++}!           accept: see new!
     cuts        (4, "{--old--}{++"), (7, "++}")   places in the text afterwards
     marks       ((0, 0), (0, 9)), ((0, 9), (1, 3))   from which cut and character, to which
+
+Who accepts a suggestion may put another text in the place of what it brings. As little as possible
+of that is written anew: what both texts have in common stays its writer's. Then the cuts hold what
+was taken out of the proposed text too, and `Decision.put` says what was put in:
+
+    text        see {--old--}{++new++}!           accept as "newer": see newer!
+    cuts        (4, "{--old--}{++"), (7, "++}")
+    put         (7, 9)                            where it is in the text afterwards
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate
+from itertools import pairwise
 from typing import NamedTuple
 
-from flashgrep.errors import Conflict
-from flashgrep.notes.document.text import TextSplice, spliced
+from flashgrep import limits
+from flashgrep.errors import Conflict, InvalidParams
+from flashgrep.notes.access.roles import AuthorKind
+from flashgrep.notes.document.text import (
+    TextSplice,
+    between,
+    check_characters,
+    growth,
+    spliced,
+    with_lf,
+)
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, Span
-from flashgrep.notes.suggestions.pending import Pending, Recorded, pending
+from flashgrep.notes.markup.critic import Mark, MarkKind, Span
 
 
 class Action(StrEnum):
@@ -30,6 +46,78 @@ class Action(StrEnum):
 
     ACCEPT = "accept"
     REJECT = "reject"
+
+
+class Outcome(StrEnum):
+    """What became of a suggestion, in the words that people and agents read."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    EDITED = "edited"
+    """Accepted with another text than the one proposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What somebody decides; refused where its parts do not go together."""
+
+    action: Action
+    reason: str | None = None
+    """Why, for whoever made the suggestion; only with a rejection."""
+    text: str | None = None
+    """What takes the place of what the suggestion brings; only with an acceptance of one."""
+    source: AuthorKind = AuthorKind.PERSON
+    """What kind of author decides: the text is theirs."""
+
+    def __post_init__(self) -> None:
+        if self.reason is not None and self.action is not Action.REJECT:
+            raise InvalidParams("reason goes with reject; accept takes none")
+        if self.text is not None and self.action is not Action.ACCEPT:
+            raise InvalidParams("text goes with accept, where it takes the place of the new text")
+        for name, value, most in (
+            ("reason", self.reason, limits.REASON_CHARS),
+            ("text", self.text, limits.ACCEPTED_TEXT_CHARS),
+        ):
+            if value is not None:
+                _check_words(name, value, most)
+        if self.text is not None and (found := critic.token(self.text)):
+            raise InvalidParams(
+                f"text contains {found}, which begins or ends a mark; choose a text without it"
+            )
+
+    def check_ids(self, ids: Collection[str]) -> None:
+        """Refuse a text for any number of suggestions but one."""
+        if self.text is not None and len(ids) != 1:
+            raise InvalidParams(f"text goes with one id, and {len(ids)} were given")
+
+
+def verdict_of(given: Verdict | Action) -> Verdict:
+    """A verdict; an action alone is one without words."""
+    return Verdict(given) if isinstance(given, Action) else given
+
+
+def verdict_named(
+    name: str,
+    reason: str | None = None,
+    text: str | None = None,
+    source: AuthorKind = AuthorKind.PERSON,
+) -> Verdict:
+    """A verdict as people send it; a reason without a word in it is none."""
+    try:
+        action = Action(name)
+    except ValueError:
+        raise InvalidParams(f"action is {name[:40]!r}; it must be accept or reject") from None
+    said = with_lf(reason or "").strip() or None
+    return Verdict(action, reason=said, text=text, source=source)
+
+
+def _check_words(name: str, value: str, most: int) -> None:
+    if len(value) > most:
+        raise InvalidParams(f"{name} has {len(value)} characters; it may have at most {most}")
+    try:
+        check_characters(value)
+    except InvalidParams as error:
+        raise InvalidParams(f"{name}: {error.message}") from None
 
 
 class Cut(NamedTuple):
@@ -48,11 +136,15 @@ class Decision:
     """What carries out a decision, and what undoes it."""
 
     splices: tuple[TextSplice, ...]
-    """Deletions only, from left to right."""
+    """From left to right; deletions only, unless the text was edited."""
     text: str
     cuts: tuple[Cut, ...]
     marks: tuple[tuple[Edge, Edge], ...]
     """Where each mark that went away began and ended."""
+    put: tuple[Span, ...] = ()
+    """Where in that text is what was put in."""
+    is_edited: bool = False
+    """Another text was accepted than the one proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +152,7 @@ class Restoration:
     """What brings a decided suggestion back."""
 
     splices: tuple[TextSplice, ...]
-    """Insertions only, from left to right."""
+    """From left to right; insertions only, unless the text was edited."""
     text: str
     spans: tuple[Span, ...]
     """Where its marks are in that text, for its record."""
@@ -74,12 +166,78 @@ def decide(
     `others` are the spans of all other records. Where people edited delimiters, one may reach into
     another; then what reads as a mark is decided, and nothing inside somebody else's.
     """
+    return _decision(text, _marks_of(text, spans, others), action)
+
+
+def accept_as(text: str, spans: Iterable[Span], wanted: str, others: Iterable[Span]) -> Decision:
+    """Accept the marks a record holds, with another text in the place of what they bring.
+
+    A suggestion that only deletes brings nothing: the text is put where it deletes. Refused where
+    the record holds several insertions that differ: nobody could say which of them is meant.
+    """
+    marks = _marks_of(text, spans, others)
+    brought = [mark.new for mark in marks if mark.kind is not MarkKind.DELETION]
+    if len({text[start:end] for start, end in brought}) > 1:
+        raise InvalidParams(
+            f"this suggestion brings {len(brought)} texts that differ, and one text cannot take "
+            "the place of them all; accept it as it is, or reject it and edit the note"
+        )
+    edits = [
+        TextSplice(start + one.start, start + one.end, one.text)
+        for start, end in brought
+        for one in between(text[start:end], wanted)
+    ]
+    if not brought and wanted:
+        edits = [TextSplice(marks[0].start, marks[0].start, wanted)]
+    gone = [
+        TextSplice(start, end)
+        for mark in marks
+        for start, end in refused(mark, Action.ACCEPT)
+        if start < end
+    ]
+    if not edits:
+        return _decision(text, marks, Action.ACCEPT)
+    return _edited(text, marks, _merged([*gone, *edits]))
+
+
+def _marks_of(text: str, spans: Iterable[Span], others: Iterable[Span]) -> list[Mark]:
     own = set(spans)
     held = critic.all_held(text, own.union(others))
     marks = [mark for mark in held if mark.span in own and mark.kind in critic.SUGGESTIONS]
     if not marks:
         raise no_marks()
-    return _decision(text, marks, action)
+    return marks
+
+
+def _merged(splices: Iterable[TextSplice]) -> list[TextSplice]:
+    """Splices that touch become one."""
+    merged: list[TextSplice] = []
+    for one in sorted(splices, key=lambda splice: (splice.start, splice.end)):
+        if merged and merged[-1].end == one.start:
+            last = merged.pop()
+            one = TextSplice(last.start, one.end, last.text + one.text)
+        merged.append(one)
+    return merged
+
+
+def _edited(text: str, marks: Sequence[Mark], splices: Sequence[TextSplice]) -> Decision:
+    cuts, put, grown = [], [], 0
+    for one in splices:
+        at = one.start + grown
+        if one.start < one.end:
+            cuts.append(Cut(at, text[one.start : one.end]))
+        if one.text:
+            put.append((at, at + len(one.text)))
+        grown += growth(one)
+    spans = [(one.start, one.end) for one in splices if one.start < one.end]
+    return Decision(
+        splices=tuple(splices),
+        text=spliced(text, splices),
+        cuts=tuple(cuts),
+        marks=tuple((_edge(spans, mark.start), _behind(spans, mark.end)) for mark in marks),
+        put=tuple(put),
+        is_edited=True,
+    )
 
 
 def no_marks() -> Conflict:
@@ -90,25 +248,43 @@ def no_marks() -> Conflict:
     )
 
 
-def undo(text: str, cuts: Sequence[Cut], marks: Sequence[tuple[Edge, Edge]]) -> Restoration:
-    """Put back what a decision cut out.
+def undo(
+    text: str,
+    cuts: Sequence[Cut],
+    marks: Sequence[tuple[Edge, Edge]],
+    put: Sequence[Span] = (),
+) -> Restoration:
+    """Put back what a decision cut out, and take out what it put in.
 
     `cuts` are those of the decision, moved by the caller to where they belong in the text as it is
-    now. Refused where they no longer fit: what would come back must be marks again.
+    now; `put` is what is left of what it put in, from left to right. Refused where they no longer
+    fit: what would come back must be marks again.
     """
     places = [cut.at for cut in cuts]
     if places != sorted(places) or not all(0 <= place <= len(text) for place in places):
         raise _gone()
+    splices = _undoing(cuts, put)
     starts, grown = [], 0
-    for cut in cuts:
-        starts.append(cut.at + grown)
-        grown += len(cut.removed)
+    for one in splices:
+        if one.text:
+            starts.append(one.start + grown)
+        grown += growth(one)
     spans = tuple((starts[a] + i, starts[b] + j) for (a, i), (b, j) in marks)
-    splices = tuple(TextSplice(cut.at, cut.at, cut.removed) for cut in cuts)
     restored = spliced(text, splices)
     if not all(critic.held(restored, span) for span in spans):
         raise _gone()
     return Restoration(splices, restored, spans)
+
+
+def _undoing(cuts: Sequence[Cut], put: Sequence[Span]) -> tuple[TextSplice, ...]:
+    """The splices of an undo; what is to be deleted is divided where a cut comes back in it."""
+    splices = [TextSplice(cut.at, cut.at, cut.removed) for cut in cuts]
+    places = [cut.at for cut in cuts]
+    for start, end in put:
+        inside = places[bisect_right(places, start) : bisect_left(places, end)]
+        splices += [TextSplice(*span) for span in pairwise([start, *dict.fromkeys(inside), end])]
+    # Of cuts at one place the order stays: sorting is stable, and they come first.
+    return tuple(sorted(splices, key=lambda splice: (splice.start, splice.end)))
 
 
 def _gone() -> Conflict:
@@ -158,203 +334,3 @@ def _edge(spans: Sequence[Span], place: int) -> Edge:
 def _behind(spans: Sequence[Span], place: int) -> Edge:
     number, character = _edge(spans, place - 1)
     return number, character + 1
-
-
-# ── many at once ─────────────────────────────────────────────────────────────────────────────────
-# Many suggestions of one note decided at once, as if one after the other.
-#
-# `decide.decide` is the definition: it reads the text for each suggestion, as the one before has
-# left it. Decisions only delete, so everything that one of them would find follows from the
-# text as it was, and from what was deleted before. That holds for suggestions whose spans share no
-# character with another record's; the rest, where people edited delimiters, are left to `decide`.
-#
-# What a decision needs to be undone is given in numbers of characters of the text as it was: each
-# keeps its anchor, also where a later decision deletes it.
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """One decision of several."""
-
-    cuts: tuple[Cut, ...]
-    """Places in the text as this decision leaves it."""
-    beside: tuple[tuple[int | None, int | None], ...]
-    """For each cut the characters before and after it, counted in the text before all decisions;
-    None at the text's beginning and end."""
-    marks: tuple[tuple[Edge, Edge], ...]
-    change: tuple[str, str]
-    """What the suggestion takes away, and what it brings."""
-
-
-class Deciding:
-    """The suggestions of one text, to be decided in any order."""
-
-    def __init__(self, text: str, records: Sequence[Recorded], action: Action) -> None:
-        self._text = text
-        self._action = action
-        self._read: Pending = pending(text, records)
-        self._records = {record.id: record for record in self._read.suggestions}
-        self._tangled = _tangled(records)
-        self._marks = {name: self._suggestions(one) for name, one in self._records.items()}
-        refusals = (
-            start
-            for marks in self._marks.values()
-            for mark in marks
-            for start, _ in refused(mark, action)
-        )
-        self._gone = _Gone(len(text), sorted(set(refusals)))
-        self.made: dict[str, Made] = {}
-        self.missing: list[str] = []
-        """Suggestions whose marks were edited away by hand."""
-
-    def take(self, names: Sequence[str]) -> int:
-        """Decide as many of these as can be decided here, one after the other; gives how many.
-
-        The one that comes next then is to be decided by `decide.decide`, in the text that these
-        have left.
-        """
-        for at, name in enumerate(names):
-            record = self._records.get(name)
-            if record is None:
-                continue
-            if name in self._tangled:
-                return at
-            if self._marks[name]:
-                self.made[name] = self._decided(record, self._marks[name])
-            else:
-                self.missing.append(name)
-        return len(names)
-
-    def _suggestions(self, record: Recorded) -> list[Mark]:
-        held = critic.all_held(self._text, record.spans)
-        return [mark for mark in held if mark.kind in critic.SUGGESTIONS]
-
-    def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made:
-        pieces = [span for mark in marks for span in refused(mark, self._action)]
-        cuts = self._joined(span for span in pieces if span[0] < span[1])
-        places = [self._gone.place(cut[0][0]) for cut in cuts]
-        self._gone.add(piece for cut in cuts for piece in cut)
-        made, gone = [], 0
-        beside = []
-        for place, cut in zip(places, cuts, strict=True):
-            removed = "".join(self._text[start:end] for start, end in cut)
-            made.append(Cut(place - gone, removed))
-            gone += len(removed)
-            beside.append((self._gone.before(cut[0][0]), self._gone.behind(cut[-1][1])))
-        edges = _Edges(cuts)
-        ends = tuple((edges.at(mark.start), edges.behind(mark.end)) for mark in marks)
-        return Made(
-            cuts=tuple(made), beside=tuple(beside), marks=ends, change=self._read.change(record)
-        )
-
-    def _joined(self, pieces: Iterable[Span]) -> list[list[Span]]:
-        """Pieces between which nothing is left are one cut."""
-        cuts: list[list[Span]] = []
-        for piece in pieces:
-            if cuts and self._gone.place(piece[0]) == self._gone.place(cuts[-1][-1][1]):
-                cuts[-1].append(piece)
-            else:
-                cuts.append([piece])
-        return cuts
-
-    @property
-    def splices(self) -> tuple[TextSplice, ...]:
-        """What carries all of it out."""
-        return tuple(TextSplice(start, end) for start, end in self._gone.spans())
-
-
-class _Edges:
-    """Where characters are in what cuts removed."""
-
-    def __init__(self, cuts: Sequence[Sequence[Span]]) -> None:
-        self._starts: list[int] = []
-        self._edges: list[Edge] = []
-        for number, cut in enumerate(cuts):
-            sizes = accumulate((end - start for start, end in cut), initial=0)
-            for (start, _), before in zip(cut, sizes, strict=False):
-                self._starts.append(start)
-                self._edges.append((number, before))
-
-    def at(self, place: int) -> Edge:
-        """The cut a character was part of; a mark's first and last character always are of one."""
-        index = bisect_right(self._starts, place) - 1
-        number, before = self._edges[index]
-        return number, before + place - self._starts[index]
-
-    def behind(self, place: int) -> Edge:
-        number, character = self.at(place - 1)
-        return number, character + 1
-
-
-class _Gone:
-    """What was deleted of a text: stretches of it, none of which touches another."""
-
-    def __init__(self, length: int, beginnings: Sequence[int]) -> None:
-        """`beginnings` are all places where a stretch that is to be deleted can begin, sorted."""
-        self._length = length
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        self._beginnings = beginnings
-        self._sums = [0] * (len(beginnings) + 1)
-        """How much was deleted, as a Fenwick tree over these places."""
-
-    def add(self, spans: Iterable[Span]) -> None:
-        """Delete more; nothing that is gone already."""
-        for start, end in spans:
-            self._count(start, end - start)
-            at = bisect_left(self._starts, start)
-            touches_left = at > 0 and self._ends[at - 1] == start
-            touches_right = at < len(self._starts) and self._starts[at] == end
-            if touches_left and touches_right:
-                self._ends[at - 1] = self._ends.pop(at)
-                self._starts.pop(at)
-            elif touches_left:
-                self._ends[at - 1] = end
-            elif touches_right:
-                self._starts[at] = start
-            else:
-                self._starts.insert(at, start)
-                self._ends.insert(at, end)
-
-    def _count(self, start: int, size: int) -> None:
-        at = bisect_left(self._beginnings, start) + 1
-        while at < len(self._sums):
-            self._sums[at] += size
-            at += at & -at
-
-    def place(self, place: int) -> int:
-        """Where a place of the text, in no stretch that was deleted, is in what is left."""
-        at, gone = bisect_left(self._beginnings, place), 0
-        while at:
-            gone += self._sums[at]
-            at &= at - 1
-        return place - gone
-
-    def before(self, place: int) -> int | None:
-        """The last character before a place that is left."""
-        at = bisect_left(self._starts, place) - 1
-        last = self._starts[at] if at >= 0 and self._ends[at] >= place else place
-        return last - 1 if last > 0 else None
-
-    def behind(self, place: int) -> int | None:
-        """The first character from a place on that is left."""
-        at = bisect_right(self._starts, place) - 1
-        first = max(self._ends[at], place) if at >= 0 else place
-        return first if first < self._length else None
-
-    def spans(self) -> Iterable[Span]:
-        return zip(self._starts, self._ends, strict=True)
-
-
-def _tangled(records: Iterable[Recorded]) -> Mapping[str, None]:
-    """The records of which a span shares a character with another span."""
-    found: dict[str, None] = {}
-    last, owner = 0, ""
-    for start, end, name in sorted(
-        (start, end, record.id) for record in records for start, end in record.spans
-    ):
-        if start < last:
-            found |= dict.fromkeys((owner, name))
-        if end > last:
-            last, owner = end, name
-    return found

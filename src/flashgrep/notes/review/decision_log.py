@@ -15,7 +15,7 @@
                 text         what the person put in the place of `new` before accepting it; NULL
                              where nothing was changed
                 put          JSON: the characters that were put in for that, which an undo takes
-                             out again, as [client, clock, characters] each; NULL without `text`
+                             out again, as [client, clock, UTF-16 units] each; NULL without `text`
                 comments     JSON: the comments on it that left the text with its marks, which an
                              undo brings back, as [id, record, text] each; NULL without any
 
@@ -28,12 +28,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from flashgrep.errors import NotFound
+from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.review.decide import Action, Cut, Edge
+from flashgrep.notes.review.decide import Action, Cut, Edge, Outcome
 from flashgrep.notes.store.database import Database
+from flashgrep.notes.suggestions.outcomes import Ended, Outcomes
+from flashgrep.notes.suggestions.pending import LATEST, made_at, source_of
 
 SCHEMA: Final = """
 CREATE TABLE decisions (
@@ -54,7 +57,8 @@ CREATE INDEX decisions_by_decider ON decisions (by, id);
 """
 """What the table gained in format 3."""
 _COLUMNS: Final = (
-    "id, suggestion, note, action, by, time, record, old, new, cuts, marks, undone_by, undone_time"
+    "id, suggestion, note, action, by, time, record, old, new, cuts, marks, undone_by, undone_time,"
+    " reason, text, put"
 )
 
 
@@ -65,6 +69,16 @@ class Cutting:
     cut: Cut
     before: Anchor | None
     behind: Anchor | None
+
+
+class Run(NamedTuple):
+    """Characters that one client wrote one after the other."""
+
+    client: int
+    clock: int
+    """Of the first of them."""
+    units: int
+    """How many, as clocks count: in UTF-16 units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +98,41 @@ class Decided:
     marks: tuple[tuple[Edge, Edge], ...]
     undone_by: str | None = None
     undone_time: int | None = None
+    reason: str | None = None
+    text: str | None = None
+    put: tuple[Run, ...] = ()
 
     @property
     def is_undone(self) -> bool:
         return self.undone_time is not None
 
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the suggestion."""
+        if self.action is Action.REJECT:
+            return Outcome.REJECTED
+        return Outcome.ACCEPTED if self.text is None else Outcome.EDITED
+
+    @property
+    def author(self) -> Author:
+        """Who made the suggestion."""
+        return Author(str(self.record.get("author", "")), source_of(self.record))
+
 
 class Decisions:
     """All rows. Used on the thread of the notes, inside `Library.together`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, outcomes: Outcomes) -> None:
+        """`outcomes` follow each decision."""
         self._database = database
+        self._outcomes = outcomes
 
     def add(self, decided: Decided) -> Decided:
         """Write a row, which is given its number."""
         cuts = [[*one.cut, one.before, one.behind] for one in decided.cuttings]
         cursor = self._database.execute(
             "INSERT INTO decisions (suggestion, note, action, by, time, record, old, new, cuts,"
-            " marks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " marks, reason, text, put) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             decided.suggestion,
             decided.note,
             decided.action.value,
@@ -112,15 +143,32 @@ class Decisions:
             decided.new,
             json.dumps(cuts),
             json.dumps(decided.marks),
+            decided.reason,
+            decided.text,
+            json.dumps(decided.put) if decided.text is not None else None,
         )
-        return replace(decided, id=cursor.lastrowid or 0)
+        added = replace(decided, id=cursor.lastrowid or 0)
+        self._outcomes.decided(
+            Ended(
+                author=added.author,
+                note=added.note,
+                suggestion=added.suggestion,
+                made=min(made_at(added.record), LATEST),
+                old=added.old,
+                new=added.new,
+            ),
+            added.id,
+        )
+        return added
 
     def undo(self, number: int, by: str, time: int) -> Decided:
         """Record that a decision was undone."""
         self._database.execute(
             "UPDATE decisions SET undone_by = ?, undone_time = ? WHERE id = ?", by, time, number
         )
-        return self.get(number)
+        undone = self.get(number)
+        self._outcomes.undone(undone.author, undone.note, undone.suggestion)
+        return undone
 
     def get(self, number: int) -> Decided:
         """One decision."""
@@ -134,11 +182,26 @@ class Decisions:
         rows = self._rows("suggestion = ? AND undone_time IS NULL ORDER BY id DESC", suggestion)
         return rows[0] if rows else None
 
-    def page(self, count: int, before: int, wanted: Callable[[str], bool]) -> list[Decided]:
-        """The newest decisions before a number, of the notes that are wanted."""
+    def page(
+        self,
+        count: int,
+        before: int,
+        wanted: Callable[[str], bool],
+        note: str | None = None,
+        by: str | None = None,
+    ) -> list[Decided]:
+        """The newest decisions before a number, of the notes that are wanted.
+
+        Of one `note`, or made `by` one person, where that is asked for.
+        """
+        asked = {"note = ?": note, "by = ?": by}
+        given = {condition: value for condition, value in asked.items() if value is not None}
+        which = "".join(f"{condition} AND " for condition in given)
         found: list[Decided] = []
         while len(found) < count:
-            rows = self._rows("id < ? ORDER BY id DESC LIMIT ?", before, count)
+            rows = self._rows(
+                f"{which}id < ? ORDER BY id DESC LIMIT ?", *given.values(), before, count
+            )
             found += [row for row in rows if wanted(row.note)]
             if len(rows) < count:
                 break
@@ -151,17 +214,31 @@ class Decisions:
 
 
 def _decided(row: Sequence[Any]) -> Decided:
-    number, suggestion, note, action, by, time, record, old, new, cuts, marks, *undone = row
+    number, suggestion, note, action, by, time, record, old, new, cuts, marks, *rest = row
+    undone_by, undone_time, reason, text, put = rest
     cuttings = tuple(
         Cutting(Cut(at, removed), _anchor(before), _anchor(behind))
         for at, removed, before, behind in json.loads(cuts)
     )
     edges = tuple((_edge(start), _edge(end)) for start, end in json.loads(marks))
-    shown = json.loads(record)
     return Decided(
-        number, suggestion, note, Action(action), by, time, shown, old, new, cuttings, edges,
-        *undone,
-    )  # fmt: skip
+        id=number,
+        suggestion=suggestion,
+        note=note,
+        action=Action(action),
+        by=by,
+        time=time,
+        record=json.loads(record),
+        old=old,
+        new=new,
+        cuttings=cuttings,
+        marks=edges,
+        undone_by=undone_by,
+        undone_time=undone_time,
+        reason=reason,
+        text=text,
+        put=tuple(Run(*one) for one in json.loads(put or "[]")),
+    )
 
 
 def _anchor(stored: Sequence[int] | None) -> Anchor | None:

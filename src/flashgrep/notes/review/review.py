@@ -14,13 +14,10 @@ The methods wait for the thread of the notes and are for any other one.
 
 from __future__ import annotations
 
-import logging
-import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
@@ -30,24 +27,27 @@ from flashgrep.errors import (
     AccessDenied,
     Cancelled,
     Conflict,
-    FlashgrepError,
     InvalidParams,
     NotFound,
-    Unavailable,
 )
 from flashgrep.notes.access.roles import Principal, Role
+from flashgrep.notes.document.anchors import Anchor
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Span
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut
+from flashgrep.notes.review.decide import Action, Cut, Verdict, verdict_of
+from flashgrep.notes.review.decision_jobs import DecisionJobs
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step import Step, path_of
 from flashgrep.notes.review.step import StepResult as StepResult
+from flashgrep.notes.store import paths
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.pending import ListedSuggestion
-from flashgrep.notes.tables import PendingFilter, catch_up_all
+from flashgrep.notes.suggestions.pending_table import PendingFilter
+from flashgrep.notes.tables import catch_up_all
 from flashgrep.system.clock import milliseconds
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 DECISIONS_A_TURN: Final = 100
 """More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
-
-log = logging.getLogger(__name__)
 
 ALL_DECISIONS = 2**62
 
@@ -69,6 +67,10 @@ class Query:
     author: str | None = None
     older_than: int | None = None
     newer_than: int | None = None
+    folder: str | None = None
+    """Only in notes below this folder."""
+    text: str | None = None
+    """Only where this is in the old or new text, around it or in the note's path; any case."""
     limit: int = limits.LISTED_SUGGESTIONS
     cursor: str | None = None
     """`SuggestionPage.next` of the page before."""
@@ -80,6 +82,17 @@ class SuggestionPage:
 
     suggestions: tuple[ListedSuggestion, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionCounts:
+    """How many suggestions are pending."""
+
+    total: int
+    authors: tuple[tuple[str, int], ...]
+    """Those with the most first."""
+    notes: tuple[tuple[str, int], ...]
+    """By path."""
 
 
 class Review:
@@ -109,13 +122,22 @@ class Review:
                 f"limit is {query.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
             )
         after = _cursor(query.cursor) if query.cursor is not None else None
+        folder = _folder(query.folder)
         catch_up_all(self._kb, is_cancelled)
 
         def job(library: Library) -> list[ListedSuggestion]:
             note = _note_at(library, query.note)
             if query.note is not None and note is None:
                 return []
-            wanted = PendingFilter(note, query.author, query.older_than, query.newer_than, after)
+            wanted = PendingFilter(
+                note=note,
+                author=query.author,
+                older_than=query.older_than,
+                newer_than=query.newer_than,
+                folder=folder,
+                text=query.text.casefold() if query.text else None,
+                after=after,
+            )
             found = self._kb.tables.pending.listed(wanted)
             seen = (one for one in found if who.may(Role.READ, one.path))
             return list(islice(seen, query.limit + 1))
@@ -125,16 +147,40 @@ class Review:
         more = len(found) > len(page)
         return SuggestionPage(page, f"{page[-1].time}.{page[-1].id}" if more else None)
 
+    def summary(
+        self, who: Principal, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> SuggestionCounts:
+        """How many suggestions somebody may see, of whom and where."""
+        catch_up_all(self._kb, is_cancelled)
+        authors, notes = Counter[str](), Counter[str]()
+        for path, author, count in self._kb.ask(lambda _: self._kb.tables.pending.by_author()):
+            if who.may(Role.READ, path):
+                authors[author] += count
+                notes[path] += count
+        return SuggestionCounts(
+            total=notes.total(),
+            authors=tuple(sorted(authors.items(), key=lambda pair: (-pair[1], pair[0]))),
+            notes=tuple(sorted(notes.items())),
+        )
+
     def decisions(
-        self, who: Principal, count: int = limits.LISTED_SUGGESTIONS, before: int = ALL_DECISIONS
+        self,
+        who: Principal,
+        count: int = limits.LISTED_SUGGESTIONS,
+        before: int = ALL_DECISIONS,
+        note: str | None = None,
+        by: str | None = None,
     ) -> list[tuple[str, Decided]]:
-        """The newest decisions and the paths of their notes."""
+        """The newest decisions and the paths of their notes; of one note, or by one person."""
 
         def job(library: Library) -> list[tuple[str, Decided]]:
             def wanted(note: str) -> bool:
                 return who.may(Role.READ, path_of(library, note))
 
-            rows = self._kb.decisions.page(count, before, wanted)
+            found = _note_at(library, note)
+            if note is not None and found is None:
+                return []
+            rows = self._kb.decisions.page(count, before, wanted, found, by)
             return [(path_of(library, row.note), row) for row in rows]
 
         return self._kb.ask(job)
@@ -142,7 +188,7 @@ class Review:
     # ── deciding ────────────────────────────────────────────────────────────────────────────────
 
     def decide(
-        self, ids: Sequence[str], action: Action, who: Principal, by: str = ""
+        self, ids: Sequence[str], decided: Verdict | Action, who: Principal, by: str = ""
     ) -> list[StepResult]:
         """Accept or reject suggestions; an outcome for each id, in their order. `by` is logged."""
         if (count := len(set(ids))) > limits.DECISIONS_AT_ONCE:
@@ -150,14 +196,14 @@ class Review:
                 f"{count} ids; decide at most {limits.DECISIONS_AT_ONCE} suggestions at once"
             )
         outcomes: dict[str, StepResult] = {}
-        for decided in self.decide_each_note(ids, action, who, by):
-            outcomes |= decided
+        for found in self.decide_each_note(ids, decided, who, by):
+            outcomes |= found
         return [outcomes[name] for name in dict.fromkeys(ids)]
 
     def decide_each_note(
         self,
         ids: Sequence[str],
-        action: Action,
+        decided: Verdict | Action,
         who: Principal,
         by: str,
         is_cancelled: Callable[[], bool] = lambda: False,
@@ -166,14 +212,15 @@ class Review:
 
         Cancelled, it stops between two notes; what was decided stays so.
         """
-        wanted = list(dict.fromkeys(ids))
+        wanted, verdict = list(dict.fromkeys(ids)), verdict_of(decided)
+        verdict.check_ids(wanted)
         catch_up_all(self._kb, is_cancelled)
         notes = self._kb.ask(lambda _: self._kb.tables.pending.notes_of(wanted))
         wanted.sort(key=lambda name: notes.get(name, ""))
         for note, names in groupby(wanted, key=lambda name: notes.get(name, "")):
             if is_cancelled():
                 raise Cancelled("stopped between two notes; what was decided stays so")
-            step = Step(self._kb, note, action, who, by or who.name, self._now())
+            step = Step(self._kb, note, verdict, who, by or who.name, self._now())
             some = list(names)
             if len(some) > DECISIONS_A_TURN:
                 step.prepare(self._kb, some)
@@ -214,18 +261,18 @@ def _restoration(
     library: Library, row: Decided
 ) -> Callable[[str, Mapping[str, NoteRecords]], Amendment]:
     def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
-        cuts = _moved(library, row, len(text))
+        cuts, put = _moved(library, row, len(text)), _left_of(library, row)
         spans = [span for one in pending.recorded(besides) for span in one.spans]
         for mark in critic.read(text, spans).marks:
-            if any(mark.start < cut.at < mark.end for cut in cuts):
+            is_inside = any(mark.start < cut.at < mark.end for cut in cuts)
+            if is_inside or any(start < mark.end and mark.start < end for start, end in put):
                 raise Conflict(
                     f"another mark is now where suggestion {row.suggestion} was; "
                     "decide that one first"
                 )
-        restored = decide.undo(text, cuts, row.marks)
-        return Amendment(
-            restored.splices, {row.suggestion: NoteRecords(row.record, restored.spans)}
-        )
+        restored = decide.undo(text, cuts, row.marks, put)
+        records = {row.suggestion: NoteRecords(row.record, restored.spans)}
+        return Amendment(restored.splices, records, keeps_version=row.text is not None)
 
     return plan
 
@@ -252,6 +299,25 @@ def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
     return moved
 
 
+def _left_of(library: Library, row: Decided) -> list[Span]:
+    """Where that is which a decision has put in, as far as it is still there."""
+    if not row.put:
+        return []
+    with library.looking(row.note) as anchors:
+        found = [
+            anchors.find(Anchor(run.client, clock))
+            for run in row.put
+            for clock in range(run.clock, run.clock + run.units)
+        ]
+    spans: list[Span] = []
+    for place in sorted(place for place in found if place is not None):
+        if spans and spans[-1][1] == place:
+            spans[-1] = (spans[-1][0], place + 1)
+        else:
+            spans.append((place, place + 1))
+    return spans
+
+
 def _check_role(library: Library, row: Decided, who: Principal) -> None:
     path = path_of(library, row.note)
     if not who.may(Role.READ, path):
@@ -270,6 +336,12 @@ def _cursor(text: str) -> tuple[int, str]:
     return int(made), name
 
 
+def _folder(path: str | None) -> str | None:
+    """A folder as paths are compared; None for everything."""
+    wanted = (path or "").removeprefix("kb://").strip("/")
+    return paths.form_key(paths.checked_below(wanted)) if wanted else None
+
+
 def _note_at(library: Library, path: str | None) -> str | None:
     """The id of the note at a path, spelled as it is; None where there is none."""
     if path is None:
@@ -279,113 +351,3 @@ def _note_at(library: Library, path: str | None) -> str | None:
     except NotFound:
         return None
     return entry.id if entry.path == path else None
-
-
-# ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
-# Decisions on so many suggestions that nobody waits for the answer: a job, which reports progress.
-#
-# Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
-# the server for one, has decided some notes and not the others. The ids of the rest are pending as
-# they were, and can be sent again.
-
-
-Decide = Callable[
-    [Sequence[str], Action, Principal, str, Callable[[], bool]], Iterator[Mapping[str, StepResult]]
-]
-
-
-class State(StrEnum):
-    """How far a job is."""
-
-    RUNNING = "running"
-    DONE = "done"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as it is at one moment."""
-
-    id: str
-    whose: str
-    """The token that began it, and that gets its progress."""
-    total: int
-    done: int = 0
-    """Ids that have an outcome."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """How many of each status."""
-    state: State = State.RUNNING
-    message: str = ""
-    """Why it stopped or failed."""
-
-
-class DecisionJobs:
-    """The jobs of a knowledge base; for any thread but that of the notes."""
-
-    def __init__(self, decide: Decide) -> None:
-        self._decide = decide
-        self._guard = threading.Lock()
-        self._threads: dict[str, threading.Thread] = {}
-        self._is_closing = threading.Event()
-        self._listeners: list[Callable[[Job], None]] = []
-
-    def listen(self, listener: Callable[[Job], None]) -> Callable[[], None]:
-        """Call a listener, in any thread, after each step of a job; gives the way to stop."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
-    def start(self, ids: Sequence[str], action: Action, who: Principal, by: str) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run."""
-        wanted = list(dict.fromkeys(ids))
-        if len(wanted) > limits.DECISIONS_A_JOB:
-            raise InvalidParams(
-                f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} suggestions at once"
-            )
-        job = Job(secrets.token_hex(8), by, len(wanted))
-        with self._guard:
-            if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
-                raise Unavailable(
-                    f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
-                )
-            thread = threading.Thread(
-                target=self._run,
-                args=(job, wanted, action, who, by),
-                name="flashgrep-deciding",
-                daemon=True,
-            )
-            self._threads[job.id] = thread
-            thread.start()
-        return job
-
-    def close(self) -> None:
-        """Stop all jobs, each after the note it is at."""
-        self._is_closing.set()
-        for thread in list(self._threads.values()):
-            thread.join()
-
-    def _run(self, job: Job, ids: list[str], action: Action, who: Principal, by: str) -> None:
-        counts: Counter[str] = Counter()
-        last = job
-        try:
-            for outcomes in self._decide(ids, action, who, by, self._is_closing.is_set):
-                counts.update(str(one.status) for one in outcomes.values())
-                last = replace(job, done=counts.total(), counts=dict(counts))
-                if last.done < last.total:
-                    self._notify(last)
-            last = replace(last, state=State.DONE)
-        except (Cancelled, Unavailable) as error:
-            last = replace(last, state=State.STOPPED, message=error.message)
-        except FlashgrepError as error:
-            last = replace(last, state=State.FAILED, message=error.message)
-        except Exception:
-            log.exception("a job that decides suggestions failed")
-            last = replace(last, state=State.FAILED, message="it failed inside; see the log")
-        finally:
-            with self._guard:
-                del self._threads[job.id]
-            self._notify(last)
-
-    def _notify(self, job: Job) -> None:
-        for listener in list(self._listeners):
-            listener(job)

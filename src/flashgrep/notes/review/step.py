@@ -7,7 +7,7 @@ with others in between. Where the note changes meanwhile, it is worked out again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -24,9 +24,11 @@ from flashgrep.notes.document.anchors import Anchor, Anchors
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
+from flashgrep.notes.markup.critic import Span
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Deciding, Edge
-from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions
+from flashgrep.notes.review.decide import Action, Cut, Edge, Outcome, Verdict, verdict_of
+from flashgrep.notes.review.deciding_many import Deciding
+from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, Run
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import pending
 
@@ -67,8 +69,11 @@ class StepResult:
             shown |= {
                 "decision": row.id,
                 "action": row.action.value,
+                "outcome": row.outcome.value,
                 "by": row.by,
                 "time": row.time,
+                "reason": row.reason,
+                "text": row.text,
             }
         return shown
 
@@ -81,6 +86,8 @@ class _DecisionRow:
     change: tuple[str, str]
     cuttings: tuple[Cutting, ...]
     marks: tuple[tuple[Edge, Edge], ...]
+    text: str | None = None
+    put: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +106,18 @@ class Step:
     """The suggestions of one note, all decided alike."""
 
     def __init__(
-        self, kb: KnowledgeBase, note: str, action: Action, who: Principal, by: str, now: int
+        self,
+        kb: KnowledgeBase,
+        note: str,
+        decided: Verdict | Action,
+        who: Principal,
+        by: str,
+        now: int,
     ) -> None:
         self._decisions: Decisions = kb.decisions
         self._note = note
-        self._action = action
+        self._verdict = verdict_of(decided)
+        self._action = self._verdict.action
         self._who = who
         self._by = by
         self._now = now
@@ -161,6 +175,8 @@ class Step:
         try:
             with library.together():
                 left = list(names)
+                if self._verdict.text is not None:
+                    self._one(library, left.pop(0))
                 while left:
                     left = left[self._many(library, left) :]
                     if left:
@@ -224,15 +240,15 @@ class Step:
             known = pending_suggestions.recorded(besides)
             try:
                 others = [span for one in known for span in one.spans]
-                decision = decide.decide(text, record.spans, self._action, others)
+                decision = self._decision(text, record, others)
             except Conflict as error:
                 failed.append(error)
                 return None
             own = next(one for one in known if one.id == name)
             made.append((decision, record, pending(text, known).change(own)))
-            return Amendment(decision.splices, {name: None})
+            return Amendment(decision.splices, {name: None}, keeps_version=decision.is_edited)
 
-        library.amend(self._note, plan, self._by)
+        library.amend(self._note, plan, self._by, source=self._verdict.source)
         if failed:
             self._outcomes[name] = StepResult(name, DecisionStatus.GONE, failed[0].message)
         elif not made:
@@ -246,28 +262,47 @@ class Step:
             ]
             with library.looking(self._note) as anchors:
                 cuttings = _cuttings({}, anchors, decision.cuts, beside)
+                put = tuple(_runs(anchors, decision))
             self._log(
                 name,
-                _DecisionRow(record=record, change=change, cuttings=cuttings, marks=decision.marks),
+                _DecisionRow(
+                    record=record,
+                    change=change,
+                    cuttings=cuttings,
+                    marks=decision.marks,
+                    text=self._verdict.text if decision.is_edited else None,
+                    put=put,
+                ),
             )
 
+    def _decision(self, text: str, record: NoteRecords, others: Sequence[Span]) -> decide.Decision:
+        """What carries the verdict out."""
+        if self._verdict.text is None:
+            return decide.decide(text, record.spans, self._action, others)
+        return decide.accept_as(text, record.spans, self._verdict.text, others)
+
     def _log(self, name: str, row: _DecisionRow) -> None:
+        old, new = row.change
         decided = self._decisions.add(
             Decided(
-                0,
-                name,
-                self._note,
-                self._action,
-                self._by,
-                self._now,
-                row.record.value,
-                *row.change,
-                row.cuttings,
-                row.marks,
+                id=0,
+                suggestion=name,
+                note=self._note,
+                action=self._action,
+                by=self._by,
+                time=self._now,
+                record=row.record.value,
+                old=old,
+                new=new,
+                cuttings=row.cuttings,
+                marks=row.marks,
+                reason=self._verdict.reason,
+                text=row.text,
+                put=row.put,
             )
         )
         self._outcomes[name] = StepResult(
-            id=name, status=DecisionStatus.DONE, message=_past(self._action), decided=decided
+            id=name, status=DecisionStatus.DONE, message=_past(decided), decided=decided
         )
 
     def _refusal(self, library: Library) -> tuple[DecisionStatus, str] | None:
@@ -287,7 +322,7 @@ class Step:
         row = self._decisions.latest(name)
         if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
             return _not_found(name)
-        message = f"{name} was {_past(row.action)} by {row.by} already; the first decision counts"
+        message = f"{name} was {_past(row)} by {row.by} already; the first decision counts"
         return StepResult(id=name, status=DecisionStatus.ALREADY, message=message, decided=row)
 
 
@@ -302,8 +337,25 @@ def _not_found(name: str) -> StepResult:
     return StepResult(name, DecisionStatus.NOT_FOUND, f"there is no pending suggestion {shown}")
 
 
-def _past(action: Action) -> str:
-    return "accepted" if action is Action.ACCEPT else "rejected"
+def _past(row: Decided) -> str:
+    return "edited and accepted" if row.outcome is Outcome.EDITED else row.outcome.value
+
+
+def _runs(anchors: Anchors, decision: decide.Decision) -> Iterator[Run]:
+    """The characters that a decision has put in, in the text as it is now."""
+    last: Run | None = None
+    for start, end in decision.put:
+        for place in range(start, end):
+            client, clock = anchors.at(place)
+            units = 2 if ord(decision.text[place]) > 0xFFFF else 1
+            if last and (last.client, last.clock + last.units) == (client, clock):
+                last = last._replace(units=last.units + units)
+                continue
+            if last:
+                yield last
+            last = Run(client, clock, units)
+    if last:
+        yield last
 
 
 def _cuttings(

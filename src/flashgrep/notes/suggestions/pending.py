@@ -289,6 +289,8 @@ class PendingSuggestion:
     """What precedes it in the accepted view, as far as it takes to know the place…"""
     after: str
     """…and what follows it."""
+    source: AuthorKind | None
+    """What kind of author it is; None where that is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,4 +359,5 @@ def _described(
         new=new,
         before=before,
         after=after,
+        source=record.source,
     )

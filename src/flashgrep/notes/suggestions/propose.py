@@ -25,7 +25,8 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import pending as pending_suggestions
-from flashgrep.notes.suggestions.pending import digest, pending
+from flashgrep.notes.suggestions.outcomes import Ended
+from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending
 from flashgrep.notes.suggestions.plan import Edit as Edit
 from flashgrep.notes.suggestions.plan import SuggestionPlan, suggest
 from flashgrep.notes.suggestions.refusals import Words as Words
@@ -113,7 +114,11 @@ def propose_in(
             raise Cancelled("the edit was cancelled; nothing was changed")
         return amendment
 
-    published = library.amend(entry.id, plan, author, source=source)
+    with library.together():
+        published = library.amend(entry.id, plan, author, source=source)
+        if library.tables is not None:
+            for one in step.taken_back:
+                library.tables.outcomes.withdrawn(replace(one, note=entry.id))
     return Proposed(
         published=published, ids=step.ids, lines=step.lines, is_repeated=step.is_repeated
     )
@@ -132,6 +137,8 @@ class _ProposeStep:
     ids: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     is_repeated: bool = True
+    taken_back: tuple[Ended, ...] = ()
+    """The suggestions that its author takes back with it."""
 
     def amendment(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
         asked = digest(self.edit.old, self.edit.new)
@@ -150,7 +157,11 @@ class _ProposeStep:
         self.lines, self.is_repeated = plan.lines, plan.is_repeated
         if plan.is_repeated:
             return None
-        check_own(pending(text, known), plan.splices, self.who, self.writers, self.edit.words)
+        note = pending(text, known)
+        self.taken_back = tuple(
+            _taken_back(note, record, besides) for record in known if record.id in plan.dropped
+        )
+        check_own(note, plan.splices, self.who, self.writers, self.edit.words)
         return self._carried_out(plan, besides, asked)
 
     def _carried_out(
@@ -170,6 +181,18 @@ class _ProposeStep:
             )
         is_in_place = any(splice.end > splice.start for splice in plan.splices)
         return Amendment(plan.splices, put, keeps_version=is_in_place)
+
+
+def _taken_back(note: Pending, record: Recorded, besides: Mapping[str, NoteRecords]) -> Ended:
+    old, new = note.change(record)
+    return Ended(
+        author=Author(record.author, record.source),
+        note="",
+        suggestion=record.id,
+        made=pending_suggestions.made_at(besides[record.id].value),
+        old=old,
+        new=new,
+    )
 
 
 def metadata(author: str, time_ms: int) -> str:

@@ -40,11 +40,13 @@ def _query(call: Call, arguments: Arguments) -> Query:
 
     now = milliseconds()
     note: str | None = arguments.get("note")
-    times = {name: arguments.get(name) for name in ("older_than", "newer_than")}
+    older, newer = arguments.get("older_than"), arguments.get("newer_than")
     return Query(
         note=None if note is None else call.mount.resolve(note, "document"),
         author=arguments.get("author"),
-        **{name: moment(name, text, now) for name, text in times.items() if text is not None},
+        folder=arguments.get("folder"),
+        older_than=None if older is None else moment("older_than", older, now),
+        newer_than=None if newer is None else moment("newer_than", newer, now),
         limit=arguments.get("limit"),
         cursor=arguments.get("cursor"),
     )
@@ -76,6 +78,7 @@ LIST_SUGGESTIONS = ToolSpec(
     parameters=(
         Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
         Parameter("author", "string", "Only those of this author"),
+        Parameter("folder", "string", "Only those of notes below this folder"),
         Parameter("older_than", "string", "Only those made before: an age (7d, 12h) or a time"),
         Parameter("newer_than", "string", "Only those made after: an age (7d, 12h) or a time"),
         Parameter(
@@ -95,7 +98,8 @@ LIST_SUGGESTIONS = ToolSpec(
 
 def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     """Decide each suggestion; one that was decided before stays as it was."""
-    from flashgrep.notes.review.decide import Action
+    from flashgrep.notes.document.text import with_lf
+    from flashgrep.notes.review.decide import verdict_named
     from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
 
     ids: list[str] = arguments.get("ids")
@@ -105,10 +109,16 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     if len(wanted) > limits.DECISIONS_A_JOB:
         raise InvalidParams(f"{len(wanted)} ids; decide at most {limits.DECISIONS_A_JOB} at once")
     review, caller = notes_of(call).notes.review, call.caller
-    action = Action(arguments.text("action"))
+    text = arguments.get("text")
+    verdict = verdict_named(
+        arguments.text("action"),
+        arguments.get("reason"),
+        None if text is None else with_lf(text),
+        caller.source,
+    )
     outcomes: dict[str, StepResult] = {}
     for decided in review.decide_each_note(
-        wanted, action, caller.principal, caller.author, call.cancelled.is_set
+        wanted, verdict, caller.principal, caller.author, call.cancelled.is_set
     ):
         outcomes |= decided
         call.report(len(outcomes), len(wanted), "deciding")
@@ -136,7 +146,10 @@ def _described_result(outcome: StepResult) -> dict[str, Any]:
     if outcome.decided is not None:
         row["decision"] = outcome.decided.id
         row["action"] = str(outcome.decided.action)
+        row["outcome"] = str(outcome.decided.outcome)
         row["by"] = outcome.decided.by
+        if outcome.decided.reason is not None:
+            row["reason"] = outcome.decided.reason
     return row
 
 
@@ -147,7 +160,8 @@ DECIDE_SUGGESTIONS = ToolSpec(
         "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
         "were), results (id, status, message, and the decision that counts). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
-        "not_found or forbidden. Accepting leaves the new text, rejecting the old one. Above "
+        "not_found or forbidden. Accepting leaves the new text, rejecting the old one; reason says "
+        "to its author why it is rejected, text is accepted in the place of the new text. Above "
         f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."
     ),
     parameters=(
@@ -155,6 +169,8 @@ DECIDE_SUGGESTIONS = ToolSpec(
         Parameter(
             "action", "string", "What becomes of them", required=True, choices=("accept", "reject")
         ),
+        Parameter("reason", "string", "With reject: why, for whoever suggested it"),
+        Parameter("text", "string", "With accept and one id: what to take instead of the new text"),
     ),
     handler=decide_suggestions,
     toolset="kb",

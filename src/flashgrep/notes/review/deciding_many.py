@@ -1,0 +1,211 @@
+"""Many suggestions of one note decided at once, as if one after the other.
+
+`decide.decide` is the definition: it reads the text for each suggestion, as the one before has
+left it. Decisions only delete, so everything that one of them would find follows from the
+text as it was, and from what was deleted before. That holds for suggestions whose spans share no
+character with another record's; the rest, where people edited delimiters, are left to `decide`.
+
+What a decision needs to be undone is given in numbers of characters of the text as it was: each
+keeps its anchor, also where a later decision deletes it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from flashgrep.notes.document.text import TextSplice
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Mark, Span
+from flashgrep.notes.review.decide import Action, Cut, Edge, refused
+from flashgrep.notes.suggestions.pending import Pending, Recorded, pending
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One decision of several."""
+
+    cuts: tuple[Cut, ...]
+    """Places in the text as this decision leaves it."""
+    beside: tuple[tuple[int | None, int | None], ...]
+    """For each cut the characters before and after it, counted in the text before all decisions;
+    None at the text's beginning and end."""
+    marks: tuple[tuple[Edge, Edge], ...]
+    change: tuple[str, str]
+    """What the suggestion takes away, and what it brings."""
+
+
+class Deciding:
+    """The suggestions of one text, to be decided in any order."""
+
+    def __init__(self, text: str, records: Sequence[Recorded], action: Action) -> None:
+        self._text = text
+        self._action = action
+        self._read: Pending = pending(text, records)
+        self._records = {record.id: record for record in self._read.suggestions}
+        self._tangled = _tangled(records)
+        self._marks = {name: self._suggestions(one) for name, one in self._records.items()}
+        refusals = (
+            start
+            for marks in self._marks.values()
+            for mark in marks
+            for start, _ in refused(mark, action)
+        )
+        self._gone = _Gone(len(text), sorted(set(refusals)))
+        self.made: dict[str, Made] = {}
+        self.missing: list[str] = []
+        """Suggestions whose marks were edited away by hand."""
+
+    def take(self, names: Sequence[str]) -> int:
+        """Decide as many of these as can be decided here, one after the other; gives how many.
+
+        The one that comes next then is to be decided by `decide.decide`, in the text that these
+        have left.
+        """
+        for at, name in enumerate(names):
+            record = self._records.get(name)
+            if record is None:
+                continue
+            if name in self._tangled:
+                return at
+            if self._marks[name]:
+                self.made[name] = self._decided(record, self._marks[name])
+            else:
+                self.missing.append(name)
+        return len(names)
+
+    def _suggestions(self, record: Recorded) -> list[Mark]:
+        held = critic.all_held(self._text, record.spans)
+        return [mark for mark in held if mark.kind in critic.SUGGESTIONS]
+
+    def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made:
+        pieces = [span for mark in marks for span in refused(mark, self._action)]
+        cuts = self._joined(span for span in pieces if span[0] < span[1])
+        places = [self._gone.place(cut[0][0]) for cut in cuts]
+        self._gone.add(piece for cut in cuts for piece in cut)
+        made, gone = [], 0
+        beside = []
+        for place, cut in zip(places, cuts, strict=True):
+            removed = "".join(self._text[start:end] for start, end in cut)
+            made.append(Cut(place - gone, removed))
+            gone += len(removed)
+            beside.append((self._gone.before(cut[0][0]), self._gone.behind(cut[-1][1])))
+        edges = _Edges(cuts)
+        ends = tuple((edges.at(mark.start), edges.behind(mark.end)) for mark in marks)
+        return Made(
+            cuts=tuple(made), beside=tuple(beside), marks=ends, change=self._read.change(record)
+        )
+
+    def _joined(self, pieces: Iterable[Span]) -> list[list[Span]]:
+        """Pieces between which nothing is left are one cut."""
+        cuts: list[list[Span]] = []
+        for piece in pieces:
+            if cuts and self._gone.place(piece[0]) == self._gone.place(cuts[-1][-1][1]):
+                cuts[-1].append(piece)
+            else:
+                cuts.append([piece])
+        return cuts
+
+    @property
+    def splices(self) -> tuple[TextSplice, ...]:
+        """What carries all of it out."""
+        return tuple(TextSplice(start, end) for start, end in self._gone.spans())
+
+
+class _Edges:
+    """Where characters are in what cuts removed."""
+
+    def __init__(self, cuts: Sequence[Sequence[Span]]) -> None:
+        self._starts: list[int] = []
+        self._edges: list[Edge] = []
+        for number, cut in enumerate(cuts):
+            sizes = accumulate((end - start for start, end in cut), initial=0)
+            for (start, _), before in zip(cut, sizes, strict=False):
+                self._starts.append(start)
+                self._edges.append((number, before))
+
+    def at(self, place: int) -> Edge:
+        """The cut a character was part of; a mark's first and last character always are of one."""
+        index = bisect_right(self._starts, place) - 1
+        number, before = self._edges[index]
+        return number, before + place - self._starts[index]
+
+    def behind(self, place: int) -> Edge:
+        number, character = self.at(place - 1)
+        return number, character + 1
+
+
+class _Gone:
+    """What was deleted of a text: stretches of it, none of which touches another."""
+
+    def __init__(self, length: int, beginnings: Sequence[int]) -> None:
+        """`beginnings` are all places where a stretch that is to be deleted can begin, sorted."""
+        self._length = length
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._beginnings = beginnings
+        self._sums = [0] * (len(beginnings) + 1)
+        """How much was deleted, as a Fenwick tree over these places."""
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Delete more; nothing that is gone already."""
+        for start, end in spans:
+            self._count(start, end - start)
+            at = bisect_left(self._starts, start)
+            touches_left = at > 0 and self._ends[at - 1] == start
+            touches_right = at < len(self._starts) and self._starts[at] == end
+            if touches_left and touches_right:
+                self._ends[at - 1] = self._ends.pop(at)
+                self._starts.pop(at)
+            elif touches_left:
+                self._ends[at - 1] = end
+            elif touches_right:
+                self._starts[at] = start
+            else:
+                self._starts.insert(at, start)
+                self._ends.insert(at, end)
+
+    def _count(self, start: int, size: int) -> None:
+        at = bisect_left(self._beginnings, start) + 1
+        while at < len(self._sums):
+            self._sums[at] += size
+            at += at & -at
+
+    def place(self, place: int) -> int:
+        """Where a place of the text, in no stretch that was deleted, is in what is left."""
+        at, gone = bisect_left(self._beginnings, place), 0
+        while at:
+            gone += self._sums[at]
+            at &= at - 1
+        return place - gone
+
+    def before(self, place: int) -> int | None:
+        """The last character before a place that is left."""
+        at = bisect_left(self._starts, place) - 1
+        last = self._starts[at] if at >= 0 and self._ends[at] >= place else place
+        return last - 1 if last > 0 else None
+
+    def behind(self, place: int) -> int | None:
+        """The first character from a place on that is left."""
+        at = bisect_right(self._starts, place) - 1
+        first = max(self._ends[at], place) if at >= 0 else place
+        return first if first < self._length else None
+
+    def spans(self) -> Iterable[Span]:
+        return zip(self._starts, self._ends, strict=True)
+
+
+def _tangled(records: Iterable[Recorded]) -> Mapping[str, None]:
+    """The records of which a span shares a character with another span."""
+    found: dict[str, None] = {}
+    last, owner = 0, ""
+    for start, end, name in sorted(
+        (start, end, record.id) for record in records for start, end in record.spans
+    ):
+        if start < last:
+            found |= dict.fromkeys((owner, name))
+        if end > last:
+            last, owner = end, name
+    return found
