@@ -50,7 +50,7 @@ METHODS: Final = {
 }
 """Methods of a `Path`; of another type they are told apart by `_is_of_a_path`."""
 
-OTHERS: Final = frozenset({"self.open", "self._tree.open", "tantivy.Index.open"})
+OTHERS: Final = frozenset({"self.open", "self._tree.open", "tantivy.Index.open", "webbrowser.open"})
 """Methods of these names that open no file."""
 
 ALLOWED: Final = {

@@ -63,6 +63,7 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "files": "List the files a search looks at.",
     "index": "Build the index now, show how far it is, or remove it.",
     "stats": "Figures of the index.",
+    "open": "Sign in to the pages of the running server, in a browser.",
     "kb": "Knowledge bases: make one, import, export, decide, history, tokens.",
 }
 """The commands of `flashgrep.terminal`: NAME is `NAME_command` in the module of that name."""

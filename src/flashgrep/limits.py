@@ -285,6 +285,23 @@ OWNER_SECONDS: Final = 10.0
 TOKEN_LOOK_SECONDS: Final = 1.0
 """How often a server with open connections checks whether a token was revoked or has expired."""
 
+# ── signing in ──────────────────────────────────────────────────────────────────────────────────
+LINK_SECONDS: Final = 24 * 3_600
+"""How long the link that `serve` or `flashgrep open` prints can be used, once…"""
+
+PERSON_LINK_SECONDS: Final = 7 * 24 * 3_600
+"""…and one made for somebody else, who may find it in the mail after the weekend."""
+
+SESSION_SECONDS: Final = 30 * 24 * 3_600
+"""How long somebody stays signed in, however often they come: then they need another link."""
+
+SESSIONS_KEPT: Final = 1_000
+"""Sessions of one server; of more the oldest ends."""
+
+WRONG_LINKS: Final = 30
+"""Wrong sign-in links within a minute that are explained; more of them are answered 429, and the
+log says so. A right one is accepted all the same: nobody can lock others out."""
+
 # ── live editing ────────────────────────────────────────────────────────────────────────────────
 LIVE_MESSAGE_BYTES: Final = UPDATE_BYTES + 1 * KIB
 """One frame of a peer: an update and what is around it."""

@@ -8,6 +8,7 @@ with served(tmp_path, {"One.md": "text"}) as server:
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
+from flashgrep.system.state import state_path
+from flashgrep.web.sign_in_links import SIGN_IN, SignInLinks, link_for
 from tests.transports.clients import FLASHGREP, PATIENCE_SECONDS, Server, serving
 from tests.web.live import Live
 
@@ -59,6 +62,33 @@ class Served:
         shown |= {name.replace("_", "-"): value for name, value in headers.items()}
         data = json.dumps(body).encode() if method == "POST" else None
         return self.client.request(method, path, content=data, headers=shown)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server.http}"
+
+    @property
+    def state(self) -> Path:
+        """The server's state directory."""
+        workdir = self.home.parent / "workspace"
+        cache = {"XDG_CACHE_HOME": str(self.home.parent / "workspace-home" / ".cache")}
+        return state_path("", os.path.realpath(os.fsencode(workdir)), cache)
+
+    def link(self, name: str | None = None, to: str = "") -> str:
+        """A sign-in link: the server's own, or one for the token with a name."""
+        if name is None:
+            link = self.address + SIGN_IN + SignInLinks(self.state).make(3_600)
+        else:
+            token = next(one for one in self.tokens.listed() if one.name == name)
+            link = link_for(self.home, token, self.address)
+        return link + (f"?to={quote(to)}" if to else "")
+
+    def cookie(self, name: str | None = None) -> str:
+        """The cookie of somebody who has signed in."""
+        answer = self.ask("GET", self.link(name).removeprefix(self.address), None, "")
+        self.client.cookies.clear()
+        assert answer.status_code == 303, answer.text
+        return answer.headers["set-cookie"].partition(";")[0]
 
     def text(self, note: str) -> str:
         return str(self.get(f"/kb/notes/{quote(note)}").json()["text"])

@@ -70,11 +70,13 @@ def test_without_a_valid_token_every_route_is_401(server: Served, method: str, t
 
 
 def test_a_cookie_reads_and_changes_only_from_our_own_page(server: Served, note: Note) -> None:
-    path, cookie = note("text"), f"flashgrep_token={TOKEN}"
+    path, cookie = note("text"), server.cookie()
     own = f"http://127.0.0.1:{server.server.http}"
     body = {"path": f"{path}2.md", "text": ""}
     assert server.get(f"/kb/notes/{path}", "", cookie=cookie).status_code == 200
     assert server.get("/mcp", "", cookie=cookie).status_code == 401
+    carried = {"cookie": f"flashgrep_session={TOKEN}"}
+    assert server.get(f"/kb/notes/{path}", "", **carried).status_code == 401
     assert server.post("/kb/notes", body, "", cookie=cookie).status_code == 401
     assert server.post("/kb/notes", body, "", cookie=cookie, origin=own).status_code == 201
     evil = server.post("/kb/notes", body, "", cookie=cookie, origin="http://evil.example")

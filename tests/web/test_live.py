@@ -164,7 +164,10 @@ REFUSED = [
     ("another token", {"token": "wrong"}, {}, 4401),
     ("a token in the wrong scheme", {}, {"authorization": f"Basic {TOKEN}"}, 4401),
     ("a wrong header beside a right query", {"token": TOKEN}, {"authorization": "Bearer x"}, 4401),
-    ("a cookie without an Origin", {}, {"cookie": f"flashgrep_token={TOKEN}"}, 4401),
+    ("a cookie without an Origin", {}, {"cookie": "flashgrep_session={session}"}, 4401),
+    ("a token in a cookie", {}, {"cookie": f"flashgrep_session={TOKEN}"}, 4401),
+    ("a session in the query", {"token": "{session}"}, {}, 4401),
+    ("a session in the header", {}, {"authorization": "Bearer {session}"}, 4401),
     ("another Host", {"token": TOKEN}, {"host": "evil.example"}, 4403),
     ("another Origin", {"token": TOKEN}, {"origin": "http://evil.example"}, 4403),
     ("another epoch", {"token": TOKEN, "epoch": "0123456789abcdef"}, {}, 4409),
@@ -177,7 +180,9 @@ REFUSED = [
 def test_who_may_not_is_closed_before_any_frame(
     server: Served, note: Note, query: dict[str, str], headers: dict[str, str], code: int
 ) -> None:
-    headers = dict(headers)
+    session = server.cookie().partition("=")[2]
+    headers = {name: value.replace("{session}", session) for name, value in headers.items()}
+    query = {name: value.replace("{session}", session) for name, value in query.items()}
     url = server.url(note("secret"), **query)
     if host := headers.pop("host", ""):
         # The name in the address becomes the Host; the connection goes where it always does.
@@ -199,13 +204,13 @@ def _closed_under(url: str, host: str) -> int:
 
 @pytest.mark.parametrize(
     ("header", "value"),
-    [("authorization", f"Bearer {TOKEN}"), ("cookie", f"x=y; flashgrep_token={TOKEN}")],
+    [("authorization", f"Bearer {TOKEN}"), ("cookie", "x=y; {cookie}")],
 )
 def test_the_token_may_come_as_a_header_or_as_a_cookie_of_our_own_page(
     server: Served, note: Note, header: str, value: str
 ) -> None:
-    origin = f"http://127.0.0.1:{server.server.http}"
-    with Live.opened(server.url(note("text")), {header: value, "origin": origin}) as peer:
+    value = value.replace("{cookie}", server.cookie())
+    with Live.opened(server.url(note("text")), {header: value, "origin": server.address}) as peer:
         assert peer.sync().text == "text"
 
 

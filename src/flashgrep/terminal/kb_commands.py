@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.notes.administration import NotesApi
@@ -37,6 +37,7 @@ from flashgrep.terminal.kb import (
     user_name,
     when,
 )
+from flashgrep.web.sign_in_links import link_for, servers
 
 DECISIONS_A_CALL: Final = 200
 """Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
@@ -261,6 +262,8 @@ def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool
 
 _SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
 _SECONDS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_USUAL: Final = "http://127.0.0.1:7778"
+"""Where a server listens that was told nothing else."""
 
 
 @click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
@@ -281,19 +284,68 @@ def token_command() -> None:
     "--folder", "folders", multiple=True, metavar="FOLDER", help="Only there; repeatable."
 )
 @click.option("--expires", metavar="SPAN", help="After 30m, 12h, 30d or 8w; never if not given.")
+@click.option("--link", "as_link", is_flag=True, help="For a person: a link to sign in with.")
 @json_option
 @kb_option
 def make(
-    kb: Path, name: str, role: str, folders: tuple[str, ...], expires: str | None, as_json: bool
+    kb: Path,
+    name: str,
+    role: str,
+    folders: tuple[str, ...],
+    expires: str | None,
+    as_link: bool,
+    as_json: bool,
 ) -> int:
-    """Make a token called NAME and print its secret, which is shown this once."""
+    """Make a token called NAME and print its secret, which is shown this once.
+
+    With --link it is for a person at the pages: a sign-in link that works once is printed instead,
+    and the secret nowhere.
+    """
     until = None if expires is None else milliseconds() + _milliseconds(expires)
     secret = _tokens(kb).make(name, role_named(role), folders or "", until)
-    show({"name": name, "token": secret, "expires": until}, as_json, [secret])
+    if as_link:
+        return _show_link(kb, name, as_json)
+    told = {"name": name, "token": secret, "link": None, "expires": until}
+    show(told, as_json, [secret])
     if not as_json:
-        back = shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
-        say(f"keep it: it is not shown again. Revoke it with: {back}")
+        say(f"keep it: it is not shown again. Revoke it with: {_back(kb, name)}")
     return FOUND
+
+
+@terminal_command("link")
+@click.argument("name")
+@json_option
+@kb_option
+def link(kb: Path, name: str, as_json: bool) -> int:
+    """Print another sign-in link for the person that the token NAME was made for."""
+    return _show_link(kb, name, as_json)
+
+
+def _show_link(kb: Path, name: str, as_json: bool) -> int:
+    tokens = _tokens(kb).listed()
+    token = next((one for one in tokens if one.name == name), None)
+    if token is None:
+        known = ", ".join(one.name for one in tokens) or "none"
+        raise NotFound(f"there is no token {name}; there are: {known}")
+    if token.is_expired(milliseconds()):
+        raise InvalidParams(f"the token {name} has expired; revoke it and make another one")
+    running = servers(kb)
+    made = link_for(kb, token, running[0].url if running else _USUAL)
+    told = {"name": name, "token": None, "link": made, "expires": token.expires}
+    show(told, as_json, [f"Open: {made}"])
+    if not as_json:
+        days = limits.PERSON_LINK_SECONDS // _SECONDS["d"]
+        say(
+            f"give it to {name}: it works once, within {days} days. Revoke it with: "
+            f"{_back(kb, name)}"
+        )
+    if not running:
+        say(f"no server has {kb} open: the link is for one that flashgrep serve starts at {_USUAL}")
+    return FOUND
+
+
+def _back(kb: Path, name: str) -> str:
+    return shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
 
 
 @terminal_command("list")
@@ -363,5 +415,5 @@ def _token_row(token: Token, workspace: str | None) -> str:
     return f"{token.name}\t{token.role.shown}\t{folders}\t{until}{printed}"
 
 
-for _command in (make, list_tokens, revoke):
+for _command in (make, link, list_tokens, revoke):
     token_command.add_command(_command)

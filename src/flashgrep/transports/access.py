@@ -3,7 +3,8 @@
 The server's own token, given or generated, opens everything, and so does its absence with
 `--no-auth`: on notes it has the role admin, through the tools the role suggest. A token of the
 knowledge base has the roles it was made with, on every route, and opens notes only; the one made
-for the agents of this workspace opens its files as well.
+for the agents of this workspace opens its files as well. A session of somebody who has signed in
+stands for one of these tokens (see `web.sessions`), and counts in a cookie only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
@@ -135,6 +136,8 @@ ANYONE: Final = "anyone"
 """Who decides and writes where no token is asked for."""
 _MARK: Final = "fgkb_"
 """What tokens of a knowledge base begin with."""
+SESSION_MARK: Final = "fgse_"
+"""What the secrets of sessions begin with, which no token may."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,11 @@ def same_token(given: str, token: str) -> bool:
     )
 
 
+def is_session(secret: str) -> bool:
+    """Whether this is the secret of a session, which counts in a cookie only."""
+    return secret.startswith(SESSION_MARK)
+
+
 Job = Callable[[], None]
 
 
@@ -195,10 +203,26 @@ def to_this_loop() -> Callable[[Job], None]:
     return on_loop
 
 
+class Watchable(Protocol):
+    """What may end or change while a connection is open: tokens, sessions."""
+
+    def watch(self, listener: Job, /) -> Callable[[], None]:
+        """Call a listener, from any thread, after each change; gives the way to stop."""
+        ...
+
+
+class SessionSource(Watchable, Protocol):
+    """Those who have signed in, and what they stand for."""
+
+    def admit(self, secret: str) -> Admission | None:
+        """Who presents the secret of a session, as of now."""
+        ...
+
+
 class TokenWatch:
     """Watches tokens while anything is held: each look wakes the machine."""
 
-    def __init__(self, tokens: Tokens, look: Job) -> None:
+    def __init__(self, tokens: Watchable, look: Job) -> None:
         """`look` is run on the event loop when a token may have changed."""
         self._tokens = tokens
         self._look = look
@@ -228,18 +252,25 @@ class Entrance:
         tokens: Tokens | None = None,
         places: ConnectionSlots | None = None,
         agent: str | None = None,
+        sessions: SessionSource | None = None,
     ) -> None:
         """`token` None: none is asked for. `places`: of the connections that stay open.
 
-        `agent` is the secret of the token for agents, one of `tokens`.
+        `agent` is the secret of the token for agents, one of `tokens`, which `sessions` watch too.
         """
         self._token = token
         self._tokens = tokens
         self._agent = agent
+        self._sessions = sessions
         self.places = places or ConnectionSlots()
 
     def admit(self, secret: str) -> Admission | None:
         """Who presents this secret, "" for none, as of now."""
+        if is_session(secret):
+            session = self._sessions.admit(secret) if self._sessions else None
+            if session is not None or self._token is not None:
+                return session
+            secret = ""  # where nobody has to sign in, an old cookie is no obstacle
         principal = self._principal(secret) if secret else None
         if principal is not None:
             is_agent = self._agent is not None and same_token(secret, self._agent)
@@ -252,7 +283,8 @@ class Entrance:
     def watch(self, look: Job) -> Callable[[], None]:
         """Run `look` on this loop when what `admit` says may have changed; gives the end."""
         on_loop = to_this_loop()
-        return self._tokens.watch(lambda: on_loop(look)) if self._tokens else lambda: None
+        watched = self._sessions or self._tokens
+        return watched.watch(lambda: on_loop(look)) if watched else lambda: None
 
     def _principal(self, secret: str) -> Principal | None:
         try:
@@ -310,7 +342,7 @@ class Authorisation:
         if not isinstance(given, str):
             raise InvalidParams('auth needs params {"token": "…"}, a string')
         if self.entrance is not None:
-            admission = self.entrance.admit(given)
+            admission = None if is_session(given) else self.entrance.admit(given)
             if admission is None:
                 raise TokenRefused("the token is wrong, expired or revoked; the connection closes")
             self._shown = (given, admission) if admission.principal else None

@@ -38,13 +38,19 @@ from starlette.types import Receive, Scope, Send
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Principal, Role
-from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_jobs import Job
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.store.catalogue import CatalogueEntry
-from flashgrep.transports.access import ADMISSION, Admission, Entrance, TokenWatch, to_this_loop
+from flashgrep.transports.access import (
+    ADMISSION,
+    Admission,
+    Entrance,
+    TokenWatch,
+    Watchable,
+    to_this_loop,
+)
 from flashgrep.transports.http.guard import EVENTS, secret_of
 from flashgrep.web.rooms import Rooms
 
@@ -177,7 +183,7 @@ def described(row: Decided) -> dict[str, Any]:
 class Events:
     """All news since the start, as far as they are kept. Used on the server's loop."""
 
-    def __init__(self, kb: KnowledgeBase, tokens: Tokens, rooms: Rooms) -> None:
+    def __init__(self, kb: KnowledgeBase, tokens: Watchable, rooms: Rooms) -> None:
         """`rooms` hear of changes first."""
         self._kb = kb
         self._rooms = rooms

@@ -1,6 +1,6 @@
 """The pages: one HTML shell for all of them, and the files of the bundle it loads.
 
-    GET /, /review, /notes, /notes/…, /file/…, /status    the shell; never kept by a browser
+    GET /, /review, /notes, /notes/…, /file/…, /status    the shell, or how to sign in; never kept
     GET /assets/NAME-HASH.js …                            a file of the bundle; kept for a year
 
 The bundle lies in `static/`, where `make web` writes it, with a manifest that names its entry
@@ -29,8 +29,9 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from flashgrep.system.atomic import open_own
+from flashgrep.transports.access import ADMISSION
 from flashgrep.transports.http.guard import failed
-from flashgrep.web.parts import SiteParts
+from flashgrep.web.sign_in_links import SIGN_IN
 
 STATIC: Final = Path(__file__).parent / "static"
 ASSETS: Final = "/assets/"
@@ -51,16 +52,21 @@ _NOT_BUILT: Final = (
 )
 
 
+def is_page(path: str) -> bool:
+    """Whether a page has this path."""
+    return path in ("/", "/review", "/notes", "/status") or path.startswith(("/notes/", "/file/"))
+
+
 def is_open(path: str) -> bool:
-    """Whether a path is answered without a login."""
-    return path.startswith(ASSETS)
+    """Whether a path is answered without a login: with how to sign in, or because it is public."""
+    return is_page(path) or path.startswith((ASSETS, SIGN_IN))
 
 
-def page_routes(parts: SiteParts) -> list[BaseRoute]:
+def page_routes() -> list[BaseRoute]:
     """The shell under every path of a page, and the files of the bundle."""
 
-    async def page(_: Request) -> Response:
-        return shell()
+    async def page(request: Request) -> Response:
+        return shell() if ADMISSION in request.scope else sign_in_page()
 
     return [
         *(Route(path, page, methods=["GET"]) for path in PAGES),
@@ -97,6 +103,20 @@ def document(title: str, body: str, status: int = 200) -> HTMLResponse:
         f'<link rel="icon" href="{_ICON}">\n{style}</head>\n<body>\n{body}\n</body>\n</html>\n'
     )
     return HTMLResponse(text, status, headers=_headers(nonce))
+
+
+def sign_in_page(why: str = "", status: int = 200) -> Response:
+    """How to sign in; `why` says what became of a link."""
+    told = f"<p><strong>{html.escape(why)}</strong></p>" if why else ""
+    body = (
+        '<main class="sign-in"><h1>Sign in to flashgrep</h1>'
+        f"{told}<p>Open the link that <code>flashgrep serve</code> printed when it was started: it "
+        "is the line that begins with <code>Open:</code>. It works once.</p>"
+        "<p>For a new link, run <code>flashgrep open</code> in the directory in which the server "
+        "was started.</p><p>If somebody else runs it, ask them for a link of your own "
+        "(<code>flashgrep kb token make NAME --link</code>).</p></main>"
+    )
+    return document("Sign in · flashgrep", body, status)
 
 
 def _told(text: str) -> str:

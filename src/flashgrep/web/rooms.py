@@ -16,7 +16,6 @@ from starlette.websockets import WebSocket
 
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.notes.access.roles import Role
-from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -28,6 +27,7 @@ from flashgrep.transports.access import (
     Entrance,
     NoPlace,
     TokenWatch,
+    Watchable,
 )
 from flashgrep.transports.http.guard import secret_of
 from flashgrep.web import protocol
@@ -57,7 +57,7 @@ class Room:
 class Rooms:
     """All open notes. Used on the server's loop."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Watchable) -> None:
         self._watch = TokenWatch(tokens, self._recheck)
         self._rooms: dict[str, Room] = {}
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute
 
+from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.transports.access import Entrance
 from flashgrep.transports.http.server import Mounted
 from flashgrep.web.pages import is_open, page_routes
 from flashgrep.web.parts import SiteParts
+from flashgrep.web.sessions import LoginSessions
+from flashgrep.web.sign_in import sign_in_routes
+from flashgrep.web.sign_in_links import SIGN_IN, ServerAddress, SignInLinks, announce
 
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -34,8 +38,14 @@ class Site:
 
     def __init__(self, parts: SiteParts) -> None:
         self._parts = parts
-        self.tokens = Tokens(parts.notes.home.path) if parts.notes else None
-        self._live = _Live(parts.notes, self.tokens) if parts.notes and self.tokens else None
+        self._announced: list[Callable[[], None]] = []
+        home = parts.notes.home.path if parts.notes else None
+        state = parts.state.path if parts.state else None
+        self.tokens = Tokens(home) if home else None
+        self.sessions = LoginSessions(state, parts.secret, self.tokens)
+        self._places = [each for each in (state, home) if each]
+        self._links = [SignInLinks(state), *([SignInLinks(home)] if home else [])]
+        self._live = _Live(parts.notes, self.sessions) if parts.notes else None
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything beside `/mcp` and `/health`: here each module adds its list."""
@@ -43,28 +53,53 @@ class Site:
 
         parts = self._parts
         return [
-            *page_routes(parts),
             *search_routes(parts),
+            *page_routes(),
+            *sign_in_routes(parts, self.sessions, self._links),
             *(self._live.routes(entrance) if self._live else ()),
         ]
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """What happens while the server runs."""
-        with self._live.events.listening() if self._live else contextlib.nullcontext():
+        with contextlib.ExitStack() as ends:
+            for end in self._announced:
+                ends.callback(end)
+            if self._live:
+                ends.enter_context(self._live.events.listening())
             yield
+
+    def link(self) -> str:
+        """Where the person who starts the server begins, and others find it from now on."""
+        address, asks = self._parts.address, self._parts.secret is not None
+        if address is None:
+            return ""
+        for place in self._places:
+            try:
+                self._announced.append(announce(place, ServerAddress(address, asks)))
+            except FlashgrepError as error:
+                log.warning("flashgrep open will not find this server: %s", error.message)
+        return address + (SIGN_IN + self._code() if asks else "/")
+
+    def _code(self) -> str:
+        try:
+            return self._links[0].make(limits.LINK_SECONDS)
+        except FlashgrepError as error:
+            log.warning("the link counts while this server runs: %s", error.message)
+            self._links.insert(0, SignInLinks(None))
+            return self._links[0].make(limits.LINK_SECONDS)
 
 
 class _Live:
     """What is live in the notes: who has one open, and who hears the news."""
 
-    def __init__(self, kb: KnowledgeBase, tokens: Tokens) -> None:
+    def __init__(self, kb: KnowledgeBase, sessions: LoginSessions) -> None:
         from flashgrep.web.events import Events
         from flashgrep.web.rooms import Rooms
 
         self._kb = kb
-        self.rooms: Rooms = Rooms(tokens)
-        self.events: Events = Events(kb, tokens, self.rooms)
+        self.rooms: Rooms = Rooms(sessions)
+        self.events: Events = Events(kb, sessions, self.rooms)
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything under /kb/: here each module of the notes adds its list."""
@@ -99,6 +134,8 @@ def mount(parts: SiteParts, agents_of: str | None = None) -> Mounted:
         routes=site.routes,
         running=site.running,
         is_open=is_open,
+        sessions=site.sessions,
+        link=site.link(),
         tokens=site.tokens,
         told=_told(kb) if kb else "",
         agent=_agent(kb, agents_of) if kb and agents_of else None,

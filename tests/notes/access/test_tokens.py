@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, IOFailure, NotFound
 from flashgrep.notes.access import tokens
 from flashgrep.notes.access.roles import Grant, Role
-from flashgrep.notes.access.tokens import FILE, Tokens, TokenState
+from flashgrep.notes.access.tokens import FILE, Tokens
 from flashgrep.system.atomic import replace_file
 
 NOW = 1_700_000_000_000
@@ -222,7 +222,7 @@ def _looking_when_asked(
     stop = tokens.watch(lambda: done.put("told"))
     standing = tokens._watching._state
 
-    def looked(before: TokenState | None) -> TokenState:
+    def looked(before: Hashable) -> Hashable:
         now = standing(before)
         if now == before:
             done.put("nothing")

@@ -48,7 +48,6 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import (
     Conflict,
-    FlashgrepError,
     InvalidParams,
     IOFailure,
     NotFound,
@@ -60,6 +59,7 @@ from flashgrep.notes.store import paths
 from flashgrep.system.atomic import is_ours_alone, open_own, replace_file
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.lock import lock, open_lock_file
+from flashgrep.system.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -182,8 +182,6 @@ The hashes alone would not do: a token that came and went between two looks leav
 were, and so does one that was given another role or folder; both may have a connection open.
 """
 
-_NOTHING: Final[TokenState] = (-1, frozenset())
-
 
 class Tokens:
     """The tokens of a knowledge base, for any thread and any process of its user."""
@@ -197,14 +195,21 @@ class Tokens:
         self._status: _Status | None = None
         self._by_hash: dict[str, Token] = {}
         self._readings = 0
-        self._watching = _Watching(self)
+        self._watching = Watching(
+            self.state, "flashgrep-tokens", "no token counts until this is mended"
+        )
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
     def principal(self, secret: str) -> Principal | None:
         """Who a secret belongs to; None where it is unknown, revoked or expired."""
-        token = self._known().get(_hash(secret))
-        return None if token is None or token.is_expired(self._now()) else token.principal
+        token = self.standing(_hash(secret))
+        return token.principal if token else None
+
+    def standing(self, key: str) -> Token | None:
+        """The token with a hash, unless it was revoked or has expired."""
+        token = self._known().get(key)
+        return None if token is None or token.is_expired(self._now()) else token
 
     def find(self, secret: str) -> Token | None:
         """The token with a secret, unless it was revoked; it may have expired."""
@@ -301,69 +306,6 @@ class Tokens:
         except OSError as error:
             raise from_os_error(error, str(self._path)) from None
         return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-class _Watching:
-    """The thread that looks whether tokens came or went, while somebody wants to know."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._listeners: list[Callable[[], None]] = []
-        self._thread: threading.Thread | None = None
-
-    def add(self, listener: Callable[[], None]) -> Callable[[], None]:
-        before = self._state(None)
-        with self._lock:
-            if self._thread is None:
-                thread = threading.Thread(
-                    target=self._run, args=(before,), name="flashgrep-tokens", daemon=True
-                )
-                thread.start()  # which may fail; it looks at nothing before the lock is free
-                self._thread = thread
-            self._listeners.append(listener)
-        return lambda: self._remove(listener)
-
-    def look(self) -> None:
-        """Look now; in this process a change need not wait for the next look."""
-        self._wake.set()
-
-    def _remove(self, listener: Callable[[], None]) -> None:
-        with self._lock:
-            self._listeners.remove(listener)
-        self._wake.set()
-
-    def _run(self, before: TokenState) -> None:
-        while True:
-            self._wake.wait(limits.TOKEN_LOOK_SECONDS)
-            self._wake.clear()
-            with self._lock:
-                if not self._listeners:
-                    self._thread = None
-                    return
-                listeners = list(self._listeners)
-            now = self._state(before)
-            if now != before:
-                before = now
-                _notify(listeners)
-
-    def _state(self, before: TokenState | None) -> TokenState:
-        """What is valid; nothing at all where the file cannot be trusted any more."""
-        try:
-            return self._tokens.state()
-        except FlashgrepError as error:
-            if before != _NOTHING:
-                log.error("no token counts until this is mended: %s", error)
-            return _NOTHING
-
-
-def _notify(listeners: Sequence[Callable[[], None]]) -> None:
-    for one in listeners:
-        try:
-            one()
-        except Exception:
-            log.exception("a listener for tokens failed")
 
 
 def new_secret() -> str:

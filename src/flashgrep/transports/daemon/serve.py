@@ -23,7 +23,14 @@ from flashgrep.settings import BY_NAME, Settings
 from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.access import SERVER, Authorisation, ConnectionSlots, Entrance
+from flashgrep.transports.access import (
+    SERVER,
+    SESSION_MARK,
+    Authorisation,
+    ConnectionSlots,
+    Entrance,
+    is_session,
+)
 from flashgrep.transports.lines.offers import Offers, direct_methods
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.stdio import serve_until_signal
@@ -164,6 +171,8 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
             raise SettingsError("--token and --no-auth exclude each other; give one of them")
         remedy = "This server asks for none (--no-auth): leave the header Authorization out"
         return Secret(None, "no token is asked for (--no-auth)", remedy=remedy)
+    if is_session(settings.token):
+        raise SettingsError(f"--token: what begins with {SESSION_MARK} is a sign-in, not a token")
     if settings.token:
         told = "the one given with --token"
         remedy = f"{_SEND}; it is the one that flashgrep serve was given with --token"
@@ -253,6 +262,8 @@ class Serving:
             lines.append(f"  claude mcp add --transport http flashgrep {pasted}")
             if _VARIABLE in pasted:  # a token that was given is never printed
                 lines.append(f"         set {_VARIABLE[1:]} to that token where you paste this")
+        if self.mounted is not None and self.mounted.link:
+            lines.append(f"Open: {self.mounted.link}")
         return [*lines, STOP_HINT]
 
     @property
@@ -409,4 +420,5 @@ class Serving:
             mounted.tokens if mounted else None,
             ConnectionSlots(self.settings.live_connections, self.settings.live_share),
             mounted.agent.secret if mounted and mounted.agent else None,
+            mounted.sessions if mounted else None,
         )

@@ -207,8 +207,10 @@ class LiveSocket(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        logger = logging.getLogger("uvicorn.error")
-        self.conn = _Wire(max_size=limits.LIVE_MESSAGE_BYTES, logger=logger)
+        # Below a warning, both log the address of the request with its token, and its cookies.
+        self.logger = logging.getLogger("uvicorn.error.websockets")
+        self.logger.setLevel(logging.WARNING)
+        self.conn = _Wire(max_size=limits.LIVE_MESSAGE_BYTES, logger=self.logger)
         self._is_deaf = False
 
     @property

@@ -5,14 +5,18 @@ In this order, on every route and whatever address is bound, because a name that
 
     Host     loopback names, the bound host, --allowed-host       else 421
     Origin   absent, our own, --allowed-origin                    else 403
-    token    Authorization: Bearer, compared in constant time     else 401   (not for /health)
+    site     a change that a browser sends comes from our page    else 403
+    token    Authorization: Bearer, compared in constant time     else 401   (not for open paths)
     body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
     place    for a stream that stays open, see `places`           else 503
 
-On the routes of the notes the sign-in cookie replaces the header, on a websocket also `?token=`. A
-browser sends a cookie whichever page asks: so a request that may change something must come from
-our own Origin. A refused websocket is accepted and closed with 4401 or 4403 before any frame:
-y-websocket would retry one that is refused with an HTTP status for ever.
+Open paths are `/health`, and those of pages, where somebody signs in. Except on `/mcp` the sign-in
+cookie replaces the header, on a websocket also `?token=`. A browser sends a cookie whichever page
+asks: so with a cookie, a request that may change something must come from our own Origin, and where
+the browser says what site asks (`Sec-Fetch-Site`), from ours. See `is_foreign` for the rest.
+
+A refused websocket is accepted and closed with 4401 or 4403 before any frame: y-websocket would
+retry one that is refused with an HTTP status for ever.
 
 The SDK's own protection is not enough: it covers three host names only.
 
@@ -26,7 +30,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -37,7 +40,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
-from flashgrep.transports.access import ADMISSION, Admission, Entrance, NoPlace
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, NoPlace, is_session
 from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.messages import INVALID_REQUEST, BadMessage, decode, too_long
 
@@ -85,7 +88,14 @@ NOTES: Final = "/kb/"
 EVENTS: Final = "/kb/events"
 _STREAMS: Final = (MCP, EVENTS)
 """Paths whose GET stays open."""
-COOKIE: Final = "flashgrep_token"
+COOKIE: Final = "flashgrep_session"
+"""The cookie of a session; with `_PORT` where the Host has one, see `cookie_name`."""
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+_OWN_SITE: Final = ("same-origin", "none")
+"""What a browser says of a request that our page makes, or the person by themselves."""
+SIGN_IN_AGAIN: Final = (
+    "Get a new link: run flashgrep open in the directory that flashgrep serve was started in"
+)
 UNAUTHENTICATED: Final = 4401
 FORBIDDEN: Final = 4403
 _SHOWN_CHARS: Final = 200
@@ -133,6 +143,8 @@ class Names:
 
     hosts: frozenset[str]
     origins: frozenset[str]
+    admitted: frozenset[str] = frozenset()
+    """Of these origins, those that were allowed by name."""
 
     @classmethod
     def of(
@@ -146,7 +158,7 @@ class Names:
         hosts = {host.lower() for host in (*LOOPBACK_NAMES, *bound, *allowed_hosts)}
         own = {f"http://{host}" if _has_port(host) else f"http://{host}:{port}" for host in hosts}
         given = {origin.lower().rstrip("/") for origin in allowed_origins}
-        return cls(frozenset(hosts), frozenset(own | given))
+        return cls(frozenset(hosts), frozenset(own | given), frozenset(given))
 
     def allows_host(self, values: list[str]) -> bool:
         """Exactly one Host header, with a name of ours: under any port, or under the given one."""
@@ -159,6 +171,10 @@ class Names:
     def allows_origin(self, values: list[str]) -> bool:
         """No Origin header (no browser), or exactly one of ours."""
         return not values or (len(values) == 1 and values[0].lower() in self.origins)
+
+    def admits(self, values: list[str]) -> bool:
+        """Exactly one Origin header, of an origin that was allowed by name."""
+        return len(values) == 1 and values[0].lower() in self.admitted
 
 
 def _has_port(host: str) -> bool:
@@ -240,6 +256,8 @@ class Guard:
             raise Refusal(421, _unknown("Host", hosts))
         if not self._names.allows_origin(origins := _header(scope, b"origin")):
             raise Refusal(403, _unknown("Origin", origins))
+        if is_foreign(scope, self._names):
+            raise Refusal(403, "a browser sends this for a page of another site; use our own pages")
         if scope["path"] == HEALTH:
             return
         try:
@@ -252,6 +270,8 @@ class Guard:
         secret = secret_of(scope)
         admission = self._entrance.admit(secret)
         if admission is None:
+            if is_session(secret):
+                raise Refusal(401, f"this sign-in is over. {SIGN_IN_AGAIN}")
             what = "the token is wrong, expired or revoked" if secret else "a token is needed"
             remedy = self._notes_remedy if scope["path"].startswith(NOTES) else self._remedy
             told = f"{what}. {remedy}" if remedy else what
@@ -270,31 +290,76 @@ def _unknown(name: str, values: list[str]) -> str:
 
 
 def secret_of(scope: Scope) -> str:
-    """The token of a request, "" for none: the first of header, query and cookie."""
+    """The secret of a request, "" for none: the first of header, query and cookie."""
     values = _header(scope, b"authorization")
-    if values or not scope["path"].startswith(NOTES):
+    if values or scope["path"] in (MCP, REGISTER):
         return _bearer(values)
-    if scope["type"] == "websocket":
-        query: str = scope["query_string"].decode("latin-1")
-        if given := parse_qs(query, errors="replace").get("token"):
-            return given[0]
-    is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-    return _cookie(scope) if is_safe or _is_own_origin(scope) else ""
+    return _queried(scope) or (cookie_of(scope) if _takes_cookie(scope) else "")
+
+
+def _queried(scope: Scope) -> str:
+    """The token in the query of a websocket, where a browser cannot send a header."""
+    if scope["type"] != "websocket":
+        return ""
+    query: str = scope["query_string"].decode("latin-1")
+    given = parse_qs(query, errors="replace").get("token", [""])[0]
+    return "" if is_session(given) else given
+
+
+def _takes_cookie(scope: Scope) -> bool:
+    """Whether the cookie of this request counts.
+
+    What only reads may also come from elsewhere as a link that a person follows, not as a part of
+    somebody's page: another program of this machine is the same site to a browser.
+    """
+    if _is_change(scope):
+        return _is_own_origin(scope) and not _is_other_site(scope)
+    return not _is_other_site(scope) or "navigate" in _header(scope, b"sec-fetch-mode")
+
+
+def is_foreign(scope: Scope, names: Names) -> bool:
+    """Whether a browser sends a change on behalf of a page that is not ours.
+
+    Its Origin was accepted before. A caller that shows a token of its own and no cookie is no
+    page that uses somebody's login; one of an origin that was allowed may come without a cookie.
+    """
+    if not _is_change(scope) or not _is_other_site(scope):
+        return False
+    if _header(scope, b"cookie"):
+        return True
+    shows_token = _header(scope, b"authorization") or _queried(scope)
+    return not shows_token and not names.admits(_header(scope, b"origin"))
+
+
+def _is_change(scope: Scope) -> bool:
+    return scope["type"] == "websocket" or scope["method"] not in _SAFE
+
+
+def _is_other_site(scope: Scope) -> bool:
+    return any(value not in _OWN_SITE for value in _header(scope, b"sec-fetch-site"))
 
 
 def _bearer(values: list[str]) -> str:
     scheme, _, given = (values[0] if len(values) == 1 else "").partition(" ")
     # Header bytes come as Latin-1; the token's own bytes are UTF-8.
     text = given.strip().encode("latin-1").decode("utf-8", "replace")
-    return text if scheme.lower() == "bearer" else ""
+    return text if scheme.lower() == "bearer" and not is_session(text) else ""
 
 
-def _cookie(scope: Scope) -> str:
-    try:
-        cookies = SimpleCookie("; ".join(_header(scope, b"cookie")))
-    except CookieError:
-        return ""
-    return str(cookies[COOKIE].value) if COOKIE in cookies else ""
+def cookie_name(scope: Scope) -> str:
+    """What our cookie is called: browsers do not tell the ports of a host apart, and two servers
+    of one machine must not sign people out of each other.
+    """
+    match = _HOST.fullmatch("".join(_header(scope, b"host")[:1]).lower())
+    return f"{COOKIE}_{match[2]}" if match and match[2] else COOKIE
+
+
+def cookie_of(scope: Scope) -> str:
+    """The secret of a session in the cookie, "" for none. A cookie never carries a token."""
+    pairs = (pair.partition("=") for pair in "; ".join(_header(scope, b"cookie")).split(";"))
+    given = {name.strip(): value.strip() for name, _, value in pairs}
+    secret = given.get(cookie_name(scope)) or given.get(COOKIE, "")
+    return secret if is_session(secret) else ""
 
 
 def _is_own_origin(scope: Scope) -> bool:

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
-from flashgrep.transports.access import ADMISSION, Admission, Entrance
+from flashgrep.transports.access import ADMISSION, Admission, Entrance, SessionSource
 from flashgrep.transports.http.guard import (
     ENDING,
     HEALTH,
@@ -67,6 +67,10 @@ class Mounted:
     """What runs while the server does."""
     is_open: Callable[[str], bool] = lambda path: False
     """Whether a path is answered without a login; its route then looks itself who asks."""
+    sessions: SessionSource | None = None
+    """Those who have signed in."""
+    link: str = ""
+    """Where a person begins, with what signs them in; empty where HTTP is off."""
     tokens: Tokens | None = None
     """Those of the knowledge base; None where there is none."""
     told: str = ""

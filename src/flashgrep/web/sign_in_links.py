@@ -1,0 +1,218 @@
+"""One-time links by which people sign in, and where the server is that takes them.
+
+A link is `ADDRESS/sign-in/CODE`. Whoever may write into a private directory of ours can make one
+without asking the server: `serve` for itself, `flashgrep open`, and `flashgrep kb token`.
+
+DIRECTORY/sign-in/         0700
+    HASH                   0600, {"format": 1, "token": hash | null, "expires": milliseconds}
+DIRECTORY/serving/         0700
+    RANDOM                 0600, held (flock) by a server while it runs:
+                           {"format": 1, "address": "http://127.0.0.1:7778", "asks": true}
+
+The name is the SHA-256 of the code, which itself is nowhere. To use a code is to remove its file:
+of several that try, one succeeds. In the state directory of a workspace a link is the server's own,
+an admin's. In the directory of a knowledge base it stands for the token with that hash, and for no
+more than the token does.
+
+A server that was killed leaves its file in `serving`, but not the lock, so the file counts for
+nothing; the next server removes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import FlashgrepError, Unavailable, from_os_error
+from flashgrep.notes.access.tokens import Token
+from flashgrep.system.atomic import create_first, is_ours_alone, make_private, open_own, write_all
+from flashgrep.system.clock import milliseconds
+from flashgrep.system.lock import is_locked, open_lock_file, try_lock
+
+log = logging.getLogger(__name__)
+
+SIGN_IN: Final = "/sign-in/"
+_LINKS: Final = "sign-in"
+_SERVING: Final = "serving"
+_FORMAT: Final = 1
+_CODE_BYTES: Final = 32
+_FILE_BYTES: Final = 4_096
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_TRIES: Final = 5
+
+
+def hash_of(secret: str) -> str:
+    """What is kept of a secret: its bits are random, so the hash cannot be turned around."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class SignInLink:
+    """What a code stands for."""
+
+    token: str | None
+    """The hash of a token of the knowledge base; None for the server's own."""
+    expires: int
+
+
+class SignInLinks:
+    """The links in one directory; without a directory they live as long as this value."""
+
+    def __init__(self, directory: Path | None, now: Callable[[], int] = milliseconds) -> None:
+        self._folder = directory / _LINKS if directory else None
+        self._now = now
+        self._unkept: dict[str, SignInLink] = {}
+
+    def make(self, seconds: float, token: str | None = None) -> str:
+        """A new link that can be used for so long; its code is returned here and never again."""
+        code = secrets.token_urlsafe(_CODE_BYTES)
+        link = SignInLink(token, self._now() + int(seconds * 1_000))
+        self._sweep()
+        if self._folder is None:
+            self._unkept[hash_of(code)] = link
+            return code
+        held = {"format": _FORMAT, "token": link.token, "expires": link.expires}
+        try:
+            make_private(self._folder)
+            create_first(self._folder / hash_of(code), json.dumps(held).encode() + b"\n")
+        except OSError as error:
+            raise from_os_error(error, str(self._folder)) from None
+        return code
+
+    def use(self, code: str) -> SignInLink | None:
+        """What a code stands for, once; None where it is wrong, was used, or has expired."""
+        name = hash_of(code)
+        link = self._read(name)
+        if link is None or not self._remove(name) or link.expires <= self._now():
+            return None
+        return link
+
+    def _read(self, name: str) -> SignInLink | None:
+        if self._folder is None:
+            return self._unkept.get(name)
+        held = _private_json(self._folder / name)
+        try:
+            token = held["token"]
+            return SignInLink(None if token is None else str(token), int(held["expires"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _remove(self, name: str) -> bool:
+        """Whether this very call removed it."""
+        if self._folder is None:
+            return self._unkept.pop(name, None) is not None
+        try:
+            os.unlink(self._folder / name)
+        except OSError:
+            return False
+        return True
+
+    def _sweep(self) -> None:
+        """Remove the links that have expired."""
+        for name in tuple(self._unkept) if self._folder is None else _names(self._folder):
+            link = self._read(name) if _NAME.fullmatch(name) else None
+            if link is not None and link.expires <= self._now():
+                self._remove(name)
+
+
+def link_for(home: Path, token: Token, address: str) -> str:
+    """A link for the person a token of a knowledge base was made for."""
+    return address + SIGN_IN + SignInLinks(home).make(limits.PERSON_LINK_SECONDS, token.hash)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _private_json(path: Path) -> dict[str, Any]:
+    """What a file of ours says; nothing where it is missing, damaged, or may be another's."""
+    try:
+        with open_own(path) as file:
+            if not is_ours_alone(os.fstat(file.fileno()), 0o077):
+                log.warning("%s is not for its owner alone, and does not count; remove it", path)
+                return {}
+            held = json.loads(file.read(_FILE_BYTES))
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) and held.get("format") == _FORMAT else {}
+
+
+# ── servers ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """Where a server is, and whether it asks who comes."""
+
+    url: str
+    asks: bool
+
+
+def announce(directory: Path, address: ServerAddress) -> Callable[[], None]:
+    """Say where this server is until it ends; gives what takes it back."""
+    folder = directory / _SERVING
+    try:
+        make_private(folder)
+        _remove_dead(folder)
+        path, descriptor = _held(folder)
+        held = {"format": _FORMAT, "address": address.url, "asks": address.asks}
+        write_all(descriptor, json.dumps(held).encode() + b"\n")
+    except OSError as error:
+        raise from_os_error(error, str(folder)) from None
+
+    def end() -> None:
+        with suppress(OSError):
+            os.unlink(path)
+        with suppress(OSError):
+            os.close(descriptor)
+
+    return end
+
+
+def _held(folder: Path) -> tuple[Path, int]:
+    """A new file and its lock; another server may take it for a dead one's before it is held."""
+    for _ in range(_TRIES):
+        path = folder / secrets.token_hex(8)
+        descriptor = open_lock_file(path)
+        if try_lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)
+    raise Unavailable(f"{folder}: its files are removed again and again")
+
+
+def _remove_dead(folder: Path) -> None:
+    for name in _names(folder):
+        with suppress(OSError):
+            if not is_locked(folder / name):
+                os.unlink(folder / name)
+
+
+def servers(directory: Path) -> list[ServerAddress]:
+    """The servers that run now and have said so in a directory, the newest first."""
+    found = sorted(_living(directory / _SERVING), key=lambda one: one[0], reverse=True)
+    return [address for _, address in found]
+
+
+def _living(folder: Path) -> Iterator[tuple[int, ServerAddress]]:
+    for name in _names(folder):
+        path = folder / name
+        with suppress(OSError, FlashgrepError):
+            if is_locked(path) and isinstance(url := _private_json(path).get("address"), str):
+                asks = _private_json(path).get("asks") is not False
+                yield path.stat().st_mtime_ns, ServerAddress(url, asks)
