@@ -24,6 +24,8 @@ interface SearchAnswer {
   files: FoundFile[];
   shown: number;
   next_offset: number | null;
+  /** What the paths are relative to. */
+  root: string;
   milliseconds: number;
   files_looked_at: number | null;
   index: { state: string; freshness: string | null; progress?: number };
@@ -97,7 +99,7 @@ function begin(asked: Question): void {
   if (wanted === answered) return;
   stop();
   answered = wanted;
-  if (!asked.text) {
+  if (!(asked.tab === "search" ? asked.text : asked.text.trim())) {
     shown.value = null;
     failure.value = null;
     isWaiting.value = false;
@@ -142,14 +144,16 @@ async function request(asked: Question, offset: number, signal: AbortSignal): Pr
   const limit = asked.tab === "search" ? (offset ? NEXT_PAGE : FIRST_PAGE) : RANKED_PAGE;
   const page = { limit, offset };
   if (asked.tab === "query") {
-    const sent = { text: asked.text, where: asked.where, ...page };
+    const sent = { text: asked.text, ...page };
     return { kind: "query", asked, answer: await post<QueryAnswer>("/api/query", sent, { signal }) };
   }
   if (asked.tab === "symbol") {
     const sent = { symbol_name: asked.text.trim(), ...page };
     return { kind: "symbol", asked, answer: await post<SymbolAnswer>("/api/symbol", sent, { signal }) };
   }
-  return { kind: "search", asked, answer: await post<SearchAnswer>("/api/search", { ...body(asked), ...page }, { signal }) };
+  const answer = await post<SearchAnswer>("/api/search", { ...body(asked), ...page }, { signal });
+  if (answer.root) for (const file of answer.files) file.path = answer.root + file.path;
+  return { kind: "search", asked, answer };
 }
 
 /** The next page, joined to what is shown. */

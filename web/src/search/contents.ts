@@ -1,7 +1,7 @@
 // The lines of a file, loaded by windows where they are looked at, with their colours.
 
 import { signal } from "@preact/signals";
-import { get, isAbort, told } from "../shell/api";
+import { get, isAbort, Refused, told } from "../shell/api";
 import { tokensOf } from "./colours";
 import type { Token } from "./drawn";
 import { parserOf } from "./languages";
@@ -10,7 +10,8 @@ interface FileAnswer {
   path: string;
   start_line: number;
   end_line: number;
-  total_lines: number;
+  /** null of a large file that was not read to its end. */
+  total_lines: number | null;
   lines: string[];
   truncated: boolean;
   cut?: [number, number][];
@@ -25,12 +26,16 @@ export interface HeldLine {
 
 const WINDOW = 2000; // lines of a request, the most that the server gives
 const SOME = 300; // of them, how many before the line that is looked at
+const BEYOND = 1000; // lines taken to be there after those seen, where nobody has counted
 const FEW = 50; // where lines are so long that answers are short
 
 export class Contents {
   /** Grows with each change, for those who draw. */
   readonly version = signal(0);
+  /** How many lines are known to be there; null before the first answer. */
   readonly total = signal<number | null>(null);
+  /** Whether there may be more. */
+  readonly isOpen = signal(false);
   readonly failure = signal<string | null>(null);
   private readonly held = new Map<number, HeldLine>();
   private readonly ending = new AbortController();
@@ -74,7 +79,7 @@ export class Contents {
   /** The first and last line to ask for: around the first that is wanted and not here. */
   private missing(): [number, number] | null {
     if (!this.wanted || this.ending.signal.aborted) return null;
-    const last = Math.min(this.wanted[1], this.total.value ?? this.wanted[1]);
+    const last = this.total.value === null || this.isOpen.value ? this.wanted[1] : Math.min(this.wanted[1], this.total.value);
     for (let number = Math.max(this.wanted[0], 1); number <= last; number++) {
       if (this.held.has(number)) continue;
       const isAbove = this.held.has(last); // somebody scrolls up
@@ -90,15 +95,25 @@ export class Contents {
 
   private async loadRange([start, end]: [number, number]): Promise<void> {
     const query = new URLSearchParams({ path: this.path, start: String(start), end: String(end) });
-    const answer = await get<FileAnswer>(`/api/file?${query.toString()}`, { signal: this.ending.signal });
+    const answer = await get<FileAnswer>(`/api/file?${query.toString()}`, { signal: this.ending.signal }).catch((error: unknown) => {
+      if (start === 1 || this.total.value !== null || !(error instanceof Refused) || error.code !== "invalid_params") throw error;
+      return null; // a link to a line past the end
+    });
+    if (!answer) {
+      this.wanted = [1, 1];
+      return;
+    }
     const cut = new Map(answer.cut ?? []);
     answer.lines.forEach((text, at) => {
       const number = answer.start_line + at;
       this.held.set(number, { text, tokens: [], whole: cut.get(number) });
     });
-    this.isShort ||= answer.end_line < Math.min(end, answer.total_lines);
-    if (!answer.lines.length && start <= answer.total_lines) throw new Error(`The server gave no lines from line ${start} on.`);
-    this.total.value = answer.total_lines;
+    const got = answer.start_line + answer.lines.length - 1;
+    const isEnd = answer.total_lines === null && got < end && !answer.truncated;
+    this.isShort ||= answer.truncated;
+    this.isOpen.value = answer.total_lines === null && !isEnd;
+    this.total.value = answer.total_lines ?? (isEnd ? got : Math.max(got + BEYOND, this.total.value ?? 0));
+    if (!answer.lines.length && start <= this.total.value) throw new Error(`The server gave no lines from line ${start} on`);
     this.version.value++;
     void this.colour(answer.start_line, answer.lines.length);
   }

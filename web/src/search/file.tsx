@@ -97,7 +97,7 @@ function FilePage({ path, pattern }: { path: string; pattern: string }) {
       <Head path={path} />
       <div class="file-tools" role="group" aria-label="File">
         {(shown.value || pattern) && <a href={back}>← Back to results</a>}
-        <span class="muted file-total">{total === null ? "Loading…" : counted(total, "line")}</span>
+        <span class="muted file-total">{total === null ? "Loading…" : contents.isOpen.value ? `more than ${total.toLocaleString("en")} lines` : counted(total, "line")}</span>
         {matches.value.lines.length > 0 && <MatchSteps line={chosen?.first ?? 0} onStep={goMatch} />}
         <LineField total={total} onGo={(range) => choose(range, false)} />
         <label class="check">

@@ -17,6 +17,10 @@ export class Heights {
     }
   }
 
+  isKnown(at: number): boolean {
+    return this.isMeasured[at] === 1;
+  }
+
   /** Say how high a row is; whether that is news. */
   measured(at: number, height: number): boolean {
     this.isMeasured[at] = 1;

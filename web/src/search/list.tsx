@@ -14,7 +14,8 @@ import type { Question } from "./question";
 
 const BEYOND = 500; // pixels above and below the window that are in the page too
 const LINE_PIXELS = 21;
-const HEAD_PIXELS = 40;
+const HEAD_PIXELS = 35;
+const AROUND_PIXELS = 22; // what a file's box has around its head and lines, as in the style sheet
 const LETTER_PIXELS = 7.9;
 
 type Row = { file: number; line: FoundLine | null; kind: "head" | "line" | "gap" };
@@ -43,7 +44,12 @@ function table(files: readonly FoundFile[], hasContext: boolean): Table {
 }
 
 /** What a person had before them when they left the page, for when they come back. */
-let kept: { asked: Question; heights: Heights; active: number; scroll: number } | null = null;
+let kept: { asked: Question; width: number; heights: Heights; active: number; scroll: number } | null = null;
+
+/** Whether a result of this search was opened or passed before. */
+export function isComingBack(asked: Question): boolean {
+  return kept !== null && kept.asked === asked && (kept.scroll > 0 || kept.active >= 0);
+}
 
 export interface Mover {
   /** Go to the next match (1) or the one before (-1); before the first, `false`. */
@@ -64,21 +70,22 @@ export function ResultList({ files, asked, mover, onLeave }: Properties) {
   const [, redraw] = useState(0);
 
   const { rows, starts } = useMemo(() => table(files, asked.context > 0), [files, asked]);
+  const [width, setWidth] = useState(() => document.getElementById("main")?.clientWidth ?? innerWidth);
   const heights = useMemo(() => {
-    const letters = Math.max(((outer.current?.clientWidth ?? 900) - 80) / LETTER_PIXELS, 20);
+    const letters = Math.max((width - 130) / LETTER_PIXELS, 20);
     const estimate = (at: number) => {
       const row = rows[at]!;
-      if (row.kind === "head") return HEAD_PIXELS;
+      if (row.kind === "head") return HEAD_PIXELS + AROUND_PIXELS;
       return LINE_PIXELS * Math.max(Math.ceil((row.line?.text.length ?? 0) / letters), 1);
     };
     const before = kept?.asked === asked ? kept : null;
-    const made = new Heights(rows.length, estimate, before?.heights);
-    kept = { asked, heights: made, active: before?.active ?? -1, scroll: before?.scroll ?? 0 };
+    const made = new Heights(rows.length, estimate, before?.width === width ? before.heights : undefined);
+    kept = { asked, width, heights: made, active: before?.active ?? -1, scroll: before?.scroll ?? 0 };
     return made;
-  }, [rows]);
+  }, [rows, width]);
 
   useLayoutEffect(() => {
-    if (!kept?.scroll) return;
+    if (!kept || !isComingBack(asked)) return;
     scrollTo({ top: kept.scroll });
     wanted.current = kept.active;
     redraw((number) => number + 1);
@@ -93,11 +100,15 @@ export function ResultList({ files, asked, mover, onLeave }: Properties) {
         redraw((number) => number + 1);
       });
     };
+    const resize = () => {
+      setWidth(document.getElementById("main")?.clientWidth ?? innerWidth);
+      look();
+    };
     addEventListener("scroll", look, { passive: true });
-    addEventListener("resize", look);
+    addEventListener("resize", resize);
     return () => {
       removeEventListener("scroll", look);
-      removeEventListener("resize", look);
+      removeEventListener("resize", resize);
       cancelAnimationFrame(frame);
     };
   }, []);
@@ -120,8 +131,11 @@ export function ResultList({ files, asked, mover, onLeave }: Properties) {
   useLayoutEffect(() => {
     let isNew = false;
     for (const element of outer.current?.querySelectorAll<HTMLElement>("[data-row]") ?? []) {
+      const at = Number(element.dataset["row"]);
+      if (heights.isKnown(at)) continue;
       const height = element.getBoundingClientRect().height;
-      if (height && heights.measured(Number(element.dataset["row"]), height)) isNew = true;
+      const around = rows[at]?.kind === "head" ? AROUND_PIXELS : 0;
+      if (height && heights.measured(at, height + around)) isNew = true;
     }
     if (wanted.current >= 0) {
       const link = outer.current?.querySelector<HTMLElement>(`[data-row="${wanted.current}"] a`);
@@ -181,7 +195,7 @@ export function ResultList({ files, asked, mover, onLeave }: Properties) {
         <FileHead number={file} row={head} file={files[file]!} asked={asked} />
         <Space height={heights.top(begin) - heights.top(head + 1)} />
         {rows.slice(begin, stop).map((row, at) => (
-          <Line key={begin + at} at={begin + at} row={row} path={files[file]!.path} asked={asked} onFocus={() => setActive(begin + at)} />
+          <Line key={begin + at} at={begin + at} row={row} path={files[file]!.path} asked={asked} />
         ))}
         <Space height={heights.top(end) - heights.top(Math.max(stop, begin))} />
       </div>,
@@ -205,15 +219,16 @@ function Space({ height }: { height: number }) {
 }
 
 function FileHead({ number, row, file, asked }: { number: number; row: number; file: FoundFile; asked: Question }) {
-  const name = file.path.lastIndexOf("/") + 1;
+  const path = file.path.replace(/^kb:\/\//, "");
+  const name = path.lastIndexOf("/") + 1;
   const matches = useMemo(() => file.lines.reduce((sum, line) => sum + (line.match ? 1 : 0), 0), [file]);
   const first = file.lines.find((line) => line.match)?.line;
   return (
     <h2 class="found-head" data-row={row} id={`found-${number}`}>
       <a href={resultAddress(file.path, asked, first)}>
         <bdi>
-          <span class="found-folder">{visible(file.path.slice(0, name))}</span>
-          {visible(file.path.slice(name))}
+          <span class="found-folder">{visible(path.slice(0, name))}</span>
+          {visible(path.slice(name))}
         </bdi>
       </a>
       <span class="badge">
@@ -229,18 +244,22 @@ interface LineProperties {
   row: Row;
   path: string;
   asked: Question;
-  onFocus: () => void;
 }
 
-function Line({ at, row, path, asked, onFocus }: LineProperties) {
-  const line = row.line;
-  if (!line) {
-    return (
-      <div class="found-gap" data-row={at} aria-hidden="true">
-        …
-      </div>
-    );
-  }
+/** The same elements for the same line: what scrolling does not change is not drawn anew. */
+function Line({ at, row, path, asked }: LineProperties) {
+  return useMemo(() => (row.line ? lineOf(at, row.line, path, asked) : gapOf(at)), [at, row.line, path, asked]);
+}
+
+function gapOf(at: number) {
+  return (
+    <div class="found-gap" data-row={at} aria-hidden="true">
+      …
+    </div>
+  );
+}
+
+function lineOf(at: number, line: FoundLine, path: string, asked: Question) {
   if (!line.match) {
     return (
       <div class="found-line context" data-row={at}>
@@ -249,6 +268,7 @@ function Line({ at, row, path, asked, onFocus }: LineProperties) {
       </div>
     );
   }
+  const { text, cut } = parted(line);
   return (
     <div class="found-line" data-row={at} onClick={open}>
       <a
@@ -256,18 +276,28 @@ function Line({ at, row, path, asked, onFocus }: LineProperties) {
         id={`found-number-${at}`}
         aria-labelledby={`found-number-${at} found-text-${at}`}
         href={resultAddress(path, asked, line.line)}
-        onFocus={onFocus}
+        onFocus={() => setActive(at)}
       >
         {line.line}
       </a>
-      <code id={`found-text-${at}`}>{drawn(line.text, line.spans)}</code>
-      {line.column !== undefined && (
-        <span class="found-cut" title="Only the part around the match is shown">
-          cut
+      <code id={`found-text-${at}`}>{drawn(text, line.spans)}</code>
+      {cut && (
+        <span class="found-cut" title="Only the part around the first match is shown">
+          {cut}
         </span>
       )}
     </div>
   );
+}
+
+const CUT = / \[column (\d+), (\d+) chars total\]$/;
+
+/** The text of a line that grep has cut, and in words where that is. */
+function parted(line: FoundLine): { text: string; cut: string } {
+  const found = line.column === undefined ? null : CUT.exec(line.text);
+  if (!found) return { text: line.text, cut: line.column === undefined ? "" : "cut" };
+  const [column, total] = [Number(found[1]), Number(found[2])];
+  return { text: line.text.slice(0, found.index), cut: `column ${column.toLocaleString("en")} of ${total.toLocaleString("en")}` };
 }
 
 /** A click beside the number opens the file too, unless it ends a selection of text. */

@@ -8,7 +8,7 @@ import { failure, isLoadingMore, isWaiting, loadMore, shown } from "./answer";
 import { Hints } from "./hints";
 import { useIndexState } from "./index_state";
 import type { Mover } from "./list";
-import { ResultList } from "./list";
+import { isComingBack, ResultList } from "./list";
 import { Options } from "./options";
 import type { Tab } from "./question";
 import { address, ask, keepStep, question, writeAddress } from "./question";
@@ -27,7 +27,8 @@ export default function Page() {
   const mover = useRef<Mover | null>(null);
   useIndexState();
   useEffect(() => {
-    if (document.activeElement === document.body || document.activeElement === null) box.current?.focus();
+    const isFree = document.activeElement === document.body || document.activeElement === null;
+    if (isFree && !(shown.value && isComingBack(shown.value.asked))) box.current?.focus();
     return writeAddress;
   }, []);
 
@@ -113,7 +114,7 @@ function Tabs() {
   const { query } = place.value; // drawn anew when the address is
   void query;
   const current = question.value.tab;
-  const offered = TABS.filter((one) => one.tab !== "symbol" || session.value?.workspace);
+  const offered = TABS.filter((one) => one.tab === "search" || session.value?.workspace);
   return (
     <nav aria-label="Kinds of search" class="tabs">
       {offered.map((one) => (

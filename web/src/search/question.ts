@@ -27,11 +27,11 @@ export function read(query: URLSearchParams): Question {
   const tab = query.get("tab");
   const context = Number.parseInt(query.get("c") ?? "0", 10);
   const has = session.value;
-  const asksNotes = query.get("in") === "notes";
+  const asksNotes = has && has.workspace !== has.notes ? has.notes : query.get("in") === "notes";
   return {
-    tab: tab === "query" || tab === "symbol" ? tab : "search",
+    tab: (tab === "query" || tab === "symbol") && has?.workspace ? tab : "search",
     text: query.get("q") ?? "",
-    where: has && has.workspace !== has.notes ? (has.notes ? "notes" : "workspace") : asksNotes ? "notes" : "workspace",
+    where: asksNotes ? "notes" : "workspace",
     ignoreCase: query.get("i") === "1",
     multiline: query.get("m") === "1",
     context: Number.isFinite(context) ? Math.min(Math.max(context, 0), MOST_CONTEXT) : 0,

@@ -26,6 +26,7 @@ export function Summary({ found }: { found: Shown }) {
         <Total found={found} />
       </p>
       <p class="search-facts muted">{facts}</p>
+      {found.kind === "search" && found.answer.shown > 0 && <Remarks message={found.answer.message} />}
       {found.kind === "search" && <Skipped files={found.answer.skipped} />}
     </div>
   );
@@ -36,9 +37,11 @@ function Total({ found }: { found: Shown }) {
     return (
       <>
         Results of the search before{" "}
-        <button type="button" class="link-button" onClick={again}>
-          Try again
-        </button>
+        {!failure.value.isPattern && (
+          <button type="button" class="link-button" onClick={again}>
+            Try again
+          </button>
+        )}
       </>
     );
   }
@@ -84,13 +87,19 @@ function Total({ found }: { found: Shown }) {
 
 /** Nothing is there; the server may know why (a pattern that needs multiline, a filter that fits no file). */
 function NoMatches({ message }: { message: string | null }) {
-  const why = message?.replace(/^\(?No matches found\.?:?\s*/i, "").replace(/^\(|\)$/g, "");
+  const why = message?.replace(/^No matches found\s*/, "").replace(/^\(|\)$/g, "");
   return (
     <>
       No matches found
       {why && <span class="muted"> · {visible(why)}</span>}
     </>
   );
+}
+
+/** What grep says after its results, but for what the page shows by itself. */
+function Remarks({ message }: { message: string | null }) {
+  const parts = (message ?? "").split("; ").filter((part) => part && !/^paths are relative to|next: offset|not shown:/.test(part));
+  return parts.length ? <p class="search-facts muted">{visible(parts.join("; "))}</p> : null;
 }
 
 function Skipped({ files }: { files: [string, string][] }) {

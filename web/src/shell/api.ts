@@ -19,7 +19,7 @@ export class Refused extends Error {
 /** The server cannot be reached: it ended, or the connection is gone. */
 export class Unreachable extends Error {}
 
-type Options = { signal?: AbortSignal | undefined };
+type Options = { signal?: AbortSignal | undefined; cache?: RequestCache };
 
 export function get<T>(path: string, options: Options = {}): Promise<T> {
   return ask<T>("GET", path, undefined, options);
@@ -39,7 +39,7 @@ export function inUrl(path: string): string {
 }
 
 async function ask<T>(method: string, path: string, body: unknown, options: Options): Promise<T> {
-  const request: RequestInit = { method, credentials: "same-origin", cache: "no-store" };
+  const request: RequestInit = { method, credentials: "same-origin", cache: options.cache ?? "no-store" };
   if (options.signal) request.signal = options.signal;
   if (body !== undefined) {
     request.body = JSON.stringify(body);

@@ -59,7 +59,12 @@ export function Frame({ children }: { children: ComponentChildren }) {
           ))}
         </nav>
         <button type="button" class="go-to" onClick={openPalette}>
-          Go to… <kbd>Ctrl K</kbd>
+          <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="go-to-sign">
+            <path d="M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2Zm3.6 8.6L14.5 14.5" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" />
+          </svg>
+          <span class="go-to-words">
+            Go to… <kbd>Ctrl K</kbd>
+          </span>
         </button>
         <Person />
       </header>

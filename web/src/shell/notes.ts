@@ -15,6 +15,8 @@ export const notes = signal<NoteRow[] | null>(null);
 
 let isLoading = false;
 let isStale = false;
+let generation: number | null = null;
+let took = 0;
 
 /** Load the list once; later changes come by themselves. */
 export function useNotes(): NoteRow[] | null {
@@ -29,22 +31,30 @@ async function load(): Promise<void> {
     return;
   }
   isLoading = true;
+  isStale = false;
   try {
-    do {
-      isStale = false;
-      notes.value = (await get<{ notes: NoteRow[] }>("/kb/tree")).notes;
-    } while (isStale);
+    const begun = performance.now();
+    const answer = await get<{ notes: NoteRow[]; generation: number }>("/kb/tree", { cache: "no-cache" });
+    took = performance.now() - begun;
+    if (answer.generation !== generation || notes.value === null) notes.value = answer.notes;
+    generation = answer.generation;
   } catch {
     notes.value ??= [];
   } finally {
     isLoading = false;
+    if (isStale) soon();
   }
 }
 
+const PAUSE_MILLISECONDS = 300;
+const SHARE = 20; // the list of many notes takes a while: it may take a twentieth of the time
+
 let timer = 0;
 function soon(): void {
-  clearTimeout(timer);
-  timer = window.setTimeout(() => void load(), 300);
+  timer ||= window.setTimeout(() => {
+    timer = 0;
+    void load();
+  }, Math.max(PAUSE_MILLISECONDS, took * SHARE));
 }
 
 export function followNotes(): void {

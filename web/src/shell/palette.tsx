@@ -1,25 +1,31 @@
-// Ctrl-K: go to a note, a file or a page by a few of its letters.
+// Ctrl-K: go to a note, a file or a page by a few of its letters; "view.py:120" goes to a line.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inUrl, isAbort, post } from "./api";
 import { Dialog } from "./dialog";
-import { ranked } from "./fuzzy";
+import type { Found } from "./fuzzy";
+import { Finder, fuzzy, ranked } from "./fuzzy";
+import type { NoteRow } from "./notes";
 import { useNotes } from "./notes";
+import { recent } from "./recent";
 import { navigate } from "./router";
 import { session } from "./session";
+import { visible } from "./visible";
 
 const isOpen = signal(false);
-const MOST = 30;
+const MOST_NOTES = 20;
+const MOST_FILES = 20;
+const FILES_PAUSE_MILLISECONDS = 60;
 
 export function openPalette(): void {
   isOpen.value = true;
 }
 
 interface Choice {
-  kind: "page" | "note" | "file";
+  kind: "page" | "note" | "file" | "search";
   text: string;
-  at: number[];
+  at: readonly number[];
   address: string;
 }
 
@@ -34,45 +40,87 @@ export function Palette() {
   return isOpen.value ? <Opened /> : null;
 }
 
-function Opened() {
-  const [wanted, setWanted] = useState("");
-  const [chosen, setChosen] = useState(0);
-  const [files, setFiles] = useState<string[]>([]);
-  const notes = useNotes();
-  const field = useRef<HTMLInputElement>(null);
+let prepared: { rows: readonly NoteRow[]; finder: Finder } | null = null;
 
-  useEffect(() => field.current?.focus(), []);
+function finderOf(rows: readonly NoteRow[]): Finder {
+  if (prepared?.rows !== rows) prepared = { rows, finder: new Finder(rows.map((row) => row.path)) };
+  return prepared.finder;
+}
+
+/** Notes with these letters; those of the letters before stay until the search is done. */
+function useFoundNotes(wanted: string): Found[] {
+  const rows = useNotes();
+  const [found, setFound] = useState<Found[]>([]);
   useEffect(() => {
-    setChosen(0);
-    if (!session.value?.workspace || !wanted.trim()) {
+    if (!wanted || !rows) {
+      setFound([]);
+      return undefined;
+    }
+    const ending = new AbortController();
+    void finderOf(rows)
+      .find(wanted, MOST_NOTES, ending.signal)
+      .then((list) => {
+        if (list && !ending.signal.aborted) setFound(list);
+      });
+    return () => ending.abort();
+  }, [wanted, rows]);
+  return found;
+}
+
+/** Files with these letters, which the server ranks. */
+function useFoundFiles(wanted: string): string[] {
+  const [files, setFiles] = useState<string[]>([]);
+  useEffect(() => {
+    if (!session.value?.workspace || !wanted) {
       setFiles([]);
       return undefined;
     }
     const ending = new AbortController();
-    post<{ files: string[] }>("/api/files", { text: wanted, limit: MOST }, { signal: ending.signal })
-      .then((answer) => setFiles(answer.files))
-      .catch((error: unknown) => {
-        if (!isAbort(error)) setFiles([]);
-      });
-    return () => ending.abort();
+    const timer = setTimeout(() => {
+      post<{ files: string[] }>("/api/files", { text: wanted, limit: MOST_FILES }, { signal: ending.signal })
+        .then((answer) => setFiles(answer.files))
+        .catch((error: unknown) => {
+          if (!isAbort(error)) setFiles([]);
+        });
+    }, FILES_PAUSE_MILLISECONDS);
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
   }, [wanted]);
+  return files;
+}
 
-  const choices: Choice[] = [
-    ...ranked(wanted, (notes ?? []).map((one) => one.path), MOST).map(
-      (found): Choice => ({ kind: "note", text: found.text, at: found.at, address: `/notes/${inUrl(found.text)}` }),
-    ),
-    ...files.map((path): Choice => ({ kind: "file", text: path, at: [], address: `/file/${inUrl(path)}` })),
-    ...PAGES.flatMap((page): Choice[] => {
-      const found = ranked(wanted, [page.text], 1)[0];
-      return found ? [{ kind: "page", text: page.text, at: found.at, address: page.address }] : [];
-    }),
-  ];
+function Opened() {
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const { wanted, line } = parted(typed);
+  const notes = useFoundNotes(wanted);
+  const files = useFoundFiles(wanted);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  useEffect(() => setChosen(0), [typed]);
+
+  const choices = useMemo(() => choicesOf(typed, wanted, line, notes, files), [typed, notes, files]);
   const last = choices.length - 1;
+  const current = Math.min(chosen, last);
 
-  const go = (choice: Choice | undefined) => {
+  const go = (choice: Choice | undefined, isNewTab = false) => {
     if (!choice) return;
     isOpen.value = false;
-    navigate(choice.address);
+    if (isNewTab) window.open(choice.address, "_blank", "noopener");
+    else navigate(choice.address);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    const isControl = event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (event.key === "ArrowDown" || (isControl && event.key === "n")) setChosen(current >= last ? 0 : current + 1);
+    else if (event.key === "ArrowUp" || (isControl && event.key === "p")) setChosen(current <= 0 ? last : current - 1);
+    else if (event.key === "PageDown") setChosen(Math.min(current + 8, last));
+    else if (event.key === "PageUp") setChosen(Math.max(current - 8, 0));
+    else if (event.key === "Enter") go(choices[current], event.ctrlKey || event.metaKey);
+    else return;
+    event.preventDefault();
   };
   return (
     <Dialog title="Go to" class="palette" onClose={() => (isOpen.value = false)}>
@@ -81,33 +129,29 @@ function Opened() {
         type="text"
         role="combobox"
         aria-expanded="true"
+        aria-autocomplete="list"
         aria-controls="palette-list"
-        aria-activedescendant={choices.length ? `palette-${chosen}` : undefined}
+        aria-activedescendant={choices.length ? `palette-${current}` : undefined}
         aria-label="Go to a note, file or page"
-        placeholder="Letters of a note, file or page"
+        placeholder={session.value?.workspace ? "Letters of a note, file or page; name:120 for a line" : "Letters of a note or page"}
         autocomplete="off"
+        autocapitalize="off"
         spellcheck={false}
-        value={wanted}
-        onInput={(event) => setWanted(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "ArrowDown") setChosen(Math.min(chosen + 1, last));
-          else if (event.key === "ArrowUp") setChosen(Math.max(chosen - 1, 0));
-          else if (event.key === "Enter") go(choices[chosen]);
-          else return;
-          event.preventDefault();
-        }}
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
       />
       <ul id="palette-list" role="listbox" aria-label="Places" class="palette-list">
         {choices.map((choice, number) => (
           <li
-            key={choice.address}
+            key={`${choice.kind} ${choice.address}`}
             id={`palette-${number}`}
             role="option"
-            aria-selected={number === chosen}
+            aria-selected={number === current}
             onMouseMove={() => setChosen(number)}
-            onClick={() => go(choice)}
+            onClick={(event) => go(choice, event.ctrlKey || event.metaKey)}
             ref={(element) => {
-              if (element && number === chosen) element.scrollIntoView({ block: "nearest" });
+              if (element && number === current) element.scrollIntoView({ block: "nearest" });
             }}
           >
             <span class="palette-kind">{choice.kind}</span>
@@ -115,16 +159,73 @@ function Opened() {
           </li>
         ))}
       </ul>
-      {choices.length === 0 && <p class="muted">Nothing has these letters.</p>}
+      <p class="palette-keys muted" aria-hidden="true">
+        <span>
+          <kbd>↑</kbd> <kbd>↓</kbd> choose
+        </span>
+        <span>
+          <kbd>Enter</kbd> open
+        </span>
+        <span>
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd> in a new tab
+        </span>
+        <span>
+          <kbd>Esc</kbd> close
+        </span>
+      </p>
     </Dialog>
   );
 }
 
-function Marked({ text, at }: { text: string; at: number[] }) {
-  const marked = new Set(at);
-  return (
-    <span class="palette-text">
-      {[...text].map((letter, number) => (marked.has(number) ? <b key={number}>{letter}</b> : letter))}
-    </span>
-  );
+/** The letters, and the line after a colon at their end. */
+function parted(typed: string): { wanted: string; line: string } {
+  const parts = /^(.*?):(\d{0,9})$/.exec(typed.trim());
+  return parts ? { wanted: parts[1]!.trim(), line: parts[2]! } : { wanted: typed.trim(), line: "" };
+}
+
+function choicesOf(typed: string, wanted: string, line: string, notes: Found[], files: string[]): Choice[] {
+  const hash = line ? `#L${line}` : "";
+  const note = (found: Found): Choice => ({ kind: "note", text: found.text, at: found.at, address: `/notes/${inUrl(found.text)}` });
+  const file = (path: string): Choice => ({
+    kind: "file",
+    text: path,
+    at: wanted ? (fuzzy(wanted, path)?.at ?? []) : [],
+    address: `/file/${inUrl(path)}${hash}`,
+  });
+  const pages = PAGES.flatMap((page): Choice[] => {
+    const found = ranked(wanted, [page.text], 1)[0];
+    return found ? [{ kind: "page", text: page.text, at: found.at, address: page.address }] : [];
+  });
+  if (!wanted) {
+    const opened = recent().filter((one) => (one.kind === "note" ? session.value?.notes : session.value?.workspace));
+    return [...opened.map((one) => (one.kind === "note" ? note({ text: one.path, at: [], score: 0 }) : file(one.path))), ...pages];
+  }
+  const isPage = pages.some((page) => page.text.toLowerCase().startsWith(wanted.toLowerCase()));
+  const places = [...notes.map(note), ...files.map(file)];
+  const search: Choice = {
+    kind: "search",
+    text: typed.trim(),
+    at: [],
+    address: `/?${new URLSearchParams({ q: typed.trim() }).toString()}`,
+  };
+  return [...(isPage ? pages : []), ...places, ...(isPage ? [] : pages), search];
+}
+
+/** A path with the letters that matched in bold, in as few elements as that takes. */
+function Marked({ text, at }: { text: string; at: readonly number[] }) {
+  const parts = [];
+  let done = 0;
+  for (let number = 0; number < at.length; number++) {
+    const start = at[number]!;
+    let end = start + 1;
+    while (at[number + 1] === end) {
+      end++;
+      number++;
+    }
+    if (start > done) parts.push(visible(text.slice(done, start)));
+    parts.push(<b>{visible(text.slice(start, end))}</b>);
+    done = end;
+  }
+  parts.push(visible(text.slice(done)));
+  return <bdi class="palette-text">{parts}</bdi>;
 }
