@@ -95,6 +95,13 @@ interface Moved {
   links?: number;
 }
 
+/** Where this page is moving a note, so that the news of it is no news here. */
+let ownMove = "";
+
+export function isOwnMove(path: string): boolean {
+  return path === ownMove;
+}
+
 export function MoveNoteDialog({
   path,
   settled,
@@ -111,6 +118,7 @@ export function MoveNoteDialog({
     if (to === path) return true;
     try {
       await settled();
+      ownMove = to;
       const moved = await post<Moved>("/kb/notes/move", { from: path, to });
       onMoved(moved.path);
       say(`The note is now ${moved.path}.${followed(moved.links)}`);

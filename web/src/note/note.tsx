@@ -6,10 +6,11 @@ import { get, inUrl, Refused, told } from "../shell/api";
 import { hear } from "../shell/events";
 import { navigate } from "../shell/router";
 import { say } from "../shell/toast";
-import { asPath, createNote, inTrash, restoreNote } from "./filing";
+import { asPath, createNote, inTrash, isOwnMove, restoreNote } from "./filing";
 import type { Opened } from "./live";
 import { LiveNote, open } from "./live";
 import { mayOn, whyNot } from "./rights";
+import type { Gone } from "./status";
 import { Workbench } from "./workbench";
 
 const PATIENCE = 1500; // milliseconds for the news that a note moved, after its connection ended
@@ -58,7 +59,7 @@ export default function NotePage({ path }: { path: string }) {
       hear("note", (event: { note: string; was: string; from: string | null }) => {
         if (event.was === "moved" && event.from !== null && event.from === held.current?.path.peek()) {
           follow(event.note);
-          say(`The note was moved: it is ${event.note} now.`);
+          if (!isOwnMove(event.note)) say(`The note was moved: it is ${event.note} now.`);
         } else if (event.was === "created" && event.note === path && !held.current) setAttempt((count) => count + 1);
       }),
     [path],
@@ -77,21 +78,29 @@ export default function NotePage({ path }: { path: string }) {
 }
 
 function Followed({ live, onReload, onMoved }: { live: LiveNote; onReload: () => void; onMoved: (path: string) => void }) {
-  const [isGone, setGone] = useState(false);
+  const [gone, setGone] = useState<Gone | null>(null);
   useSignalEffect(() => {
     const closed = live.closed.value;
-    if (closed === null) setGone(false);
+    if (closed === null) setGone(null);
     if (closed === "anew") onReload();
     if (closed !== "gone") return undefined;
-    const timer = setTimeout(() => {
-      get<Opened>(`/kb/notes/${inUrl(live.path.peek())}`).then(
-        (note) => (note.epoch === live.epoch ? live.resume() : onReload()),
-        (error: unknown) => setGone(error instanceof Refused && error.status === 404),
-      );
-    }, PATIENCE);
+    const path = live.path.peek();
+    const look = async () => {
+      try {
+        const note = await get<Opened>(`/kb/notes/${inUrl(path)}`);
+        if (note.epoch === live.epoch) live.resume();
+        else onReload();
+      } catch (error) {
+        const isMissing = error instanceof Refused && error.status === 404;
+        const trashed = isMissing && (await inTrash(path).catch(() => null));
+        // The news of a move may have been missed: then it is in neither place.
+        if (live.closed.peek() === "gone" && live.path.peek() === path) setGone(trashed ? "deleted" : "elsewhere");
+      }
+    };
+    const timer = setTimeout(() => void look(), PATIENCE);
     return () => clearTimeout(timer);
   });
-  return <Workbench live={live} isGone={isGone} onMoved={onMoved} onReload={onReload} />;
+  return <Workbench live={live} gone={gone} onMoved={onMoved} onReload={onReload} />;
 }
 
 function Missing({ path, problem, onRetry }: { path: string; problem: unknown; onRetry: () => void }) {

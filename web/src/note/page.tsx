@@ -19,7 +19,9 @@ export default function Page() {
       </p>
     );
   }
-  return path ? <Editing path={path} /> : <NoteList />;
+  if (!path) return <NoteList />;
+  // A note is named with its ending; people leave it out.
+  return <Editing path={/\.md$/i.test(path) ? path : `${path.replace(/\/+$/, "")}.md`} />;
 }
 
 function Editing({ path }: { path: string }) {

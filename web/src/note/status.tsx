@@ -58,11 +58,14 @@ export function SaveState({ live, mayWrite }: { live: LiveNote; mayWrite: boolea
   );
 }
 
+/** What became of a note that is not at its path any more. */
+export type Gone = "deleted" | "elsewhere";
+
 /** What ended the connection, and the way on. */
-export function Banner({ live, isGone, onReload }: { live: LiveNote; isGone: boolean; onReload: () => void }) {
+export function Banner({ live, gone, onReload }: { live: LiveNote; gone: Gone | null; onReload: () => void }) {
   const closed = live.closed.value;
   const path = live.path.value;
-  if (closed === "gone" && isGone) {
+  if (closed === "gone" && gone) {
     const restore = async () => {
       const note = await inTrash(path).catch(() => null);
       const back = note && (await restoreNote(note));
@@ -70,9 +73,12 @@ export function Banner({ live, isGone, onReload }: { live: LiveNote; isGone: boo
     };
     return (
       <div class="notice" role="alert">
-        <span>This note was deleted{live.saved.value === "saved" ? "." : ", and your last changes are not in it."} What you see stays here.</span>
+        <span>
+          {gone === "deleted" ? "This note was deleted." : "This note is not here any more: it was moved or deleted."}
+          {live.saved.value !== "saved" && " Your last changes are not in it."} What you see stays on this page.
+        </span>
         <span class="buttons">
-          {mayOn("write", path) && (
+          {gone === "deleted" && mayOn("write", path) && (
             <button type="button" onClick={() => void restore()}>
               Restore it
             </button>

@@ -29,6 +29,7 @@ import { headingsOf, Outline } from "./outline";
 import { Panel } from "./panel";
 import { PendingPanel } from "./pending";
 import { mayOn, whyNot } from "./rights";
+import type { Gone } from "./status";
 import { Banner, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
 import { noteOf } from "./wiki";
@@ -53,14 +54,14 @@ const NOTHING: Looked = { text: "", headings: [], suggestions: [], marks: [] };
 
 interface Properties {
   live: LiveNote;
-  isGone: boolean;
+  gone: Gone | null;
   onMoved: (path: string) => void;
   onReload: () => void;
 }
 
-export function Workbench({ live, isGone, onMoved, onReload }: Properties) {
+export function Workbench({ live, gone, onMoved, onReload }: Properties) {
   const path = live.path.value;
-  const mayWrite = mayOn("write", path) && live.closed.value !== "forbidden" && !isGone;
+  const mayWrite = mayOn("write", path) && live.closed.value !== "forbidden" && !gone;
   const mayComment = mayOn("suggest", path);
   const [mode, setMode] = useState<Mode>(remembered);
   const [tab, setTab] = useState("outline");
@@ -264,7 +265,7 @@ export function Workbench({ live, isGone, onMoved, onReload }: Properties) {
           </>
         )}
       </header>
-      <Banner live={live} isGone={isGone} onReload={onReload} />
+      <Banner live={live} gone={gone} onReload={onReload} />
       <LeftOver live={live} />
       {!mayOn("write", path) && <p class="read-only">{whyNot("write", path, "change this note")}</p>}
       <div class="note-body">
