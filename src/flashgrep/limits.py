@@ -329,6 +329,15 @@ EVENTS_UNSENT: Final = 256
 SHOWN_SUGGESTIONS: Final = 50
 """Pending suggestions listed below a note that is read; of the rest only the lines."""
 
+SHOWN_COMMENTS: Final = 50
+"""Threads of comments listed below a note that is read; of the rest only the lines…"""
+
+SHOWN_REPLIES: Final = 10
+"""…with the last of the replies in each…"""
+
+SHOWN_COMMENT_CHARS: Final = 1_000
+"""…and this much of what each says."""
+
 SHORT_DIFF_CHARS: Final = 60
 """Of what a suggestion takes away or brings, what such a list shows."""
 

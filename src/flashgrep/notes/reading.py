@@ -1,4 +1,4 @@
-"""The texts of notes as readers see them: views, the search over them, pending suggestions.
+"""The texts of notes as readers see them: views, the search over them, suggestions and comments.
 
 Most notes hold no mark, and are the same in every view: then the published bytes themselves are
 the view. Of the others each view is worked out once, and kept until the note changes. A note is
@@ -25,7 +25,9 @@ from flashgrep.notes.library import NOTES_A_TURN, Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import MarkupView
 from flashgrep.notes.store import paths
+from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.comments import CommentThread, ThreadComment
 from flashgrep.notes.suggestions.pending import Pending, change_of
 from flashgrep.search.pattern import check
 from flashgrep.search.result import Filters, Report, SearchQuestion
@@ -273,7 +275,7 @@ def pending_block(reading: NoteReading, view: MarkupView, offset: int, room: int
     rows = sorted(_rows(reading), key=lambda row: row.start)
     if not rows:
         return ""
-    numbers = _line_numbers(view, rows)
+    numbers = _line_numbers(view, [row.start for row in rows])
     first = next((at for at, line in enumerate(numbers) if line >= offset), len(rows))
     shown: list[str] = []
     for row, line in zip(rows[first:], numbers[first:], strict=True):
@@ -312,11 +314,11 @@ def _rows(reading: NoteReading) -> Iterator[_PendingRow]:
         )
 
 
-def _line_numbers(view: MarkupView, rows: Sequence[_PendingRow]) -> list[int]:
-    """The line of each row, counted once through the text."""
+def _line_numbers(view: MarkupView, starts: Iterable[int]) -> list[int]:
+    """The line of each place of the text, from top to bottom, counted once through it."""
     numbers, line, at = [], 1, 0
-    for row in rows:
-        place = view.to_view(row.start)
+    for start in starts:
+        place = view.to_view(start)
         line += view.text.count("\n", at, place)
         at = place
         numbers.append(line)
@@ -331,6 +333,60 @@ def _age(milliseconds: int) -> str:
     return ", just now"
 
 
-def _short(text: str) -> str:
-    cut = text[: limits.SHORT_DIFF_CHARS]
+def _short(text: str, most: int = limits.SHORT_DIFF_CHARS) -> str:
+    cut = text[:most]
     return json.dumps(cut, ensure_ascii=False) + ("..." if len(text) > len(cut) else "")
+
+
+# ── comments ─────────────────────────────────────────────────────────────────────────────────────
+# The list of open comments that ends a reading of a note, after the suggestions.
+
+
+COMMENTS_HEADING: Final = "[Comments]"
+
+
+def comments_block(reading: NoteReading, view: MarkupView, offset: int, room: int) -> str:
+    """The threads from a line of a view on, as many as there is room for; "" without any."""
+    threads = comments.threads_of(reading.pending)
+    if not threads:
+        return ""
+    numbers = _line_numbers(view, [thread.comments[0].mark.start for thread in threads])
+    first = next((at for at, line in enumerate(numbers) if line >= offset), len(threads))
+    now, shown, following = milliseconds(), list[str](), first
+    for thread, line in zip(threads[first:], numbers[first:], strict=True):
+        lines = _thread_lines(reading, thread, line, now)
+        room -= sum(len(one) + 1 for one in lines)
+        is_full = following - first == limits.SHOWN_COMMENTS
+        if is_full or (room < 0 and shown):
+            break
+        shown += lines
+        following += 1
+    left_out = _left_out(first, numbers[following:])
+    return "\n".join([COMMENTS_HEADING, *shown, *([left_out] if left_out else [])])
+
+
+def _thread_lines(reading: NoteReading, thread: CommentThread, line: int, now: int) -> list[str]:
+    """A comment and the last replies to it."""
+    head, replies = thread.comments[0], thread.comments[1:]
+    quote = comments.quoted(reading.pending, thread)
+    about = ""
+    if thread.suggestion:
+        about = f", on {thread.suggestion.id}"
+    elif quote is not None:
+        about = f", on {_short(quote)}"
+    lines = [f"- {_who(reading, head, now)}, line {line}{about}: {_said(reading, head)}"]
+    if (more := len(replies) - limits.SHOWN_REPLIES) > 0:
+        lines.append(f"  ({more} earlier replies are not shown)")
+    last = replies[-limits.SHOWN_REPLIES :]
+    return lines + [f"  - {_who(reading, one, now)}: {_said(reading, one)}" for one in last]
+
+
+def _who(reading: NoteReading, one: ThreadComment, now: int) -> str:
+    if not one.record.id:
+        return "a comment in the text, by nobody known"
+    age = _age(now - pending_suggestions.made_at(reading.besides[one.record.id].value))
+    return f"{one.record.id} by {one.record.author}{age}"
+
+
+def _said(reading: NoteReading, one: ThreadComment) -> str:
+    return _short(comments.said(reading.pending, one.mark), limits.SHOWN_COMMENT_CHARS)

@@ -37,6 +37,7 @@ TOOLS: Final = (
     "bootstrap_skill.SPEC",
     # of notes alone
     "get_links.SPEC",
+    "comments.REPLY_COMMENT",
     "suggestions.LIST_SUGGESTIONS",
     "suggestions.DECIDE_SUGGESTIONS",
 )
@@ -79,6 +80,9 @@ _INSTRUCTION_BYTES: Final = 2_000
 _SHOWN_ENTRIES: Final = 8
 _WITH_NOTES: Final = ("read", "edit")
 """Tools that the notes bring with them, where other ones are listed for files."""
+_BESIDE_FILES: Final = ("reply_comment",)
+"""Tools that are callable but not listed where there are only notes: those listed there are the
+ones of a file system, and get_links."""
 
 
 def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, ...]:
@@ -123,7 +127,9 @@ def _fitted(spec: ToolSpec, settings: Settings) -> ToolSpec:
     if settings.kb is None:
         return spec
     if settings.no_workspace:
-        return with_notes(spec, alone=True)
+        listed = spec.name not in _BESIDE_FILES
+        alone = with_notes(spec, alone=True)
+        return replace(alone, normal=alone.normal and listed, compat=alone.compat and listed)
     normal = spec.normal or ("kb" in settings.toolsets and spec.name in _WITH_NOTES)
     return replace(with_notes(spec, alone=False), normal=normal)
 

@@ -106,6 +106,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     with workshop_with_notes(directory, allow_dir=(str(directory / "work"),)) as made:
         made.caller.principal = everywhere("workshop", Role.WRITE)
         made.note("Note.md", KEPT)
+        made.note("Talk.md", "{>>line<<}\n")
+        ((comment,), _) = made.notes.commenting.listed(made.caller.principal)
+        GOOD["reply_comment"] = {"id": comment["id"], "text": "line"}
         yield made
 
 

@@ -129,14 +129,17 @@ def test_the_knowledge_base_is_no_part_of_the_workspace(tmp_path: Path) -> None:
 
 INDEX = " ".join(names_of("index"))
 LISTS: list[tuple[dict[str, Any], str]] = [
-    ({}, f"grep glob view str_replace create_file read edit {INDEX} get_links"),
-    ({"anthropic_compat": True}, f"grep glob read edit write {INDEX} get_links"),
+    ({}, f"grep glob view str_replace create_file read edit {INDEX} get_links reply_comment"),
+    ({"anthropic_compat": True}, f"grep glob read edit write {INDEX} get_links reply_comment"),
     ({"no_workspace": True}, "grep glob read edit get_links"),
     ({"no_workspace": True, "anthropic_compat": True}, "grep glob read edit get_links"),
     ({"no_workspace": True, "toolsets": ("files",)}, "grep glob read edit"),
     ({"no_workspace": True, "disable_tools": ("edit",)}, "grep glob read get_links"),
-    ({"toolsets": ("files", "kb")}, "grep glob view str_replace create_file read edit get_links"),
-    ({"toolsets": ("kb",)}, "read edit get_links"),
+    (
+        {"toolsets": ("files", "kb")},
+        "grep glob view str_replace create_file read edit get_links reply_comment",
+    ),
+    ({"toolsets": ("kb",)}, "read edit get_links reply_comment"),
     ({"toolsets": ("files",)}, "grep glob view str_replace create_file"),
 ]
 

@@ -30,7 +30,14 @@ from flashgrep.notes.home import owner_of
 from flashgrep.notes.knowledge_base import NoteLeaf, NoteTree
 from flashgrep.notes.links.scoped import SeenOutgoing, seen_by
 from flashgrep.notes.ownership import NoOwner, OwnerGone, OwnerSilent
-from flashgrep.notes.reading import QUARANTINED, NoteReading, NoteSearcher, Shown, pending_block
+from flashgrep.notes.reading import (
+    QUARANTINED,
+    NoteReading,
+    NoteSearcher,
+    Shown,
+    comments_block,
+    pending_block,
+)
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.propose import Edit as Wish
@@ -140,7 +147,7 @@ class Notes(Mount[str]):
 
     @contextmanager
     def read(self, path: str, view: str | None = None) -> Iterator[NoteDocument]:
-        """A note in a view, with the list of pending suggestions as its trailer."""
+        """A note in a view, with the lists of suggestions and comments as its trailer."""
         leaf = self.tree.find(path)
         reading = self.notes.texts.reading(leaf.note)
         shown = Shown(view or Shown.ACCEPTED)
@@ -336,7 +343,9 @@ class NoteDocument(Document):
         yield self._view.text
 
     def trailer(self, first: int, room: int) -> str:
-        return pending_block(self._reading, self._view, first, room)
+        suggested = pending_block(self._reading, self._view, first, room)
+        said = comments_block(self._reading, self._view, first, room - len(suggested))
+        return "\n\n".join(block for block in (suggested, said) if block)
 
     def was_shown(self) -> None:
         # By the text with its marks: a suggestion that came since is a change.

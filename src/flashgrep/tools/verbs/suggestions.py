@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,11 @@ def list_suggestions(call: Call, arguments: Arguments) -> Answer:
     review = notes_of(call).notes.review
     query = _query(call, arguments)
     page = review.suggestions(query, call.caller.principal, call.cancelled.is_set)
-    shown = [_described_suggestion(call, found) for found in page.suggestions]
+    shown = _described_suggestions(call, page.suggestions)
     few = fitting(shown, json_room(call.output_chars))
     if len(few) < len(shown):
         page = review.suggestions(replace(query, limit=len(few)), call.caller.principal)
-        few = [_described_suggestion(call, found) for found in page.suggestions]
+        few = _described_suggestions(call, page.suggestions)
     return json_answer({"suggestions": few, "next": page.next})
 
 
@@ -50,6 +51,35 @@ def _query(call: Call, arguments: Arguments) -> Query:
         limit=arguments.get("limit"),
         cursor=arguments.get("cursor"),
     )
+
+
+def _described_suggestions(
+    call: Call, suggestions: Sequence[ListedSuggestion]
+) -> list[dict[str, Any]]:
+    from flashgrep.tools.mounts.notes import notes_of
+
+    said = notes_of(call).notes.commenting.on_suggestions(one.id for one in suggestions)
+    return [
+        _described_suggestion(call, found) | {"comments": described_comments(said[found.id])}
+        for found in suggestions
+    ]
+
+
+def described_comments(threads: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The comments on a suggestion: who said what, and when."""
+    from flashgrep.system.clock import written
+
+    def one(comment: Mapping[str, Any]) -> dict[str, Any]:
+        said = {name: comment[name] for name in ("id", "author", "text")}
+        return {**said, "time": written(comment["time"])}
+
+    found = []
+    for thread in threads:
+        row = {**one(thread), "replies": [one(reply) for reply in thread["replies"]]}
+        if resolved := thread.get("resolved"):
+            row["resolved"] = {"by": resolved["by"], "time": written(resolved["time"])}
+        found.append(row)
+    return found
 
 
 def _described_suggestion(call: Call, found: ListedSuggestion) -> dict[str, Any]:
@@ -72,8 +102,9 @@ LIST_SUGGESTIONS = ToolSpec(
     title="List suggestions",
     description=(
         "The suggestions that wait for a decision, oldest first, as JSON: suggestions (id, note, "
-        "line as read shows it, author, time, old, new, context before and after), next (the "
-        "cursor of the next page, or null). Decide on them with decide_suggestions."
+        "line as read shows it, author, time, old, new, context before and after, comments with "
+        "replies), next (the cursor of the next page, or null). Decide on them with "
+        "decide_suggestions."
     ),
     parameters=(
         Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
