@@ -12,6 +12,8 @@ date.
                       (see below); ours to remove when the next format comes, yours before
         attachments/  files that are not notes, under their paths
         agents/       secrets of the tokens that `serve` prints (see `tokens`)
+        sign-in/      links by which people sign in, and
+        serving/      where a server has the notes open (see `web.sign_in_links`)
         kb.sock       where the owner listens for others that want these notes
 
 A backup is such a directory too, without locks and socket.

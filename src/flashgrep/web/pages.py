@@ -14,6 +14,7 @@ element.
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 import mimetypes
@@ -24,11 +25,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from flashgrep.system.atomic import open_own
 from flashgrep.transports.access import ADMISSION
 from flashgrep.transports.http.guard import failed
 from flashgrep.web.sign_in_links import SIGN_IN
@@ -40,6 +41,11 @@ PAGES: Final = ("/", "/review", "/notes", "/notes/{path:path}", "/file/{path:pat
 _ASSET: Final = re.compile(r"[\w.-]*-[A-Z0-9]{8}\.[a-z0-9]+", re.ASCII)
 """What esbuild calls a file: nothing else in `static` is served."""
 _KEPT: Final = "public, max-age=31536000, immutable"
+_EFFORT: Final = 9
+"""Of gzip: a file is packed once."""
+_HELD: Final = 256
+"""Files of the bundle that are kept in memory, some megabytes."""
+_UNKNOWN: Final = "application/octet-stream"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E"
@@ -171,8 +177,7 @@ def manifest() -> Mapping[str, str]:
 def _manifest(_: int) -> Mapping[str, str]:
     """As of a time of change: a build while the server runs is seen."""
     try:
-        with open_own(STATIC / "manifest.json") as file:
-            found = json.loads(file.read())
+        found = json.loads((STATIC / "manifest.json").read_bytes())
     except (OSError, ValueError):
         return {}
     names = {"app.js", "app.css"}
@@ -182,9 +187,22 @@ def _manifest(_: int) -> Mapping[str, str]:
 
 async def _asset(request: Request) -> Response:
     name: str = request.path_params["name"]
-    path = STATIC / name
-    if not _ASSET.fullmatch(name) or not path.is_file():
+    is_packed = "gzip" in request.headers.get("accept-encoding", "")
+    try:
+        data = await anyio.to_thread.run_sync(_bytes, name, is_packed)
+    except OSError:
         return failed(404, "not_found", "there is no such asset; load the page again")
-    kind = _TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    headers = {"cache-control": _KEPT, **_EVERYWHERE}
-    return FileResponse(path, headers=headers, media_type=kind)
+    kind = _TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or _UNKNOWN
+    headers = {"cache-control": _KEPT, "vary": "accept-encoding", **_EVERYWHERE}
+    if is_packed:
+        headers["content-encoding"] = "gzip"
+    return Response(data, headers=headers, media_type=kind)
+
+
+@lru_cache(maxsize=_HELD)
+def _bytes(name: str, is_packed: bool) -> bytes:
+    """A file of the bundle; its name says that it never changes. OSError where there is none."""
+    if not _ASSET.fullmatch(name):
+        raise FileNotFoundError(name)
+    data = (STATIC / name).read_bytes()
+    return gzip.compress(data, _EFFORT) if is_packed else data
