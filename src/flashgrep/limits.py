@@ -338,6 +338,13 @@ SHOWN_REPLIES: Final = 10
 SHOWN_COMMENT_CHARS: Final = 1_000
 """…and this much of what each says."""
 
+SHOWN_OUTCOMES: Final = 50
+"""Decisions on a reader's suggestions told below a note that is read; the next read tells more."""
+
+TOLD_TEXT_CHARS: Final = 1_000
+"""Of a text that was accepted in the place of a suggested one, what its author is told there; all
+of it is in the note."""
+
 SHORT_DIFF_CHARS: Final = 60
 """Of what a suggestion takes away or brings, what such a list shows."""
 

@@ -27,6 +27,7 @@ from flashgrep.notes.store.database import Database, StorageFull
 from flashgrep.notes.suggestions import pending, typed_marks
 from flashgrep.notes.suggestions.comments import comments_of
 from flashgrep.notes.suggestions.outcomes import Outcomes
+from flashgrep.notes.suggestions.own_suggestions import OwnSuggestions
 from flashgrep.notes.suggestions.pending import suggestions_of
 from flashgrep.notes.suggestions.pending_table import PENDING_SCHEMA, PendingTable
 
@@ -152,6 +153,7 @@ class Tables:
         self._database = database
         self.outcomes = Outcomes(database)
         self.pending = PendingTable(database, self.outcomes)
+        self.own = OwnSuggestions(database)
         self.comments = CommentTable(database)
         self.links = LinkTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())

@@ -37,6 +37,7 @@ TOOLS: Final = (
     "bootstrap_skill.SPEC",
     # of notes alone
     "get_links.SPEC",
+    "my_suggestions.SPEC",
     "comments.REPLY_COMMENT",
     "suggestions.LIST_SUGGESTIONS",
     "suggestions.DECIDE_SUGGESTIONS",
@@ -80,7 +81,7 @@ _INSTRUCTION_BYTES: Final = 2_000
 _SHOWN_ENTRIES: Final = 8
 _WITH_NOTES: Final = ("read", "edit")
 """Tools that the notes bring with them, where other ones are listed for files."""
-_BESIDE_FILES: Final = ("reply_comment",)
+_BESIDE_FILES: Final = ("list_my_suggestions", "reply_comment")
 """Tools that are callable but not listed where there are only notes: those listed there are the
 ones of a file system, and get_links."""
 

@@ -71,6 +71,7 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
 # not any is answered.
 BOUNDED = {
     ("list_suggestions", "limit"),
+    ("list_my_suggestions", "limit"),
     ("get_slice", "start_line"),
     ("read_code", "start_line"),
     ("write_code", "start_line"),

@@ -128,18 +128,19 @@ def test_the_knowledge_base_is_no_part_of_the_workspace(tmp_path: Path) -> None:
 # ── what is listed ──────────────────────────────────────────────────────────────────────────────
 
 INDEX = " ".join(names_of("index"))
+OF_NOTES = "get_links list_my_suggestions reply_comment"
 LISTS: list[tuple[dict[str, Any], str]] = [
-    ({}, f"grep glob view str_replace create_file read edit {INDEX} get_links reply_comment"),
-    ({"anthropic_compat": True}, f"grep glob read edit write {INDEX} get_links reply_comment"),
+    ({}, f"grep glob view str_replace create_file read edit {INDEX} {OF_NOTES}"),
+    ({"anthropic_compat": True}, f"grep glob read edit write {INDEX} {OF_NOTES}"),
     ({"no_workspace": True}, "grep glob read edit get_links"),
     ({"no_workspace": True, "anthropic_compat": True}, "grep glob read edit get_links"),
     ({"no_workspace": True, "toolsets": ("files",)}, "grep glob read edit"),
     ({"no_workspace": True, "disable_tools": ("edit",)}, "grep glob read get_links"),
     (
         {"toolsets": ("files", "kb")},
-        "grep glob view str_replace create_file read edit get_links reply_comment",
+        f"grep glob view str_replace create_file read edit {OF_NOTES}",
     ),
-    ({"toolsets": ("kb",)}, "read edit get_links reply_comment"),
+    ({"toolsets": ("kb",)}, f"read edit {OF_NOTES}"),
     ({"toolsets": ("files",)}, "grep glob view str_replace create_file"),
 ]
 

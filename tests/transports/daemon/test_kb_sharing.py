@@ -569,3 +569,35 @@ def test_a_cancelled_edit_does_not_wait_for_an_owner_that_is_busy(
     assert not busy.done()
     go_on.set()
     busy.result(30)
+
+
+# ── outcomes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_outcomes_are_told_by_the_owner_and_after_it_by_the_next(place: Place) -> None:
+    owner = place.mcp("owner")
+    owner.call("read", path="kb://Note.md")
+    agent = place.mcp("agent")
+    for old, new in (("alpha", "ALPHA"), ("beta", "BETA")):
+        agent.call("read", path="kb://Note.md")
+        agent.call("edit", path="kb://Note.md", old_string=old, new_string=new)
+    with closing(OwnerClient(place.kb)) as client:
+        rows = {row["old"]: row["id"] for row in client.call("kb/suggestions", {})["suggestions"]}
+        client.call("kb/decide", {"ids": [rows["alpha"]], "action": "accept", "by": "ann"})
+    decided = "[Decided since your last read]"
+    assert decided not in owner.call("read", path="kb://Note.md")
+    assert f"{rows['alpha']} accepted by ann" in agent.call("read", path="kb://Note.md")
+    assert decided not in agent.call("read", path="kb://Note.md")
+    with closing(OwnerClient(place.kb)) as client:
+        refused = {"ids": [rows["beta"]], "action": "reject", "by": "ann", "reason": "why"}
+        client.call("kb/decide", refused)
+    owner.end()
+    told = agent.call("read", path="kb://Note.md")
+    assert f'{rows["beta"]} rejected by ann: "beta" -> "BETA"; reason: "why"' in told
+    assert rows["alpha"] not in told
+    assert decided not in agent.call("read", path="kb://Note.md")
+    states = json.loads(agent.call("list_my_suggestions"))["suggestions"]
+    assert [(row["old"], row["state"]) for row in states] == [
+        ("beta", "rejected"),
+        ("alpha", "accepted"),
+    ]

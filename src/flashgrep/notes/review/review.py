@@ -5,18 +5,19 @@ keeps up: a list loads no note. A decision is made on the thread of the notes, b
 wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
 transaction for each note.
 
-An undone decision brings the marks back where the text is now: each cut is put between the two
-characters it was between, or beside the one of them that is left; it stays with the text that the
-mark held. Where neither is left, or another mark is there now, it is refused.
+An undone decision brings the marks back where the text is now (`undoing`).
 
 The methods wait for the thread of the notes and are for any other one.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -29,22 +30,24 @@ from flashgrep.errors import (
     Conflict,
     InvalidParams,
     NotFound,
+    Unavailable,
 )
-from flashgrep.notes.access.roles import Principal, Role
-from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.access.roles import Author, Principal, Role
 from flashgrep.notes.library import Library
-from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Span
-from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Verdict, verdict_of
+from flashgrep.notes.review.decide import Action, Verdict, verdict_of
 from flashgrep.notes.review.decision_jobs import DecisionJobs
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step import Step, path_of
 from flashgrep.notes.review.step import StepResult as StepResult
+from flashgrep.notes.review.undoing import restoration
 from flashgrep.notes.store import paths
-from flashgrep.notes.suggestions import pending
+from flashgrep.notes.suggestions.outcomes import News
+from flashgrep.notes.suggestions.own_suggestions import (
+    NEWEST,
+    OwnFilter,
+    OwnSuggestion,
+)
 from flashgrep.notes.suggestions.pending import ListedSuggestion
 from flashgrep.notes.suggestions.pending_table import PendingFilter
 from flashgrep.notes.tables import catch_up_all
@@ -57,6 +60,8 @@ DECISIONS_A_TURN: Final = 100
 """More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
 
 ALL_DECISIONS = 2**62
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,26 @@ class SuggestionPage:
     """Some suggestions, the oldest first; `next` is None on the last page."""
 
     suggestions: tuple[ListedSuggestion, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuery:
+    """Which of one's own suggestions are asked for."""
+
+    note: str | None = None
+    state: str | None = None
+    """One of `own_suggestions.STATES`."""
+    limit: int = limits.LISTED_SUGGESTIONS
+    cursor: str | None = None
+    """`OwnPage.next` of the page before."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPage:
+    """Some of one's own suggestions, the newest first; `next` is None on the last page."""
+
+    suggestions: tuple[OwnSuggestion, ...]
     next: str | None
 
 
@@ -185,6 +210,60 @@ class Review:
 
         return self._kb.ask(job)
 
+    # ── for authors ─────────────────────────────────────────────────────────────────────────────
+
+    def own(
+        self,
+        wanted: OwnQuery,
+        author: Author,
+        who: Principal,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> OwnPage:
+        """An author's own suggestions and what became of them, the newest first."""
+        if not 1 <= wanted.limit <= limits.LISTED_SUGGESTIONS_MOST:
+            raise InvalidParams(
+                f"limit is {wanted.limit}; it must be 1 to {limits.LISTED_SUGGESTIONS_MOST}"
+            )
+        before = _cursor(wanted.cursor) if wanted.cursor is not None else NEWEST
+        catch_up_all(self._kb, is_cancelled)
+
+        def job(library: Library) -> list[OwnSuggestion]:
+            note = _note_at(library, wanted.note)
+            if wanted.note is not None and note is None:
+                return []
+            found = self._kb.tables.own.listed(OwnFilter(author, note, wanted.state, before))
+            seen = (one for one in found if who.may(Role.READ, one.path))
+            return list(islice(seen, wanted.limit + 1))
+
+        found = self._kb.ask(job)
+        page = tuple(found[: wanted.limit])
+        more = len(found) > len(page)
+        return OwnPage(page, f"{page[-1].made}.{page[-1].id}" if more else None)
+
+    def news(self, author: Author, note: str) -> tuple[list[News], int]:
+        """What an author was not told yet of a note, as much as is told at once; how much in all.
+
+        Mostly there is nothing, and that takes no turn of the notes.
+        """
+        outcomes = self._kb.tables.outcomes
+        if not outcomes.may_have_news(author.name, note):
+            return [], 0
+        return self._kb.ask(lambda _: outcomes.news(author, note, limits.SHOWN_OUTCOMES))
+
+    def tell(self, author: Author, note: str, told: Sequence[News]) -> None:
+        """Note that an author was told these; nobody waits for it."""
+
+        def job(library: Library) -> None:
+            with library.together():
+                self._kb.tables.outcomes.tell(author, note, told)
+
+        def done(future: Future[None]) -> None:
+            if (error := future.exception()) is not None:
+                log.warning("what %s was told is told again: %s", author.name, error)
+
+        with suppress(Unavailable):  # closed: told again after the next start
+            self._kb.submit(job).add_done_callback(done)
+
     # ── deciding ────────────────────────────────────────────────────────────────────────────────
 
     def decide(
@@ -239,7 +318,7 @@ class Review:
             if row.is_undone:
                 raise Conflict(f"decision {decision} was undone already, by {row.undone_by}")
             with library.together():
-                library.amend(row.note, _restoration(library, row), by or who.name)
+                library.amend(row.note, restoration(library, row), by or who.name)
                 return self._kb.decisions.undo(decision, by or who.name, self._now())
 
         undone = self._kb.ask(job)
@@ -252,70 +331,6 @@ class Review:
                 for listener in list(self._listeners):
                     if one is not None:
                         listener(one)
-
-
-# ── undoing ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _restoration(
-    library: Library, row: Decided
-) -> Callable[[str, Mapping[str, NoteRecords]], Amendment]:
-    def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
-        cuts, put = _moved(library, row, len(text)), _left_of(library, row)
-        spans = [span for one in pending.recorded(besides) for span in one.spans]
-        for mark in critic.read(text, spans).marks:
-            is_inside = any(mark.start < cut.at < mark.end for cut in cuts)
-            if is_inside or any(start < mark.end and mark.start < end for start, end in put):
-                raise Conflict(
-                    f"another mark is now where suggestion {row.suggestion} was; "
-                    "decide that one first"
-                )
-        restored = decide.undo(text, cuts, row.marks, put)
-        records = {row.suggestion: NoteRecords(row.record, restored.spans)}
-        return Amendment(restored.splices, records, keeps_version=row.text is not None)
-
-    return plan
-
-
-def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
-    """The cuts of a decision where they belong in the text as it is now."""
-    anchors = library.anchors(row.note)
-    closing = {b for _, (b, j) in row.marks if j == len(row.cuttings[b].cut.removed)}
-    moved = []
-    for number, one in enumerate(row.cuttings):
-        before = anchors.find(one.before) if one.before else None
-        behind = anchors.find(one.behind) if one.behind else None
-        left = before + 1 if before is not None else 0 if one.before is None else None
-        right = behind if behind is not None else end if one.behind is None else None
-        # What closes a mark stays with the text before it, what opens one with the text after it.
-        first, second = (left, right) if number in closing else (right, left)
-        place = first if first is not None else second
-        if place is None:
-            raise Conflict(
-                f"the text around suggestion {row.suggestion} is gone; "
-                "restore an earlier version of the note instead"
-            )
-        moved.append(Cut(place, one.cut.removed))
-    return moved
-
-
-def _left_of(library: Library, row: Decided) -> list[Span]:
-    """Where that is which a decision has put in, as far as it is still there."""
-    if not row.put:
-        return []
-    with library.looking(row.note) as anchors:
-        found = [
-            anchors.find(Anchor(run.client, clock))
-            for run in row.put
-            for clock in range(run.clock, run.clock + run.units)
-        ]
-    spans: list[Span] = []
-    for place in sorted(place for place in found if place is not None):
-        if spans and spans[-1][1] == place:
-            spans[-1] = (spans[-1][0], place + 1)
-        else:
-            spans.append((place, place + 1))
-    return spans
 
 
 def _check_role(library: Library, row: Decided, who: Principal) -> None:

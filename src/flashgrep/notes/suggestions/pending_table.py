@@ -148,27 +148,6 @@ class PendingTable:
             " WHERE notes.path IS NOT NULL GROUP BY pending.note, author"
         )
 
-    def own(
-        self, author: Author, note: str | None, before: tuple[int, str], most: int
-    ) -> list[ListedSuggestion]:
-        """An author's own before a time and an id, the newest first."""
-        kind = author.source.value if author.source else None
-        rows = self._database.rows(
-            f"SELECT pending.{_PENDING_COLUMNS}, pending.note, notes.path"  # noqa: S608
-            " FROM pending JOIN notes ON notes.id = pending.note WHERE notes.path IS NOT NULL"
-            " AND author = ? AND (source IS NULL OR ? IS NULL OR source = ?)"
-            " AND (? IS NULL OR pending.note = ?) AND (time, pending.id) < (?, ?)"
-            " ORDER BY time DESC, pending.id DESC LIMIT ?",
-            author.name,
-            kind,
-            kind,
-            note,
-            note,
-            *before,
-            most,
-        )
-        return [_listed(row) for row in rows]
-
 
 def _row(row: Sequence[Any]) -> PendingSuggestion:
     one = PendingSuggestion(*row)

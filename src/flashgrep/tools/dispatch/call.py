@@ -119,6 +119,17 @@ class Call:
     """Refuses a path of a mount that the verb does not work on; for paths in a list."""
     mount: Mount[Any] = field(init=False, repr=False)
     """What it is about, as its mount point opened it."""
+    _answered: list[Callable[[], None]] = field(default_factory=list, repr=False)
+
+    def when_answered(self, action: Callable[[], None]) -> None:
+        """Do something, without waiting, once the call is answered: not where it fails or ends
+        before."""
+        self._answered.append(action)
+
+    def was_answered(self) -> None:
+        """The answer is on its way."""
+        for action in self._answered:
+            action()
 
     def target(self, given: str | None, use: Use) -> Target[Any]:
         """What a path argument names, for a verb that wants to `use` it so."""

@@ -144,7 +144,9 @@ class Toolbox:
         call = self._call(caller, direct)
         call.settings = dataclasses.replace(self._settings, max_output_chars=0)
         asked, point = self._prepare(name, arguments, call)
-        return point.answer(asked, call)
+        answer = point.answer(asked, call)
+        call.was_answered()
+        return answer
 
     async def answer(
         self,
@@ -189,7 +191,9 @@ class Toolbox:
                 ON_BEHALF.set(key)
                 call.cancelled.begin(self._settings.call_seconds)
                 work = partial(point.answer, asked, call)
-                return await _in_thread(asked.spec, work, call, self.running.threads)
+                answer = await _in_thread(asked.spec, work, call, self.running.threads)
+                call.was_answered()
+                return answer
             finally:
                 self.running.end(key)
         except Cancelled as ended:

@@ -24,7 +24,8 @@ from flashgrep.mount import (
     StringEdit,
     Use,
 )
-from flashgrep.notes.access.roles import Role
+from flashgrep.notes.access.roles import Author, Role
+from flashgrep.notes.decided_block import decided_block
 from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.home import owner_of
 from flashgrep.notes.knowledge_base import NoteLeaf, NoteTree
@@ -43,7 +44,7 @@ from flashgrep.notes.store.catalogue import CatalogueEntry as Note
 from flashgrep.notes.suggestions.propose import Edit as Wish
 from flashgrep.notes.suggestions.propose import Markup, Proposed, Words, propose
 from flashgrep.tools.dispatch.call import first_few
-from flashgrep.tools.dispatch.caller import Caller, note_key
+from flashgrep.tools.dispatch.caller import note_key
 from flashgrep.tools.format.source import Seen, judge, not_read, wrote
 from flashgrep.tools.mounts.points import NOTES, Asked, MountPoint
 from flashgrep.tools.mounts.remote import RemoteNotes
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
     from flashgrep.notes.links.parse import Link
     from flashgrep.notes.ownership import Ownership
+    from flashgrep.notes.suggestions.outcomes import News
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.spec import ToolSpec
 
@@ -151,7 +153,7 @@ class Notes(Mount[str]):
         leaf = self.tree.find(path)
         reading = self.notes.texts.reading(leaf.note)
         shown = Shown(view or Shown.ACCEPTED)
-        yield NoteDocument(leaf, self.shown(leaf.path), reading, shown, self._call.caller)
+        yield NoteDocument(leaf, self.shown(leaf.path), reading, shown, self._call, self.notes)
 
     def edit(self, path: str, edit: StringEdit) -> str:
         """Suggest an edit of a note, or refuse with both wordings."""
@@ -327,14 +329,22 @@ class NoteDocument(Document):
     """A note that is being read: text in every case."""
 
     def __init__(
-        self, leaf: NoteLeaf, shown: str, reading: NoteReading, view: Shown, caller: Caller
+        self,
+        leaf: NoteLeaf,
+        shown: str,
+        reading: NoteReading,
+        view: Shown,
+        call: Call,
+        notes: KnowledgeBase,
     ) -> None:
         self.shown = shown
         self.name = leaf.path
         self._note = leaf.note
         self._reading = reading
         self._view = reading.view(view)
-        self._caller = caller
+        self._call = call
+        self._notes = notes
+        self._told: Sequence[News] = ()
 
     def whole(self) -> bytes:
         return self._view.text.encode()
@@ -343,13 +353,32 @@ class NoteDocument(Document):
         yield self._view.text
 
     def trailer(self, first: int, room: int) -> str:
+        decided = self._decided(room // 2)
+        room -= len(decided)
         suggested = pending_block(self._reading, self._view, first, room)
         said = comments_block(self._reading, self._view, first, room - len(suggested))
-        return "\n\n".join(block for block in (suggested, said) if block)
+        return "\n\n".join(block for block in (suggested, said, decided) if block)
+
+    def _decided(self, room: int) -> str:
+        """What became of the caller's suggestions since it was told last."""
+        news, total = self._notes.review.news(self._author, self._note)
+        if not news:
+            return ""
+        lister = "" if self._call.settings.no_workspace else "list_my_suggestions"
+        block, shown = decided_block(news, total, room, lister)
+        self._told = news[:shown]
+        return block
+
+    @property
+    def _author(self) -> Author:
+        return Author(self._call.caller.author, self._call.caller.source)
 
     def was_shown(self) -> None:
         # By the text with its marks: a suggestion that came since is a change.
-        wrote(self._caller, note_key(self._note), self._reading.published.data)
+        wrote(self._call.caller, note_key(self._note), self._reading.published.data)
+        if told := self._told:
+            tell = self._notes.review.tell
+            self._call.when_answered(lambda: tell(self._author, self._note, told))
 
 
 # ── suggesting ──────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,85 @@
+"""Brings a decided suggestion back into the text as it is now.
+
+Each cut is put between the two characters it was between, or beside the one of them that is left;
+it stays with the text that the mark held. What the decision put in is taken out, as far as it is
+still there; what others have typed beside it stays. Where neither character is left, or another
+mark is there now, it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from flashgrep.errors import Conflict
+from flashgrep.notes.document.anchors import Anchor
+from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.library import Library
+from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.critic import Span
+from flashgrep.notes.review import decide
+from flashgrep.notes.review.decide import Cut
+from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.suggestions import pending
+
+
+def restoration(
+    library: Library, row: Decided
+) -> Callable[[str, Mapping[str, NoteRecords]], Amendment]:
+    """What brings the suggestion of a decision back, to be planned on the note as it is."""
+
+    def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
+        cuts, put = _moved(library, row, len(text)), _left_of(library, row)
+        spans = [span for one in pending.recorded(besides) for span in one.spans]
+        for mark in critic.read(text, spans).marks:
+            is_inside = any(mark.start < cut.at < mark.end for cut in cuts)
+            if is_inside or any(start < mark.end and mark.start < end for start, end in put):
+                raise Conflict(
+                    f"another mark is now where suggestion {row.suggestion} was; "
+                    "decide that one first"
+                )
+        restored = decide.undo(text, cuts, row.marks, put)
+        records = {row.suggestion: NoteRecords(row.record, restored.spans)}
+        return Amendment(restored.splices, records, keeps_version=row.text is not None)
+
+    return plan
+
+
+def _moved(library: Library, row: Decided, end: int) -> list[Cut]:
+    """The cuts of a decision where they belong in the text as it is now."""
+    anchors = library.anchors(row.note)
+    closing = {b for _, (b, j) in row.marks if j == len(row.cuttings[b].cut.removed)}
+    moved = []
+    for number, one in enumerate(row.cuttings):
+        before = anchors.find(one.before) if one.before else None
+        behind = anchors.find(one.behind) if one.behind else None
+        left = before + 1 if before is not None else 0 if one.before is None else None
+        right = behind if behind is not None else end if one.behind is None else None
+        # What closes a mark stays with the text before it, what opens one with the text after it.
+        first, second = (left, right) if number in closing else (right, left)
+        place = first if first is not None else second
+        if place is None:
+            raise Conflict(
+                f"the text around suggestion {row.suggestion} is gone; "
+                "restore an earlier version of the note instead"
+            )
+        moved.append(Cut(place, one.cut.removed))
+    return moved
+
+
+def _left_of(library: Library, row: Decided) -> list[Span]:
+    """Where that is which a decision has put in, as far as it is still there."""
+    if not row.put:
+        return []
+    with library.looking(row.note) as anchors:
+        found = [
+            anchors.find(Anchor(run.client, clock))
+            for run in row.put
+            for clock in range(run.clock, run.clock + run.units)
+        ]
+    spans: list[Span] = []
+    for place in sorted(place for place in found if place is not None):
+        if spans and spans[-1][1] == place:
+            spans[-1] = (spans[-1][0], place + 1)
+        else:
+            spans.append((place, place + 1))
+    return spans
