@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.bundle import build, unavailable
 from tests.browser.site import Pages
+from tests.transports.clients import PATIENCE_SECONDS
 
 _FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -28,6 +29,7 @@ def browser() -> Iterator[Browser]:
         return
     build()
     flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    expect.set_options(timeout=PATIENCE_SECONDS * 1000)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
         yield started

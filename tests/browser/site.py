@@ -62,6 +62,7 @@ class Site:
         self.running = running
         self._browser, self._ends = browser, ends
         self._watched: list[Watched] = []
+        self._people: set[str] = set()
 
     @property
     def address(self) -> str:
@@ -86,14 +87,30 @@ class Site:
         self._watched.append(Watched(context))
         return context.new_page()
 
+    def person(
+        self,
+        name: str,
+        role: Role = Role.WRITE,
+        to: str = "/review",
+        folder: str = "",
+        **look: Any,
+    ) -> Page:
+        """A page of somebody who has signed in by a link of their own; `look` as for visitors."""
+        if name not in self._people:
+            self.running.token(name, role, folder)
+            self._people.add(name)
+        page = self.visitor(**look)
+        page.goto(self.running.link(name, to))
+        return page
+
     def allow(self, pattern: str) -> None:
         """Errors in a console that hold this are meant to happen."""
         for one in self._watched:
             one.allow(pattern)
 
     def agent(self, name: str = "robot", token: str | None = None) -> Agent:
-        """An agent with the role suggest, or with what its token allows."""
-        token = token or self.running.token(f"token-of-{name}", Role.SUGGEST)
+        """An agent with the role suggest, or with what its token allows; it signs as NAME/NAME."""
+        token = token or self.running.token(name, Role.SUGGEST)
         return self._ends.enter_context(joined(self.running.server, token, name))
 
     def check(self) -> None:

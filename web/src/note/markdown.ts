@@ -60,6 +60,30 @@ export function signed(text: string, marks: readonly Mark[]): string {
   return parts.join("");
 }
 
+export interface SignedPiece {
+  kind: "same" | "deleted" | "inserted";
+  text: string;
+}
+
+/** The same for pieces of a text; each line of a change has signs of its own, so that blocks stay blocks. */
+export function signedPieces(given: readonly SignedPiece[]): string {
+  let made = "";
+  for (const piece of given) {
+    const text = piece.text.replace(SIGNS, "\uFFFD");
+    if (piece.kind === "same") {
+      made += text;
+      continue;
+    }
+    const sign = piece.kind === "deleted" ? OLD : NEW;
+    for (const line of text.match(/[^\n]*\n|[^\n]+/g) ?? []) {
+      const end = line.endsWith("\n") ? "\n" : "";
+      const words = line.slice(0, line.length - end.length);
+      made += (words.trim() ? wrapped(sign, words, made === "" || made.endsWith("\n")) : words) + end;
+    }
+  }
+  return made;
+}
+
 /** At the beginning of a line the signs go after what makes it a heading or an item. */
 function wrapped(sign: string, text: string, isFirst: boolean): string {
   const block = isFirst ? (/^\s*(?:(?:#{1,6}|[-*+]|\d{1,9}[.)]|>)\s+)*/.exec(text)?.[0] ?? "") : "";

@@ -25,14 +25,7 @@ export default function Preview({ path, text, marks }: Properties) {
   void notes.value; // links lead elsewhere when notes come and go
   const shown = useMemo(() => {
     const end = isCut ? text.lastIndexOf("\n", AT_ONCE) + 1 || AT_ONCE : text.length;
-    const tree = parse(signed(text.slice(0, end), marks.filter((mark) => mark.to <= end)));
-    return toJsxRuntime(tree, {
-      Fragment,
-      jsx: jsx as never,
-      jsxs: jsxs as never,
-      components: components(path) as never,
-      elementAttributeNameCase: "html",
-    }) as JSX.Element;
+    return drawn(signed(text.slice(0, end), marks.filter((mark) => mark.to <= end)), path);
   }, [text, marks, path, isCut, notes.value]);
   return (
     <article class="preview" aria-label="Preview">
@@ -50,7 +43,18 @@ export default function Preview({ path, text, marks }: Properties) {
   );
 }
 
-type Given = { children?: ComponentChildren } & Record<string, unknown>;
+/** Markdown with signs (see `markdown`) as elements; `own` are drawn in another way. */
+export function drawn(text: string, path: string, own: Record<string, (given: Given) => JSX.Element> = {}): JSX.Element {
+  return toJsxRuntime(parse(text), {
+    Fragment,
+    jsx: jsx as never,
+    jsxs: jsxs as never,
+    components: { ...components(path), ...own } as never,
+    elementAttributeNameCase: "html",
+  }) as JSX.Element;
+}
+
+export type Given = { children?: ComponentChildren } & Record<string, unknown>;
 
 function components(path: string) {
   // The page has a heading of its own, so those of the note come below it.

@@ -70,7 +70,7 @@ function Open({ one, state, draft }: { one: Suggestion; state: Settled | undefin
           <span class="seen muted">Seen</span>
         ) : (
           <span class="unseen">
-            <span aria-hidden="true">● </span>New
+            <span aria-hidden="true">●</span> <span class="unseen-word">New</span>
           </span>
         )}
       </header>

@@ -45,11 +45,20 @@ function Thread({ comment, note }: { comment: Comment; note: string }) {
       (error: unknown) => complain(told(error)),
     );
   };
+  const all = [comment, ...comment.replies].map((said) => <Said key={said.id} said={said} />);
+  if (comment.resolved) {
+    return (
+      <details class="thread resolved">
+        <summary>
+          Comment resolved by {comment.resolved.by} <Age time={comment.resolved.time} />
+        </summary>
+        {all}
+      </details>
+    );
+  }
   return (
     <div class="thread">
-      {[comment, ...comment.replies].map((said) => (
-        <Said key={said.id} said={said} />
-      ))}
+      {all}
       {isAnswering ? (
         <Words label="Reply" action="Send" send={answer} onCancel={() => setAnswering(false)} />
       ) : (

@@ -22,6 +22,7 @@ export interface Comment extends Reply {
   suggestion: string | null;
   quote: string | null;
   replies: Reply[];
+  resolved?: { by: string; time: number } | null;
 }
 
 export interface Suggestion {

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { navigate } from "../shell/router";
 import { inUrl } from "../shell/api";
-import { advance, current, focusCard } from "./cursor";
+import { advance, current, elementOf, focusCard } from "./cursor";
 import type { Action } from "./decisions";
 import { decide, drafts, selected, setDraft, settled, undo, undoLast } from "./decisions";
 import { filters } from "./filters";
@@ -48,8 +48,17 @@ export function accept(id: string, text?: string): void {
   if (!isOpen(id)) return;
   const isChanged = text !== undefined && text !== listed.value.get(id)?.new;
   if (text !== undefined && !isChanged) setDraft(id, null);
-  void decide([id], "accept", isChanged ? { text } : {});
-  if (!isChanged) advance(shownCards.value, id);
+  if (!isChanged) {
+    void decide([id], "accept");
+    advance(shownCards.value, id);
+    return;
+  }
+  // The editor stays until the text is taken.
+  void decide([id], "accept", { text }).then(() => {
+    const focused = document.activeElement;
+    const isHere = !focused || focused === document.body || elementOf(id)?.contains(focused);
+    if (isHere && !drafts.value.has(id)) advance(shownCards.value, id);
+  });
 }
 
 export function reject(id: string, reason = ""): void {

@@ -1,7 +1,7 @@
 // A modal dialog: the browser's own, so that focus, Escape and screen readers work.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 interface Properties {
   title: string;
@@ -13,7 +13,8 @@ interface Properties {
 export function Dialog({ title, onClose, children, class: extra }: Properties) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // At once: what is typed next must not reach the page below.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {
