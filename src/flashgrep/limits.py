@@ -371,6 +371,12 @@ MARK_CHARS: Final = 64 * KIB
 METADATA_CHARS: Final = 1_000
 """Longest metadata at the beginning of a mark; Commentator writes author and time."""
 
+RELINKED_NOTES: Final = 5_000
+"""Notes whose links follow a move; all change in one transaction (1 s), for which others wait."""
+
+FOLDER_NOTES: Final = 5_000
+"""Notes that are moved or deleted with their folder, which is one transaction too."""
+
 LISTED_LINKS: Final = 200
 """Links each way on a page of a note's links where no limit is given…"""
 

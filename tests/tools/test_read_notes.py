@@ -264,7 +264,11 @@ def test_a_damaged_note_is_an_error_with_the_remedy(tmp_path: Path) -> None:
         ("kb://./Plan.md", "invalid_params", "the name ."),
         ("kb://a%2fPlan.md", "invalid_params", "%2f"),
         ("kb://a\\Plan.md", "invalid_params", "backslash"),
-        ("kb://Plan", "invalid_params", "does not end with .md. Did you mean kb://Plan.md?"),
+        (
+            "kb://Plan",
+            "invalid_params",
+            "does not end with .md; add that. Did you mean kb://Plan.md?",
+        ),
         ("kb://Plan.md ", "invalid_params", "does not end with .md"),
         ("kb://Plan..md", "invalid_params", "dot"),
         ("kb://Pl\0an.md", "invalid_params", "control character"),

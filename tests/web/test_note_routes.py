@@ -10,6 +10,7 @@ import pytest
 
 from flashgrep.notes.access.roles import Role
 from tests.web.served import Served
+from tests.web.test_events import events
 
 Note = Callable[..., str]
 
@@ -180,6 +181,62 @@ def test_a_note_goes_back_to_a_version(server: Served, note: Note) -> None:
     message = error(server.get(f"{url}?version=99"), 404)
     assert "has no version 99" in message
     assert str(newest) in message
+
+
+# ── moving ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_links_follow_a_note_that_moves_and_editors_see_it(server: Served, note: Note) -> None:
+    old = note("[[./Other]]", "Old.md")
+    folder = folder_of(old)
+    other = note(f"see [[{folder}/Old|it]]", "Other.md")
+    there = f"{folder}/Deeper/New.md"
+    with server.live(other) as peer, events(server) as stream:
+        peer.sync()
+        peer.type(" typed")
+        answer = server.post("/kb/notes/move", {"from": old, "to": there}).json()
+        assert (answer["path"], answer["links"], answer["left"]) == (there, 2, 0)
+        peer.until(lambda: peer.text == f"see [[{folder}/Deeper/New|it]] typed")
+        stream.until("note", note=there, was="moved")
+        stream.until("changed", note=other, author="server")
+    assert server.text(there) == "[[../Other]]"
+
+
+def test_a_folder_moves_and_is_deleted(server: Served, note: Note) -> None:
+    one, two = note("[[./Two]]", "A/One.md"), note("", "A/B/Two.md")
+    folder = folder_of(one)
+    home = note(f"[[{folder}/A/One]] [[{folder}/A/B/Two]]", "Home.md")
+    moved = server.post("/kb/folders/move", {"from": f"{folder}/A", "to": f"{folder}/C d"})
+    assert moved.json() == {"notes": 2, "links": 2, "left": 0}
+    assert server.text(home) == f"[[{folder}/C d/One]] [[{folder}/C d/B/Two]]"
+    assert server.get(f"/kb/notes/{quote(two)}").status_code == 404
+    taken = {"from": f"{folder}/C d", "to": f"{folder}/C d/B"}
+    assert "choose a folder outside" in error(server.post("/kb/folders/move", taken), 400)
+    gone = server.ask("DELETE", f"/kb/folders/{quote(folder)}/C%20d", None)
+    assert gone.json() == {"notes": 2}
+    assert list(rows(server, folder)) == [home]
+    assert "there is no folder" in error(
+        server.ask("DELETE", f"/kb/folders/{quote(folder)}/C%20d", None), 404
+    )
+
+
+def test_a_move_needs_the_role_on_both_paths_and_counts_what_it_leaves(
+    server: Served, note: Note
+) -> None:
+    old = note("", "Mine/Old.md")
+    folder = folder_of(old)
+    hidden = note(f"[[{folder}/Mine/Old]]", "Hidden/Secret.md")
+    token = server.token("mover", Role.WRITE, f"{folder}/Mine")
+    outside = {"from": old, "to": f"{folder}/Hidden/New.md"}
+    assert server.post("/kb/notes/move", outside, token).status_code == 403
+    up = {"from": f"{folder}/Mine", "to": f"{folder}/Other"}
+    assert server.post("/kb/folders/move", up, token).status_code == 403
+    assert server.ask("DELETE", f"/kb/folders/{folder}", None, token).status_code == 403
+    inside = {"from": old, "to": f"{folder}/Mine/New.md"}
+    answer = server.post("/kb/notes/move", inside, token)
+    assert (answer.json()["links"], answer.json()["left"]) == (0, 1)
+    assert "Secret" not in answer.text
+    assert server.text(hidden) == f"[[{folder}/Mine/Old]]"
 
 
 # ── the trash ───────────────────────────────────────────────────────────────────────────────────

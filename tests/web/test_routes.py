@@ -19,7 +19,7 @@ def test_a_note_is_made_read_moved_and_deleted(server: Served, note: Note) -> No
     assert (read["path"], read["text"], len(read["epoch"])) == (path, "text 😀\n", 16)
     there = path.replace("Ä note", "Deeper/There")
     moved = server.post("/kb/notes/move", {"from": path, "to": there})
-    assert moved.json() == {"path": there, "epoch": read["epoch"]}
+    assert moved.json() == {"path": there, "epoch": read["epoch"], "links": 0, "left": 0}
     assert server.get(f"/kb/notes/{quote(path)}").status_code == 404
     assert server.ask("DELETE", f"/kb/notes/{quote(there)}", None).json() == {"path": there}
     assert server.get(f"/kb/notes/{quote(there)}").status_code == 404
@@ -32,7 +32,11 @@ BAD_PATHS = ["", "/a.md", "a//b.md", "../a.md", "a/./b.md", "a%2fb.md", "a", "a\
 def test_a_path_that_cannot_be_is_400_at_every_entrance(
     server: Served, note: Note, path: str
 ) -> None:
-    assert server.post("/kb/notes", {"path": path, "text": ""}).status_code == 400
+    answer = server.post("/kb/notes", {"path": path, "text": ""})
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert message.startswith(f"{path!r} is not a valid path of a note: "), "it names the value"
+    assert ";" in message, "and what to do"
     there = note()
     assert server.post("/kb/notes/move", {"from": there, "to": path}).status_code == 400
     assert server.post("/kb/notes/move", {"from": path, "to": "X.md"}).status_code == 400

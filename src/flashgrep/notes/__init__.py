@@ -5,6 +5,7 @@
     ownership        which process has the notes open, and how the others ask it
     home             the directory on disk: lock, owner, database format
     library          every change of a note, on the thread of the notes
+    moving           notes and folders moved, with the links that follow
     history          versions of a note: listed, read, restored
     reading          texts as readers see them: views, search, the list of pending suggestions
     tree             all notes with what a page shows of each
@@ -16,6 +17,6 @@
     review/       suggestions listed and decided links/      links between notes
     folders/      import and export              access/     roles and tokens
 
-Other rooms import `administration`, `history`, `home`, `knowledge_base`, `library`, `ownership`,
-`reading`, `tree` and the doors of the folders.
+Other rooms import `administration`, `history`, `home`, `knowledge_base`, `library`, `moving`,
+`ownership`, `reading`, `tree` and the doors of the folders.
 """

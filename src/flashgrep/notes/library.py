@@ -17,7 +17,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, NotFound
@@ -46,6 +47,9 @@ from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.tables import Tables, settle
 from flashgrep.system.clock import milliseconds
 
+if TYPE_CHECKING:
+    from flashgrep.notes.links.parse import Link
+
 NOTES_A_TURN: Final = 50
 """Of many notes that are read at once, how many are loaded (10 ms) before others get a turn."""
 
@@ -63,6 +67,28 @@ TYPED_CHARS: Final = 16 * limits.KIB
 log = logging.getLogger(__name__)
 
 Plan = Callable[[str, Mapping[str, NoteRecords]], Amendment | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyText:
+    """A change of a note without marks, that brings none."""
+
+    published: Published
+    """The note as it is."""
+    splices: Sequence[TextSplice]
+    links: Sequence[Link]
+    """All of the note, after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyChange:
+    """A change that was worked out and not made."""
+
+    text: ReadyText
+    update: bytes
+    state: bytes
+    data: bytes
+    author: str
 
 
 def _at_once(job: Callable[[], None]) -> None:
@@ -100,6 +126,8 @@ class Library:
         self._unfollowed: dict[str, int] = {}
         """Notes changed in the outermost of them, whose tables are written at its end, and how long
         a text may be for that."""
+        self._ready_links: dict[str, tuple[int, Sequence[Link]]] = {}
+        """Of those, the links that are known already, and after which record."""
         self._listeners: list[Callable[[NoteChange], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)
@@ -222,6 +250,54 @@ class Library:
                         self._append(live, author, origin)
         return self.read(note)
 
+    def ready(self, note: str, change: ReadyText, author: str = "") -> ReadyChange | None:
+        """Work a change out beside the note, to be made later in a fraction of the time.
+
+        None for a note that has changed since.
+        """
+        now = self.read(note)
+        if now is not change.published:
+            return None
+        if self._is_dated(note):
+            self.compact(note)
+        live = self.loaded(note)
+        self._cache.drop(note)  # it is ours now, and the next one who asks loads another
+        live.amend(Amendment(change.splices), author)
+        update = live.take_new()
+        if update is None or live.sequence != now.sequence:
+            return None
+        return ReadyChange(
+            text=change,
+            update=update,
+            state=live.state(),
+            data=live.text.read().encode(),
+            author=author,
+        )
+
+    def make(self, ready: ReadyChange, origin: object = None) -> bool:
+        """Make a change that was worked out; False where the note is another since."""
+        before = ready.text.published
+        note = before.note
+        if self.published.get(note) is not before or self.catalogue.entry(note).path is None:
+            return False
+        now, sequence = self.now(), before.sequence + 1
+        published = Published(
+            note=note, sequence=sequence, data=ready.data, author=ready.author, time=now
+        )
+        self._cache.drop(note)  # the journal knows more than the document in memory
+        self._unpublished[note, sequence] = NoteChange(published, ready.update, origin)
+        self._unfollowed[note] = FOLLOWED_CHARS
+        self._ready_links[note] = sequence, ready.text.links
+        try:
+            with self.together():
+                self.journal.append(
+                    note, before.sequence, ready.update, ready.state, ready.author, now
+                )
+        except BaseException:
+            self._unpublished.pop((note, sequence), None)
+            raise
+        return True
+
     @contextmanager
     def _kept_before(self, note: str, change: Amendment) -> Iterator[None]:
         """Keep the note as it is as a version, together with the change, if that asks for it."""
@@ -260,7 +336,7 @@ class Library:
     @contextmanager
     def together(self) -> Iterator[None]:
         """All changes in the block become durable together, or none of them happens."""
-        before = set(self._unpublished)
+        before = len(self._unpublished)  # and no copy: a block may hold thousands of others
         self._depth += 1
         try:
             with self.journal.transaction():
@@ -268,7 +344,7 @@ class Library:
                 if self._depth == 1:
                     self._follow_changes()
         except BaseException:
-            for key in set(self._unpublished) - before:
+            for key in list(self._unpublished)[before:]:
                 self._cache.drop(key[0])
                 del self._unpublished[key]
             raise
@@ -276,6 +352,7 @@ class Library:
             self._depth -= 1
             if not self._depth:
                 self._unfollowed.clear()
+                self._ready_links.clear()
 
     # ── the tables ──────────────────────────────────────────────────────────────────────────────
 
@@ -290,6 +367,10 @@ class Library:
 
     def _follow(self, note: str, tables: Tables, most_chars: int) -> None:
         tables.unreadable.pop(note, None)
+        sequence, links = self._ready_links.get(note, (0, ()))
+        if (note, sequence) in self._unpublished and (note, sequence + 1) not in self._unpublished:
+            tables.follow_plain(note, sequence, links)
+            return
         try:
             with self._cache.trusted(note):
                 live = self.loaded(note)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.errors import Cancelled, FlashgrepError
@@ -51,6 +51,9 @@ log = logging.getLogger(__name__)
 # from the paths as they are. A link's offset is not stored: it would change with every letter
 # before it.
 
+
+_AT_ONCE: Final = 500
+"""Rows that are read at a time, and names that are asked for: SQLite allows so many values."""
 
 LINKS_SCHEMA: Final = """
 CREATE TABLE links (
@@ -99,8 +102,17 @@ class LinkTable:
     def named(self, names: Sequence[str]) -> list[tuple[str, Link]]:
         """The links that could mean a note of one of these names: paths of notes and their links.
 
-        By path, then from top to bottom. Notes in the trash are left out.
+        By path, then from top to bottom where few names are asked for. Notes in the trash are left
+        out.
         """
+        found = [
+            row
+            for at in range(0, len(names), _AT_ONCE)
+            for row in self._named(names[at : at + _AT_ONCE])
+        ]
+        return found if len(names) <= _AT_ONCE else sorted(found, key=itemgetter(0))
+
+    def _named(self, names: Sequence[str]) -> list[tuple[str, Link]]:
         places = ", ".join("?" * len(names))
         columns = ", ".join(f"links.{column}" for column in _LINK_COLUMNS.split(", "))
         rows = self._database.rows(
@@ -210,6 +222,21 @@ class Tables:
             return False
         return True
 
+    def follow_plain(self, note: str, sequence: int, links: Sequence[Link]) -> None:
+        """The same for a note without marks whose links are known."""
+        with self._database.transaction():
+            self.pending.put(note, ())
+            self.comments.put(note, ())
+            self.links.put(note, links)
+            self._unsettled.discard(note)
+            self._looked(note, sequence)
+            self._database.when_done(lambda: self._behind.pop(note, None))
+
+    def _looked(self, note: str, sequence: int) -> None:
+        self._database.execute(
+            "INSERT OR REPLACE INTO looked VALUES (?, ?, ?)", note, sequence, RULES
+        )
+
     def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]) -> None:
         read = pending.pending(text, pending.recorded(besides))
         self.pending.put(note, suggestions_of(read, besides))
@@ -219,9 +246,7 @@ class Tables:
             self._unsettled.discard(note)
         else:
             self._unsettled.add(note)
-        self._database.execute(
-            "INSERT OR REPLACE INTO looked VALUES (?, ?, ?)", note, sequence, RULES
-        )
+        self._looked(note, sequence)
 
     def leave(self, note: str) -> None:
         """Note that the rows of a note are behind, in the transaction of its change."""

@@ -1,10 +1,16 @@
-"""Whole notes over HTTP: read, made, moved, deleted.
+"""Whole notes over HTTP: read, made, moved, deleted; folders moved and deleted.
 
     GET    /kb/notes/{path}        → {"path", "epoch", "text"}
     POST   /kb/notes               {"path", "text"} → 201 {"path", "epoch"}; marks in the text
                                    become suggestions of the note's author
-    POST   /kb/notes/move          {"from", "to"} → {"path", "epoch"}
+    POST   /kb/notes/move          {"from", "to"} → {"path", "epoch", "links", "left"}
     DELETE /kb/notes/{path}        to the trash → {"path"}
+    POST   /kb/folders/move        {"from", "to"} → {"notes", "links", "left"}
+    DELETE /kb/folders/{path}      all its notes to the trash → {"notes"}
+
+Links follow what is moved (see `moving`): `links` counts those that were mended. `left` counts
+those that lead elsewhere or nowhere now: in notes that the token may not write, or cut apart by a
+suggestion. All of it needs the role write, on both paths of a move.
 
 A request for a path that the token may not see gets the same answer whether the path exists or not.
 """
@@ -18,14 +24,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
+from flashgrep.notes import moving
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
+from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds
 from flashgrep.transports.access import Admission
-from flashgrep.web.handler import Answer, checked, handler
+from flashgrep.web.handler import Answer, allowed, checked, handler
 
 
 def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
@@ -33,11 +41,14 @@ def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     routes = _NoteRoutes(kb)
     create = handler(routes.create, {"path": str, "text": str})
     move = handler(routes.move, {"from": str, "to": str})
+    move_folder = handler(routes.move_folder, {"from": str, "to": str})
     return [
         Route("/kb/notes", create, methods=["POST"]),
         Route("/kb/notes/move", move, methods=["POST"]),
         # One route: of two, the refusal of another method would name those of the first only.
         Route("/kb/notes/{path:path}", handler(routes.one), methods=["GET", "DELETE"]),
+        Route("/kb/folders/move", move_folder, methods=["POST"]),
+        Route("/kb/folders/{path:path}", handler(routes.delete_folder), methods=["DELETE"]),
     ]
 
 
@@ -74,15 +85,25 @@ class _NoteRoutes:
     def move(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         source = checked(who, Role.WRITE, body["from"])
         target = checked(who, Role.WRITE, body["to"])
-        moved = self._kb.ask(
-            lambda library: library.catalogue.move(library.find(source).id, target)
-        )
-        return 200, _told(moved)
+        done = moving.move_note(self._kb, source, target, who.on_notes, who.shown)
+        return 200, {**_told(done.notes[0]), "links": done.links, "left": done.left}
 
     def delete(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         path = checked(who, Role.WRITE, request.path_params["path"])
         gone = self._kb.ask(lambda library: library.delete(library.find(path).id))
         return 200, {"path": gone.last_path}
+
+    # ── folders ─────────────────────────────────────────────────────────────────────────────────
+
+    def move_folder(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
+        source = allowed(who, Role.WRITE, paths.checked_below(body["from"]))
+        target = allowed(who, Role.WRITE, paths.checked_folder(body["to"]))
+        done = moving.move_folder(self._kb, source, target, who.on_notes, who.shown)
+        return 200, {"notes": len(done.notes), "links": done.links, "left": done.left}
+
+    def delete_folder(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        folder = allowed(who, Role.WRITE, paths.checked_below(request.path_params["path"]))
+        return 200, {"notes": moving.delete_folder(self._kb, folder)}
 
 
 def _told(entry: CatalogueEntry) -> dict[str, Any]:

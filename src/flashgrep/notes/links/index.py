@@ -120,9 +120,19 @@ class Linking:
 
     def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
         """The links from and to the note at a path, as all notes are now."""
-        attachments = frozenset(_files(self._kb.home.attachments))
+        attachments = self.attachments()
         catch_up_all(self._kb, is_cancelled)
         return self._kb.ask(lambda library: self._answer(library, path, attachments))
+
+    def attachments(self) -> frozenset[str]:
+        """The files beside the notes, as they are on disk; not for the thread of the notes."""
+        return frozenset(_files(self._kb.home.attachments))
+
+    def paths(self, library: Library, attachments: frozenset[str]) -> Paths:
+        """All paths that links can mean, for a job on the thread of the notes."""
+        paths = self._known_paths(library)
+        self._take(paths, attachments)
+        return paths
 
     def _answer(self, library: Library, path: str, attachments: frozenset[str]) -> Linked:
         entry = library.find(path)
@@ -131,8 +141,7 @@ class Linking:
         unreadable = self._kb.tables.unreadable
         if entry.id in unreadable or entry.id in library.quarantined():
             library.read(entry.id)  # says why
-        paths = self._known_paths(library)
-        self._take(paths, attachments)
+        paths = self.paths(library, attachments)
         links = self._links(paths, entry.id, entry.path or path)
         there = ((library.catalogue.entry(note).path, why) for note, why in unreadable.items())
         skipped = sorted((where, why) for where, why in there if where is not None)

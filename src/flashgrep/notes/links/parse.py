@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from flashgrep import limits
@@ -69,6 +69,15 @@ class Link:
     pending: LinkChange = LinkChange.NONE
 
 
+class Place(NamedTuple):
+    """Where a link has its path, as it is written there."""
+
+    start: int
+    end: int
+    is_angled: bool = False
+    """Between < and >."""
+
+
 def links_of(reading: ParsedMarkup) -> tuple[Link, ...]:
     """The links of a note from top to bottom, pending ones marked."""
     accepted = parse(reading.accepted.text)
@@ -103,9 +112,16 @@ def _removed(reading: ParsedMarkup, gone: Iterable[Link], left: Counter[str]) ->
 
 def parse(text: str) -> list[Link]:
     """The links of a plain text, from top to bottom."""
+    return [link for link, _ in placed(text)]
+
+
+def placed(text: str) -> list[tuple[Link, Place]]:
+    """The same with where each has its path; that of a reference is in its definition."""
     if "[" not in text:
         return []
-    return sorted(_LinkScan(text).links(), key=lambda link: link.start)
+    scan = _LinkScan(text)
+    found = sorted(scan.links(), key=lambda link: link.start)
+    return [(link, scan.places[link.start]) for link in found]
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
@@ -146,8 +162,11 @@ class _LinkScan:
             self._bury(_REMARK)
         definitions = self._bury(_DEFINITION) if "]:" in text else []
         self._targets = {
-            _folded(found["label"]): _destination(found) for found in reversed(definitions)
+            _folded(found["label"]): (_destination(found), _place(found))
+            for found in reversed(definitions)
         }
+        self.places: dict[int, Place] = {}
+        """Where the links have their paths, by where they begin."""
         self._openers: list[re.Match[str]] = []
         self._last_bracket = 0
         self._inside = 0
@@ -212,7 +231,7 @@ class _LinkScan:
         link, end = self._closed(opener, token.end(), is_flat)
         if link and not is_embed:
             self._inside = opener.start()
-        return (None if link and _SCHEME.match(link.target) else link), end
+        return (None if link and is_address(link.target) else link), end
 
     @cached_property
     def _newlines(self) -> list[int]:
@@ -235,6 +254,9 @@ class _LinkScan:
         if not target and not anchor:
             return None
         embed = source.startswith("!")
+        written = inner.partition("#")[0]
+        at = start + source.index("[[") + 2 + len(written) - len(written.lstrip())
+        self.places[start] = Place(at, at + len(target))
         return Link(
             target=target,
             anchor=anchor,
@@ -253,7 +275,7 @@ class _LinkScan:
         """
         inline = _INLINE.match(self._text, end, end + 2 * _CHARS)
         if inline:
-            target = _destination(inline)
+            target = _destination(inline), _place(inline)
             return self._link(opener, end, inline.end(), target, Form.MARKDOWN), inline.end()
         if not self._targets:
             return None, end
@@ -268,14 +290,15 @@ class _LinkScan:
         return self._link(opener, end, stop, known, Form.REFERENCE), stop
 
     def _link(
-        self, opener: re.Match[str], close: int, end: int, target: str, form: Form
+        self, opener: re.Match[str], close: int, end: int, target: tuple[str, Place], form: Form
     ) -> Link | None:
-        path, _, anchor = target.partition("#")
+        path, _, anchor = target[0].partition("#")
         if not path and not anchor:
             return None
         start = opener.start()
+        self.places[start] = target[1]
         return Link(
-            target=path if _SCHEME.match(path) else unquote(path),
+            target=path if is_address(path) else unquote(path),
             anchor=unquote(anchor),
             label=self._text[opener.end() : close - 1],
             form=form,
@@ -286,9 +309,24 @@ class _LinkScan:
         )
 
 
+def is_address(target: str) -> bool:
+    """Whether a target leads out of the notes: it has a scheme, or a host."""
+    return _SCHEME.match(target) is not None
+
+
 def _destination(found: re.Match[str]) -> str:
     written = found["angled"] if found["angled"] is not None else found["bare"]
     return _ESCAPE.sub(r"\1", written)
+
+
+def _place(found: re.Match[str]) -> Place:
+    """Where a destination has its path: before the heading, if it has one."""
+    group = "bare" if found["angled"] is None else "angled"
+    path, hash_sign, _ = found[group].partition("#")
+    if hash_sign and (len(path) - len(path.rstrip("\\"))) % 2:
+        path = path[:-1]  # the sign is escaped, and ends the path nevertheless
+    start = found.start(group)
+    return Place(start, start + len(path), group == "angled")
 
 
 def _folded(label: str) -> str:
@@ -322,7 +360,7 @@ def _united(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 # The first one is meant; a link is never ambiguous. Aliases in frontmatter do not count.
 
 
-_SUFFIX: Final = ".md"
+SUFFIX: Final = ".md"
 _NO_BREAK: Final = str.maketrans({"\u00a0": " ", "\u202f": " "})
 _SLASHES: Final = re.compile("/{2,}")
 _CLIMB: Final = re.compile(r"(?:\.{1,2}/)+")
@@ -344,7 +382,7 @@ def name_of(target: str) -> str:
 def names_for(path: str) -> set[str]:
     """What `name_of` gives for the links that can mean a path."""
     name = name_of(path)
-    return {name, name.removesuffix(_SUFFIX)}
+    return {name, name.removesuffix(SUFFIX)}
 
 
 class Paths:
@@ -371,6 +409,10 @@ class Paths:
         if at == len(named) or named[at] != (compared, path):
             named.insert(at, (compared, path))
 
+    def named(self, names: Iterable[str]) -> list[str]:
+        """The paths of all that is called so."""
+        return [path for name in names for _, path in self._named.get(name, ())]
+
     def remove(self, path: str) -> None:
         """Take a path out, if it is in."""
         compared = key(path)
@@ -391,7 +433,7 @@ class Paths:
         wanted = _SLASHES.sub("/", key(target))
         if not wanted:
             return [source]
-        for ending in ("", _SUFFIX):
+        for ending in ("", SUFFIX):
             found = self._ranked(wanted + ending, source)
             if found:
                 return found

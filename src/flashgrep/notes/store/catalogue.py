@@ -138,6 +138,21 @@ class Catalogue:
         self._write(moved)
         return moved
 
+    def move_all(self, moves: Mapping[str, str]) -> list[CatalogueEntry]:
+        """Other paths for notes, by id, all of them or none; each may take one that another had."""
+        moved = []
+        with self._database.transaction():
+            self._database.when_undone(self.load)
+            for note in moves:
+                self._take_out(self.entry(note))
+                self._database.execute("UPDATE notes SET path = NULL WHERE id = ?", note)
+            for note, path in moves.items():
+                entry = self.entry(note)
+                self._check_free(path, besides=replace(entry, path=None, last_path=entry.path))
+                moved.append(replace(entry, path=path, trashed=None, last_path=None))
+                self._write(moved[-1])
+        return moved
+
     def to_trash(self, note: str, time: int) -> CatalogueEntry:
         """Take a note's path away, and nothing else."""
         entry = self.entry(note)
@@ -174,10 +189,16 @@ class Catalogue:
             )
             self._database.when_undone(self.load)
             self._database.when_done(lambda: self._notify(entry))
-        if (before := self._entries.get(entry.id)) and before.path is not None:
-            del self._by_form[paths.form_key(before.path)]
-            self._count(before.path, -1)
+        if before := self._entries.get(entry.id):
+            self._take_out(before)
         self._put(entry)
+
+    def _take_out(self, entry: CatalogueEntry) -> None:
+        """Let go of the path of an entry that is about to be written."""
+        form = paths.form_key(entry.path or "")
+        if self._by_form.get(form) == entry.id:
+            del self._by_form[form]
+            self._count(entry.path or "", -1)
 
     def _put(self, entry: CatalogueEntry) -> None:
         self.generation += 1

@@ -66,6 +66,13 @@ def checked_below(path: str) -> str:
     return path
 
 
+def checked_folder(path: str) -> str:
+    """The path, if a folder of notes can be made there; refused with the reason otherwise."""
+    if reason := _fault(f"{path}/x{ENDING}" if path else path) or new_fault(path):
+        raise InvalidParams(f"{_quoted(path)} is not a valid path for a folder: {reason}")
+    return path
+
+
 def checked_attachment(path: str) -> str:
     """The same as `checked_new` for a file that is not a note, except for how it ends."""
     if reason := _fault(path, is_note=False) or new_fault(path):
@@ -86,29 +93,29 @@ def _fault(path: str, is_note: bool = True) -> str | None:
     if "\\" in path:
         return "it holds a backslash; folders are separated by /"
     if any(unicodedata.category(character) in _UNSEEN for character in path):
-        return "it holds a control character, a line separator or half a character"
+        return "it holds a control character, a line separator or half a character; remove it"
     if escaped := _ESCAPED.search(path):
         return f"it holds {escaped[0]}, an escaped separator; write the character itself"
     if len(path.encode()) > limits.NOTE_PATH_BYTES:
-        return f"it has more than {limits.NOTE_PATH_BYTES} bytes"
+        return f"it has more than {limits.NOTE_PATH_BYTES} bytes; choose a shorter one"
     if is_note and not path.endswith(ENDING):
-        return f"it does not end with {ENDING}"
+        return f"it does not end with {ENDING}; add that"
     return next((fault for name in path.split("/") if (fault := _name_fault(name))), None)
 
 
 def _name_fault(name: str) -> str | None:
     if not name:
-        return "it holds an empty name (//)"
+        return "it holds an empty name (//); write one / between two names"
     if name in (".", ".."):
-        return f"it holds the name {name}"
+        return f"it holds the name {name}; write the path from the top of the notes"
     if name == ENDING:
-        return f"a note is named something before {ENDING}"
+        return f"a note is named something before {ENDING}; give it a name"
     if name != name.strip() or name.endswith("."):
-        return f"the name {name!r} begins or ends with a space, or ends with a dot"
+        return f"the name {name!r} begins or ends with a space, or ends with a dot; remove it"
     if name.removesuffix(ENDING).endswith((" ", ".")) and name.endswith(ENDING):
-        return f"the name {name!r} has a space or a dot before {ENDING}"
+        return f"the name {name!r} has a space or a dot before {ENDING}; remove it"
     if len(name.encode()) > limits.NOTE_NAME_BYTES:
-        return f"the name {name[:40]}… has more than {limits.NOTE_NAME_BYTES} bytes"
+        return f"the name {name[:40]}… has more than {limits.NOTE_NAME_BYTES} bytes; shorten it"
     return None
 
 
