@@ -2,9 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { get, isAbort, Refused, told } from "../shell/api";
-import { tokensOf } from "./colours";
 import type { Token } from "./drawn";
-import { parserOf } from "./languages";
+import { painterOf } from "./languages";
 
 interface FileAnswer {
   path: string;
@@ -119,13 +118,13 @@ export class Contents {
   }
 
   private async colour(start: number, count: number): Promise<void> {
-    const parser = await parserOf(this.path).catch(() => null);
-    if (!parser || this.ending.signal.aborted) return;
+    const painter = await painterOf(this.path).catch(() => null);
+    if (!painter || this.ending.signal.aborted) return;
     let first = start;
     while (first > 1 && start - first < WINDOW && this.held.has(first - 1)) first--;
     const lines: string[] = [];
     for (let number = first; number < start + count; number++) lines.push(this.held.get(number)?.text ?? "");
-    const tokens = await tokensOf(parser, lines, start - first, this.ending.signal);
+    const tokens = await painter(lines, start - first, this.ending.signal).catch(() => null);
     if (!tokens || this.ending.signal.aborted) return;
     tokens.forEach((own, at) => {
       const line = this.held.get(start + at);

@@ -27,7 +27,10 @@ export default function Page() {
 
 function FilePage({ path, pattern }: { path: string; pattern: string }) {
   const contents = useMemo(() => new Contents(path), [path]);
-  useEffect(() => () => contents.end(), [contents]);
+  useEffect(() => {
+    document.title = `${visibleText(path.slice(path.lastIndexOf("/") + 1))} · flashgrep`;
+    return () => contents.end();
+  }, [contents]);
   const chosen = chosenLines(place.value.hash);
   const [reveal, setReveal] = useState<{ line: number } | null>(chosen ? { line: chosen.first } : null);
   const [own, setOwn] = useState(place.value.hash); // the hash that this page wrote itself

@@ -1,45 +1,99 @@
-// Which parser colours a file; each is loaded when the first file of its language is opened.
+// Which grammar colours a file; each is loaded when the first file of its language is opened.
 
 import type { Parser } from "@lezer/common";
+import { tokensOf } from "./colours";
+import type { Token } from "./drawn";
+import type { AnyMode } from "./line_modes";
+import { modeTokensOf } from "./line_modes";
 
-type Load = () => Promise<Parser>;
+/** Gives the tokens of each line after the first `skip`; null where that would take too long. */
+export type Painter = (lines: readonly string[], skip: number, signal: AbortSignal) => Promise<Token[][] | null>;
+type Load = () => Promise<Painter>;
 
-const javascript = (dialect: string): Load => async () => (await import("@lezer/javascript")).parser.configure({ dialect });
-const cpp: Load = async () => (await import("@lezer/cpp")).parser;
-const markdown: Load = async () => {
+const grammar =
+  (load: () => Promise<Parser>): Load =>
+  async () => {
+    const parser = await load();
+    return (lines, skip, signal) => tokensOf(parser, lines, skip, signal);
+  };
+
+const mode =
+  (load: () => Promise<unknown>): Load =>
+  async () => {
+    const own = (await load()) as AnyMode;
+    return (lines, skip, signal) => modeTokensOf(own, lines, skip, signal);
+  };
+
+const javascript = (dialect: string): Load => grammar(async () => (await import("@lezer/javascript")).parser.configure({ dialect }));
+
+const markdown = grammar(async () => {
   const { parser, GFM } = await import("@lezer/markdown");
   return parser.configure(GFM);
-};
-const html: Load = async () => {
+});
+
+const html = grammar(async () => {
   const [html, js, css] = await Promise.all([import("@lezer/html"), import("@lezer/javascript"), import("@lezer/css")]);
   const nested = [
     { tag: "script", parser: js.parser },
     { tag: "style", parser: css.parser },
   ];
   return html.parser.configure({ wrap: html.configureNesting(nested) });
-};
+});
+
+const clike = (name: "csharp" | "dart" | "kotlin" | "objectiveC" | "scala"): Load =>
+  mode(async () => (await import("@codemirror/legacy-modes/mode/clike"))[name]);
 
 const BY_ENDING: [string, Load][] = [
   ["js mjs cjs jsx", javascript("jsx")],
   ["ts mts cts", javascript("ts")],
   ["tsx", javascript("jsx ts")],
-  ["py pyi pyw", async () => (await import("@lezer/python")).parser],
-  ["c h cc cpp cxx hpp hh hxx inl ino cu cuh", cpp],
-  ["java", async () => (await import("@lezer/java")).parser],
-  ["json jsonl ipynb webmanifest", async () => (await import("@lezer/json")).parser],
-  ["css scss less", async () => (await import("@lezer/css")).parser],
+  ["py pyi pyw", grammar(async () => (await import("@lezer/python")).parser)],
+  ["c h cc cpp cxx hpp hh hxx inl ino cu cuh", grammar(async () => (await import("@lezer/cpp")).parser)],
+  ["java", grammar(async () => (await import("@lezer/java")).parser)],
+  ["json jsonl ipynb webmanifest", grammar(async () => (await import("@lezer/json")).parser)],
+  ["css scss less", grammar(async () => (await import("@lezer/css")).parser)],
   ["html htm xhtml svg vue svelte xml", html],
-  ["rs", async () => (await import("@lezer/rust")).parser],
-  ["go", async () => (await import("@lezer/go")).parser],
-  ["php phtml", async () => (await import("@lezer/php")).parser],
-  ["yml yaml", async () => (await import("@lezer/yaml")).parser],
+  ["rs", grammar(async () => (await import("@lezer/rust")).parser)],
+  ["go", grammar(async () => (await import("@lezer/go")).parser)],
+  ["php phtml", grammar(async () => (await import("@lezer/php")).parser)],
+  ["yml yaml", grammar(async () => (await import("@lezer/yaml")).parser)],
   ["md markdown mdx", markdown],
+  ["sh bash zsh bashrc zshrc profile", mode(async () => (await import("@codemirror/legacy-modes/mode/shell")).shell)],
+  ["toml", mode(async () => (await import("@codemirror/legacy-modes/mode/toml")).toml)],
+  ["ini cfg conf properties env", mode(async () => (await import("@codemirror/legacy-modes/mode/properties")).properties)],
+  ["rb gemspec rake", mode(async () => (await import("@codemirror/legacy-modes/mode/ruby")).ruby)],
+  ["pl pm", mode(async () => (await import("@codemirror/legacy-modes/mode/perl")).perl)],
+  ["lua", mode(async () => (await import("@codemirror/legacy-modes/mode/lua")).lua)],
+  ["sql psql", mode(async () => (await import("@codemirror/legacy-modes/mode/sql")).standardSQL)],
+  ["swift", mode(async () => (await import("@codemirror/legacy-modes/mode/swift")).swift)],
+  ["kt kts", clike("kotlin")],
+  ["scala sbt", clike("scala")],
+  ["cs", clike("csharp")],
+  ["dart", clike("dart")],
+  ["m", clike("objectiveC")],
+  ["hs", mode(async () => (await import("@codemirror/legacy-modes/mode/haskell")).haskell)],
+  ["ps1 psm1", mode(async () => (await import("@codemirror/legacy-modes/mode/powershell")).powerShell)],
+  ["proto", mode(async () => (await import("@codemirror/legacy-modes/mode/protobuf")).protobuf)],
+  ["r", mode(async () => (await import("@codemirror/legacy-modes/mode/r")).r)],
+  ["jl", mode(async () => (await import("@codemirror/legacy-modes/mode/julia")).julia)],
+  ["cmake", mode(async () => (await import("@codemirror/legacy-modes/mode/cmake")).cmake)],
+  ["diff patch", mode(async () => (await import("@codemirror/legacy-modes/mode/diff")).diff)],
+  ["dockerfile", mode(async () => (await import("@codemirror/legacy-modes/mode/dockerfile")).dockerFile)],
 ];
+
+const BY_NAME: Record<string, string> = {
+  dockerfile: "dockerfile",
+  "cmakelists.txt": "cmake",
+  gemfile: "rb",
+  rakefile: "rb",
+  "go.mod": "go",
+};
 
 const LOADS = new Map(BY_ENDING.flatMap(([endings, load]) => endings.split(" ").map((ending): [string, Load] => [ending, load])));
 
-export async function parserOf(path: string): Promise<Parser | null> {
-  const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+export async function painterOf(path: string): Promise<Painter | null> {
+  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  const ending = BY_NAME[name] ?? /\.([^.]+)$/.exec(name)?.[1];
   const load = ending === undefined ? undefined : LOADS.get(ending);
   return load ? await load() : null;
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../shell/keys";
 import { place } from "../shell/router";
 import { session } from "../shell/session";
+import { visibleText } from "../shell/visible";
 import { failure, isLoadingMore, isWaiting, loadMore, shown } from "./answer";
 import { Hints } from "./hints";
 import { useIndexState } from "./index_state";
@@ -11,7 +12,7 @@ import type { Mover } from "./list";
 import { isComingBack, ResultList } from "./list";
 import { Options } from "./options";
 import type { Tab } from "./question";
-import { address, ask, keepStep, question, writeAddress } from "./question";
+import { address, ask, keepStep, question } from "./question";
 import { Ranked } from "./ranked";
 import { Summary } from "./summary";
 import { Symbols } from "./symbols";
@@ -29,8 +30,12 @@ export default function Page() {
   useEffect(() => {
     const isFree = document.activeElement === document.body || document.activeElement === null;
     if (isFree && !(shown.value && isComingBack(shown.value.asked))) box.current?.focus();
-    return writeAddress;
   }, []);
+
+  const { text } = question.value;
+  useEffect(() => {
+    document.title = text ? `${visibleText(text.slice(0, 60))} · flashgrep` : "Search · flashgrep";
+  }, [text]);
 
   const toBox = () => {
     scrollTo({ top: 0 });

@@ -3,7 +3,7 @@
 //     /?q=PATTERN&tab=query|symbol&in=notes&i=1&m=1&c=2&glob=*.py,*.md&type=py&path=src
 
 import { effect, signal } from "@preact/signals";
-import { navigate, place } from "../shell/router";
+import { leaving, navigate, place } from "../shell/router";
 import { session } from "../shell/session";
 
 export type Tab = "search" | "query" | "symbol";
@@ -89,6 +89,12 @@ export function keepStep(): void {
   lastStep = wanted;
   navigate(wanted);
 }
+
+// Whoever opens a result at once finds the search in the step before.
+leaving.add(() => {
+  if (timer) writeAddress();
+  return null;
+});
 
 /** Back, forward and links: the address asks. */
 function followAddress(): void {

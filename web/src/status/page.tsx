@@ -1,8 +1,9 @@
 // The status page: how far the index is, what the server uses, who is connected, and who may be.
 
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Age, counted } from "../shell/age";
-import { may, session } from "../shell/session";
+import { session } from "../shell/session";
 import { visible } from "../shell/visible";
 import { milliseconds } from "../search/summary";
 import { bytes, duration } from "./figures";
@@ -14,6 +15,9 @@ const MOST_CALLS = 200;
 
 export default function Page() {
   useStatus();
+  useEffect(() => {
+    document.title = "Status · flashgrep";
+  }, []);
   const now = status.value;
   return (
     <div class="status">
@@ -30,20 +34,21 @@ export default function Page() {
 }
 
 function Sections({ now }: { now: Status }) {
+  const isWhole = now.memory !== undefined; // the server shows the rest to admins
   return (
     <>
-      {!may("admin") && (
+      {!isWhole && (
         <p class="status-why">
           You are signed in as <b>{session.value?.name}</b>
-          {session.value?.role ? ` with the role ${session.value.role}` : ""}. Memory, clients, calls and tokens are shown to the role admin: ask
-          whoever runs the server for a link with that role.
+          {session.value?.role ? `, with the role ${session.value.role}` : ""}. Memory, clients, calls, notes and tokens are shown to the role
+          admin on all folders: ask whoever runs the server for a link with that role.
         </p>
       )}
       <div class="status-cards">
         <Index now={now} />
         {now.memory && <Server now={now} />}
         {now.notes && <Notes notes={now.notes} />}
-        {now.notes === null && may("admin") && (
+        {now.notes === null && isWhole && (
           <Card title="Knowledge base">
             <p class="muted">
               None is mounted. Start the server with <code>--kb FOLDER</code> to have one.
@@ -53,7 +58,7 @@ function Sections({ now }: { now: Status }) {
       </div>
       {now.clients && <Clients clients={now.clients} />}
       {now.calls && <Calls calls={now.calls} />}
-      {may("admin") && <Tokens />}
+      {isWhole && <Tokens />}
     </>
   );
 }

@@ -3,7 +3,6 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, isAbort, Refused, told } from "../shell/api";
-import { may } from "../shell/session";
 import type { IndexState } from "../search/index_state";
 
 export interface Client {
@@ -69,7 +68,7 @@ export function useStatus(): void {
       try {
         status.value = await get<Status>("/api/status", { signal: ending.signal });
         problem.value = "";
-        if (may("admin")) await loadTokens(ending.signal);
+        if (status.value.memory) await loadTokens(ending.signal);
       } catch (error) {
         if (isAbort(error)) return;
         problem.value = told(error);
