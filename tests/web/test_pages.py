@@ -91,7 +91,8 @@ def test_without_a_login_a_page_says_where_the_link_is(site: Served, page: str) 
         assert "<script" not in answer.text
         assert STYLE in answer.text
         nonce(answer)
-    assert site.ask("POST", page, {}, "").status_code == 405
+    assert site.ask("POST", page, {}, "").status_code == 401
+    assert site.ask("POST", page, {}, TOKEN).status_code == 405
 
 
 def test_no_page_has_a_script_or_a_style_in_its_text(site: Served) -> None:

@@ -130,6 +130,11 @@ def test_of_many_that_use_a_link_at_once_one_comes_in(site: Served) -> None:
     assert sorted(found) == [303] + [403] * 7
 
 
+def test_behind_tls_the_cookie_is_for_tls_only(site: Served) -> None:
+    answer = enter(site, site.link(), x_forwarded_proto="https")
+    assert "; Secure" in answer.headers["set-cookie"]
+
+
 def test_what_only_looks_at_a_link_does_not_use_it_up(site: Served) -> None:
     link = site.link().removeprefix(site.address)
     assert site.ask("HEAD", link, None, "").status_code == 200

@@ -24,6 +24,7 @@ import hashlib
 import json
 import logging
 import os
+import random
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ _CODE_BYTES: Final = 32
 _FILE_BYTES: Final = 4_096
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 _TRIES: Final = 5
+_SWEPT: Final = 100
+"""Links looked at when another one is made: more expire than are made only for a while."""
 
 
 def hash_of(secret: str) -> str:
@@ -121,8 +124,9 @@ class SignInLinks:
         return True
 
     def _sweep(self) -> None:
-        """Remove the links that have expired."""
-        for name in tuple(self._unkept) if self._folder is None else _names(self._folder):
+        """Remove links that have expired: of many some at a time, in no order."""
+        names = list(self._unkept) if self._folder is None else _names(self._folder)
+        for name in random.sample(names, min(len(names), _SWEPT)):
             link = self._read(name) if _NAME.fullmatch(name) else None
             if link is not None and link.expires <= self._now():
                 self._remove(name)

@@ -263,7 +263,7 @@ class Guard:
         try:
             scope[ADMISSION] = self._admitted(scope)
         except Refusal:
-            if scope["type"] != "http" or not self._is_open(scope["path"]):
+            if _is_change(scope) or not self._is_open(scope["path"]):
                 raise
 
     def _admitted(self, scope: Scope) -> Admission:
