@@ -231,7 +231,9 @@ class Review:
             note = _note_at(library, wanted.note)
             if wanted.note is not None and note is None:
                 return []
-            found = self._kb.tables.own.listed(OwnFilter(author, note, wanted.state, before))
+            found = self._kb.tables.own.listed(
+                OwnFilter(author=author, note=note, state=wanted.state, before=before)
+            )
             seen = (one for one in found if who.may(Role.READ, one.path))
             return list(islice(seen, wanted.limit + 1))
 
