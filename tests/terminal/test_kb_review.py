@@ -123,6 +123,33 @@ def test_a_decision_is_undone_by_the_number_that_decide_printed(desk: Desk) -> N
     assert (missing["decision"], missing["status"]) == (999, "not_found")
 
 
+def test_a_reason_is_kept_and_another_text_is_taken(desk: Desk) -> None:
+    two, beta, alpha = desk.ids()
+    assert desk.ids("--folder", "Folder") == [two]
+    taken = desk.run("decide", "accept", two, "--text", "deux")
+    assert taken.lines[0].startswith(f"{two}\tedited and accepted\t")
+    assert desk.text("Folder/N.md") == "one deux three\n"
+    refused = desk.run("decide", "reject", beta, alpha, "--reason", "Greek, please", "--json")
+    assert {one["reason"] for one in refused.json["results"]} == {"Greek, please"}
+    again = desk.run("decide", "accept", two)
+    assert again.status == 1
+    assert f"{two} was edited and accepted by " in again.err
+    assert desk.run("undo", taken.lines[0].split("\t")[2]).status == 0
+    assert desk.text("Folder/N.md") == "one {--two--}{++zwei++} three\n"
+
+
+def test_words_that_do_not_go_with_the_decision_are_refused(desk: Desk) -> None:
+    two, beta, _ = desk.ids()
+    for words in (
+        ("accept", two, "--reason", "x"),
+        ("reject", two, "--text", "x"),
+        ("accept", two, beta, "--text", "x"),
+        ("accept", two, "--text", "{++x"),
+    ):
+        assert desk.run("decide", *words).status == 2
+    assert set(desk.ids()) >= {two, beta}
+
+
 def test_what_cannot_be_decided_is_an_error(desk: Desk) -> None:
     assert desk.run("decide", "accept").status == 2
     assert desk.run("decide", "undo", "x").status == 2

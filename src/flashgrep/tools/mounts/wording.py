@@ -96,11 +96,12 @@ ON_NOTES: Final[Mapping[str, Wording]] = {
     ),
     "read": Wording(
         "Notes are read by kb://Folder/Note.md; pending suggestions are shown as if accepted, and "
-        "listed at the end with the open comments.",
+        "listed at the end with the open comments and new decisions on yours.",
         alone="Read a note with line numbers (cat -n), by its path such as Folder/Note.md. 2,000 "
         "lines by default; a longer note says where to continue with offset. Pending suggestions "
-        "are shown as if accepted, and listed at the end with the open comments. Line numbers and "
-        "the tab after them are not part of the note. Read a note before you edit it.",
+        "are shown as if accepted, and listed at the end with the open comments and new decisions "
+        "on yours. Line numbers and the tab after them are not part of the note. Read a note "
+        "before you edit it.",
         title="Read note",
         parameters={"path": _PATH},
         hidden=frozenset({"pages"}),
