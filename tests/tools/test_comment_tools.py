@@ -11,6 +11,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.review.commenting import CommentedPassage
+from flashgrep.notes.review.decide import Action
 from tests.tools.notes_desk import NotesDesk, notes_desk
 
 WRITER = everywhere("Eva", Role.WRITE)
@@ -178,3 +179,20 @@ def test_suggestions_are_listed_with_the_comments_on_them(desk: NotesDesk) -> No
     assert (found["id"], found["author"], found["text"]) == (made.id, "Eva", "Why?")
     assert found["time"].startswith("20")
     assert [one["text"] for one in found["replies"]] == ["So."]
+
+
+def test_an_agent_hears_what_was_said_about_its_decided_suggestion(desk: NotesDesk) -> None:
+    desk.edit("kb://A.md", "one", "1")
+    (row,) = desk.json("list_my_suggestions")["suggestions"]
+    made = desk.notes.commenting.on_suggestion("A.md", row["id"], "Why?", WRITER, EVA)
+    desk.json("reply_comment", id=made.id, text="So.")
+    (row,) = desk.json("list_my_suggestions")["suggestions"]
+    assert row["state"] == "pending"
+    before = row["comments"]
+    desk.notes.review.decide([row["id"]], Action.REJECT, WRITER)
+    assert desk.raw("A.md") == "one\ntwo three\n"
+    (row,) = desk.json("list_my_suggestions")["suggestions"]
+    assert (row["state"], row["comments"]) == ("rejected", before)
+    (found,) = before
+    assert found["time"].startswith("20")
+    assert [one["text"] for one in (found, *found["replies"])] == ["Why?", "So."]

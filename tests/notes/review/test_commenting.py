@@ -16,6 +16,7 @@ from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.commenting import CommentedPassage, Said
+from flashgrep.notes.review.decide import Action, Verdict
 from flashgrep.notes.suggestions.comments import comments_in
 from flashgrep.notes.suggestions.propose import Edit, Markup, propose
 
@@ -377,3 +378,86 @@ def test_a_suggestion_changes_and_is_withdrawn_beside_its_comment(notes: Comment
     propose(notes.kb, "A.md", Edit("II", "two"), "robot")
     assert notes.text("A.md") == "one two{>>Roman, please.<<} three\n"
     assert [(one["id"], one["suggestion"]) for one in notes.listed()] == [(said.id, None)]
+
+
+# ── decided suggestions ─────────────────────────────────────────────────────────────────────────
+
+
+def commented(notes: CommentedNotes, text: str = "see beta here\n") -> tuple[str, str, str]:
+    """A suggestion with a thread of two comments on it: their ids."""
+    notes.add("A.md", text)
+    name = notes.suggest("A.md", "beta", "gamma")
+    said = notes.kb.commenting.on_suggestion("A.md", name, "Why?", WRITER, ANN)
+    return name, said.id, notes.reply(said.id, "Because.").id
+
+
+@pytest.mark.parametrize(
+    ("verdict", "after"),
+    [
+        (Verdict(Action.ACCEPT), "see gamma here\n"),
+        (Verdict(Action.REJECT, reason="no"), "see beta here\n"),
+        (Verdict(Action.ACCEPT, text="delta"), "see delta here\n"),
+    ],
+    ids=["accept", "reject", "edit"],
+)
+def test_a_decision_takes_the_thread_along_and_an_undo_brings_it_back(
+    notes: CommentedNotes, verdict: Verdict, after: str
+) -> None:
+    name, first, reply = commented(notes)
+    before, listed = notes.text("A.md"), notes.listed()
+    note = notes.kb.ask(lambda library: library.find("A.md").id)
+    records = notes.kb.ask(lambda library: library.records(note))
+    (result,) = notes.kb.review.decide([name], verdict, WRITER)
+    assert result.decided
+    assert notes.text("A.md") == after
+    assert notes.listed() == []
+    assert notes.kb.ask(lambda library: library.records(note)) == {}
+    notes.reopen()
+    ((kept,),) = notes.kb.commenting.on_suggestions([name]).values()
+    assert (kept["id"], kept["author"], kept["text"]) == (first, "ann", "Why?")
+    assert [(one["id"], one["author"], one["text"]) for one in kept["replies"]] == [
+        (reply, "robot", "Because.")
+    ]
+    assert kept["time"] == listed[0]["time"]
+    notes.kb.review.undo(result.decided.id, WRITER)
+    assert notes.text("A.md") == before
+    assert notes.listed() == listed
+    assert notes.kb.ask(lambda library: library.records(note)) == records
+    assert notes.kb.commenting.on_suggestions([name]) == {name: listed}
+    notes.check_table("A.md")
+
+
+def test_many_decided_at_once_take_their_own_threads_along(notes: CommentedNotes) -> None:
+    notes.add("A.md", "a b c d\n")
+    names = [notes.suggest("A.md", letter, letter.upper()) for letter in "abcd"]
+    for name in names[:3]:
+        notes.kb.commenting.on_suggestion("A.md", name, f"on {name}", WRITER, ANN)
+    before = notes.text("A.md")
+    results = notes.kb.review.decide(names[1:], Action.ACCEPT, WRITER)
+    assert notes.text("A.md") == f"{{--a--}}{{++A++}}{{>>on {names[0]}<<}} B C D\n"
+    said = notes.kb.commenting.on_suggestions(names)
+    assert [[one["text"] for one in said[name]] for name in names] == [
+        [f"on {names[0]}"],
+        [f"on {names[1]}"],
+        [f"on {names[2]}"],
+        [],
+    ]
+    for result in results:
+        assert result.decided
+        notes.kb.review.undo(result.decided.id, WRITER)
+    assert notes.text("A.md") == before
+    notes.check_table("A.md")
+
+
+def test_a_comment_between_two_marks_goes_and_comes_back_too(notes: CommentedNotes) -> None:
+    name, *_ = commented(notes)
+    at = notes.text("A.md").index("{++")
+    notes.splice("A.md", TextSplice(at, at, "{>>between<<}"))
+    before = notes.text("A.md")
+    assert len(notes.kb.commenting.on_suggestions([name])[name]) == 2
+    (result,) = notes.kb.review.decide([name], Action.REJECT, WRITER)
+    assert notes.text("A.md") == "see beta here\n"
+    assert result.decided
+    notes.kb.review.undo(result.decided.id, WRITER)
+    assert notes.text("A.md") == before
+    notes.check_table("A.md")

@@ -152,6 +152,13 @@ def tangled_note(chance: Random) -> tuple[str, dict[str, NoteRecords]]:
         value = {"kind": "suggestion", "author": "agent", "asked": "", "time": number}
         besides[f"s{number:02}"] = NoteRecords(value, tuple(spans))
         at = end
+        for reply in range(chance.choice([0, 0, 1, 2])):
+            said = "{>>said é<<}"
+            pieces.append(said)
+            span = (at - 2 if chance.random() < 0.1 else at, at + len(said))
+            value = {"kind": "comment", "author": "ann", "time": number}
+            besides[f"c{number:02}.{reply}"] = NoteRecords(value, (span,))
+            at += len(said)
     return "".join(pieces), besides
 
 
@@ -166,7 +173,7 @@ def made_home(path: Path, seed: int) -> tuple[Path, list[str]]:
 
     kb.ask(fill)
     kb.close()
-    return path, list(besides)
+    return path, [name for name in besides if name.startswith("s")]
 
 
 def history(path: Path, seed: int, names: list[str]) -> list[Any]:
@@ -184,7 +191,10 @@ def history(path: Path, seed: int, names: list[str]) -> list[Any]:
             told.append(kb.ask(lambda library: library.read(library.find("A.md").id).text))
         rows = kb.review.decisions(ADMIN)
         told.append(
-            [(row.suggestion, row.old, row.new, row.cuttings, row.marks) for _, row in rows]
+            [
+                (row.suggestion, row.old, row.new, row.cuttings, row.marks, row.comments)
+                for _, row in rows
+            ]
         )
         for number in chance.sample([row.id for _, row in rows], len(rows)):
             try:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from flashgrep import limits
@@ -25,9 +26,10 @@ from flashgrep.notes.comment_table import ResolvedThread, Saying
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.library import Library
+from flashgrep.notes.review.decision_log import LeftComment
 from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions.comments import CommentPlan, ListedComment, NewComment, in_threads
-from flashgrep.notes.suggestions.pending import Pending, made_at, pending, recorded
+from flashgrep.notes.suggestions.pending import ANSWERS, Pending, made_at, pending, recorded
 from flashgrep.notes.suggestions.propose import Markup, metadata
 from flashgrep.notes.tables import catch_up_all
 from flashgrep.system.clock import milliseconds
@@ -135,17 +137,24 @@ class Commenting:
         return shown(rows[: limits.LISTED_COMMENTS]), len(rows) > limits.LISTED_COMMENTS
 
     def on_suggestions(self, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-        """The open and the resolved threads on pending suggestions, by their ids."""
+        """What was said about suggestions, pending or decided, by their ids.
+
+        Threads that were resolved come first, then those that are in the text, or were when the
+        suggestion was decided.
+        """
         wanted = list(names)
-        rows, resolved = self._kb.ask(
+        rows, resolved, left = self._kb.ask(
             lambda _: (
                 self._kb.tables.comments.on(wanted),
                 self._kb.tables.comments.resolved_on(wanted),
+                self._kb.decisions.said_on(wanted),
             )
         )
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in wanted}
         for path, one in resolved:
             found[one.suggestion or ""].append(one.as_json(path))
+        for name, comments_left in left.items():
+            found[name] += _left_threads(name, comments_left)
         for thread in in_threads(rows):
             found[thread["suggestion"]].append(thread)
         return found
@@ -295,6 +304,23 @@ def _thread(library: Library, note: str, name: str) -> dict[str, Any]:
     some = (row for row in rows if row.thread == thread)
     listed = [ListedComment(**asdict(row), note=note, path=path) for row in some]
     return in_threads(listed)[0]
+
+
+def _left_threads(suggestion: str, left: Iterable[LeftComment]) -> list[dict[str, Any]]:
+    """Comments that left the text with their suggestion, as threads."""
+    found: list[dict[str, Any]] = []
+    for _, some in groupby(left, key=lambda one: one.record.get(ANSWERS) or one.id):
+        first, *rest = [
+            {
+                "id": one.id,
+                "author": str(one.record.get("author", "")),
+                "time": made_at(one.record),
+                "text": one.text,
+            }
+            for one in some
+        ]
+        found.append({**first, "suggestion": suggestion, "quote": None, "replies": rest})
+    return found
 
 
 def _resolved(

@@ -140,7 +140,8 @@ class Decision:
     text: str
     cuts: tuple[Cut, ...]
     marks: tuple[tuple[Edge, Edge], ...]
-    """Where each mark that went away began and ended."""
+    """Where each mark that went away began and ended: those of the suggestion, then those of the
+    comments on it."""
     put: tuple[Span, ...] = ()
     """Where in that text is what was put in."""
     is_edited: bool = False
@@ -159,17 +160,28 @@ class Restoration:
 
 
 def decide(
-    text: str, spans: Iterable[Span], action: Action, others: Iterable[Span] = ()
+    text: str,
+    spans: Iterable[Span],
+    action: Action,
+    others: Iterable[Span] = (),
+    comments: Sequence[Mark] = (),
 ) -> Decision:
     """Decide the marks a record holds; refused where none of its spans is a mark any more.
 
     `others` are the spans of all other records. Where people edited delimiters, one may reach into
-    another; then what reads as a mark is decided, and nothing inside somebody else's.
+    another; then what reads as a mark is decided, and nothing inside somebody else's. `comments`
+    are the marks of those on the suggestion, which leave the text with it.
     """
-    return _decision(text, _marks_of(text, spans, others), action)
+    return _decision(text, _marks_of(text, spans, others), action, comments)
 
 
-def accept_as(text: str, spans: Iterable[Span], wanted: str, others: Iterable[Span]) -> Decision:
+def accept_as(
+    text: str,
+    spans: Iterable[Span],
+    wanted: str,
+    others: Iterable[Span],
+    comments: Sequence[Mark] = (),
+) -> Decision:
     """Accept the marks a record holds, with another text in the place of what they bring.
 
     A suggestion that only deletes brings nothing: the text is put where it deletes. Refused where
@@ -191,13 +203,13 @@ def accept_as(text: str, spans: Iterable[Span], wanted: str, others: Iterable[Sp
         edits = [TextSplice(marks[0].start, marks[0].start, wanted)]
     gone = [
         TextSplice(start, end)
-        for mark in marks
+        for mark in (*marks, *comments)
         for start, end in refused(mark, Action.ACCEPT)
         if start < end
     ]
     if not edits:
-        return _decision(text, marks, Action.ACCEPT)
-    return _edited(text, marks, _merged([*gone, *edits]))
+        return _decision(text, marks, Action.ACCEPT, comments)
+    return _edited(text, [*marks, *comments], _merged([*gone, *edits]))
 
 
 def _marks_of(text: str, spans: Iterable[Span], others: Iterable[Span]) -> list[Mark]:
@@ -294,8 +306,11 @@ def _gone() -> Conflict:
     )
 
 
-def _decision(text: str, marks: Sequence[Mark], action: Action) -> Decision:
-    spans = _joined(span for mark in marks for span in refused(mark, action))
+def _decision(
+    text: str, marks: Sequence[Mark], action: Action, comments: Sequence[Mark] = ()
+) -> Decision:
+    marks = [*marks, *comments]
+    spans = _joined(span for mark in in_order(marks) for span in refused(mark, action))
     cuts, gone = [], 0
     for start, end in spans:
         cuts.append(Cut(start - gone, text[start:end]))
@@ -313,6 +328,11 @@ def refused(mark: Mark, action: Action) -> list[Span]:
             spans.append((at, piece.start))
             at = piece.end
     return [*spans, (at, mark.end)]
+
+
+def in_order(marks: Iterable[Mark]) -> list[Mark]:
+    """Marks from left to right; a comment may be between two of the suggestion."""
+    return sorted(marks, key=lambda mark: mark.start)
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:

@@ -19,7 +19,9 @@ from itertools import accumulate
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, Span
-from flashgrep.notes.review.decide import Action, Cut, Edge, refused
+from flashgrep.notes.review.decide import Action, Cut, Edge, in_order, refused
+from flashgrep.notes.suggestions import comments
+from flashgrep.notes.suggestions.comments import ThreadComment
 from flashgrep.notes.suggestions.pending import Pending, Recorded, pending
 
 
@@ -35,6 +37,8 @@ class Made:
     marks: tuple[tuple[Edge, Edge], ...]
     change: tuple[str, str]
     """What the suggestion takes away, and what it brings."""
+    comments: tuple[ThreadComment, ...] = ()
+    """Those on it, which leave the text with its marks."""
 
 
 class Deciding:
@@ -47,12 +51,10 @@ class Deciding:
         self._records = {record.id: record for record in self._read.suggestions}
         self._tangled = _tangled(records)
         self._marks = {name: self._suggestions(one) for name, one in self._records.items()}
-        refusals = (
-            start
-            for marks in self._marks.values()
-            for mark in marks
-            for start, _ in refused(mark, action)
-        )
+        self._comments = comments.on_each(self._read)
+        said = (one.mark for some in self._comments.values() for one in some)
+        decided = (mark for marks in self._marks.values() for mark in marks)
+        refusals = (start for mark in (*said, *decided) for start, _ in refused(mark, action))
         self._gone = _Gone(len(text), sorted(set(refusals)))
         self.made: dict[str, Made] = {}
         self.missing: list[str] = []
@@ -68,7 +70,8 @@ class Deciding:
             record = self._records.get(name)
             if record is None:
                 continue
-            if name in self._tangled:
+            known = self._comments.get(name, ())
+            if name in self._tangled or any(one.record.id in self._tangled for one in known):
                 return at
             if self._marks[name]:
                 self.made[name] = self._decided(record, self._marks[name])
@@ -81,7 +84,9 @@ class Deciding:
         return [mark for mark in held if mark.kind in critic.SUGGESTIONS]
 
     def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made:
-        pieces = [span for mark in marks for span in refused(mark, self._action)]
+        said = self._comments.get(record.id, ())
+        marks = [*marks, *(one.mark for one in said)]
+        pieces = [span for mark in in_order(marks) for span in refused(mark, self._action)]
         cuts = self._joined(span for span in pieces if span[0] < span[1])
         places = [self._gone.place(cut[0][0]) for cut in cuts]
         self._gone.add(piece for cut in cuts for piece in cut)
@@ -95,7 +100,11 @@ class Deciding:
         edges = _Edges(cuts)
         ends = tuple((edges.at(mark.start), edges.behind(mark.end)) for mark in marks)
         return Made(
-            cuts=tuple(made), beside=tuple(beside), marks=ends, change=self._read.change(record)
+            cuts=tuple(made),
+            beside=tuple(beside),
+            marks=ends,
+            change=self._read.change(record),
+            comments=tuple(said),
         )
 
     def _joined(self, pieces: Iterable[Span]) -> list[list[Span]]:

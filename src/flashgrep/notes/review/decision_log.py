@@ -58,8 +58,12 @@ CREATE INDEX decisions_by_decider ON decisions (by, id);
 """What the table gained in format 3."""
 _COLUMNS: Final = (
     "id, suggestion, note, action, by, time, record, old, new, cuts, marks, undone_by, undone_time,"
-    " reason, text, put"
+    " reason, text, put, comments"
 )
+
+
+_AT_ONCE: Final = 500
+"""Ids that are asked for at a time: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,14 @@ class Run(NamedTuple):
     """Of the first of them."""
     units: int
     """How many, as clocks count: in UTF-16 units."""
+
+
+class LeftComment(NamedTuple):
+    """A comment that left the text with the marks of its suggestion."""
+
+    id: str
+    record: Mapping[str, Any]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,7 @@ class Decided:
     reason: str | None = None
     text: str | None = None
     put: tuple[Run, ...] = ()
+    comments: tuple[LeftComment, ...] = ()
 
     @property
     def is_undone(self) -> bool:
@@ -132,7 +145,8 @@ class Decisions:
         cuts = [[*one.cut, one.before, one.behind] for one in decided.cuttings]
         cursor = self._database.execute(
             "INSERT INTO decisions (suggestion, note, action, by, time, record, old, new, cuts,"
-            " marks, reason, text, put) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " marks, reason, text, put, comments)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             decided.suggestion,
             decided.note,
             decided.action.value,
@@ -146,6 +160,7 @@ class Decisions:
             decided.reason,
             decided.text,
             json.dumps(decided.put) if decided.text is not None else None,
+            json.dumps(decided.comments) if decided.comments else None,
         )
         added = replace(decided, id=cursor.lastrowid or 0)
         self._outcomes.decided(
@@ -182,6 +197,23 @@ class Decisions:
         rows = self._rows("suggestion = ? AND undone_time IS NULL ORDER BY id DESC", suggestion)
         return rows[0] if rows else None
 
+    def said_on(self, suggestions: Sequence[str]) -> dict[str, tuple[LeftComment, ...]]:
+        """What was said about decided suggestions, as far as their comments left the text."""
+        found: dict[str, tuple[LeftComment, ...]] = {}
+        for at in range(0, len(suggestions), _AT_ONCE):
+            some = suggestions[at : at + _AT_ONCE]
+            rows = self._database.rows(
+                "SELECT suggestion, comments FROM decisions WHERE undone_time IS NULL"  # noqa: S608
+                f" AND comments IS NOT NULL AND suggestion IN ({', '.join('?' * len(some))})"
+                " ORDER BY id",
+                *some,
+            )
+            found |= {
+                name: tuple(LeftComment(*one) for one in json.loads(comments))
+                for name, comments in rows
+            }
+        return found
+
     def page(
         self,
         count: int,
@@ -215,7 +247,7 @@ class Decisions:
 
 def _decided(row: Sequence[Any]) -> Decided:
     number, suggestion, note, action, by, time, record, old, new, cuts, marks, *rest = row
-    undone_by, undone_time, reason, text, put = rest
+    undone_by, undone_time, reason, text, put, comments = rest
     cuttings = tuple(
         Cutting(Cut(at, removed), _anchor(before), _anchor(behind))
         for at, removed, before, behind in json.loads(cuts)
@@ -238,6 +270,7 @@ def _decided(row: Sequence[Any]) -> Decided:
         reason=reason,
         text=text,
         put=tuple(Run(*one) for one in json.loads(put or "[]")),
+        comments=tuple(LeftComment(*one) for one in json.loads(comments or "[]")),
     )
 
 

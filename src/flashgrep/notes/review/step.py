@@ -8,7 +8,7 @@ with others in between. Where the note changes meanwhile, it is worked out again
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -24,12 +24,14 @@ from flashgrep.notes.document.anchors import Anchor, Anchors
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
-from flashgrep.notes.markup.critic import Span
+from flashgrep.notes.markup.critic import WIDTH, Mark, Span
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Action, Cut, Edge, Outcome, Verdict, verdict_of
 from flashgrep.notes.review.deciding_many import Deciding
-from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, Run
+from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, LeftComment, Run
+from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions import pending as pending_suggestions
+from flashgrep.notes.suggestions.comments import ThreadComment
 from flashgrep.notes.suggestions.pending import pending
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ class _DecisionRow:
     marks: tuple[tuple[Edge, Edge], ...]
     text: str | None = None
     put: tuple[Run, ...] = ()
+    comments: tuple[LeftComment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +216,10 @@ class Step:
                         change=made.change,
                         cuttings=cuttings,
                         marks=made.marks,
+                        comments=_left(text, besides, made.comments),
                     )
-            return Amendment(deciding_all.splices, dict.fromkeys(deciding_all.made))
+            said = (one.id for row in rows.values() for one in row.comments)
+            return Amendment(deciding_all.splices, dict.fromkeys([*deciding_all.made, *said]))
 
         library.amend(self._note, plan, self._by)
         for name in names[:taken]:
@@ -230,23 +235,33 @@ class Step:
 
     def _one(self, library: Library, name: str) -> None:
         """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
-        made: list[tuple[decide.Decision, NoteRecords, tuple[str, str]]] = []
+        made: list[tuple[decide.Decision, _DecisionRow]] = []
         failed: list[FlashgrepError] = []
 
         def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
             record = besides.get(name)
             if record is None or not pending_suggestions.is_suggestion(record.value):
                 return None
-            known = pending_suggestions.recorded(besides)
+            read = pending(text, pending_suggestions.recorded(besides))
+            said = comments.on_each(read).get(name, [])
             try:
-                others = [span for one in known for span in one.spans]
-                decision = self._decision(text, record, others)
+                others = [span for one in read.records for span in one.spans]
+                decision = self._decision(text, record, others, [one.mark for one in said])
             except Conflict as error:
                 failed.append(error)
                 return None
-            own = next(one for one in known if one.id == name)
-            made.append((decision, record, pending(text, known).change(own)))
-            return Amendment(decision.splices, {name: None}, keeps_version=decision.is_edited)
+            own = next(one for one in read.suggestions if one.id == name)
+            row = _DecisionRow(
+                record=record,
+                change=read.change(own),
+                cuttings=(),
+                marks=decision.marks,
+                text=self._verdict.text if decision.is_edited else None,
+                comments=_left(text, besides, said),
+            )
+            made.append((decision, row))
+            gone = dict.fromkeys([name, *(one.id for one in row.comments)])
+            return Amendment(decision.splices, gone, keeps_version=decision.is_edited)
 
         library.amend(self._note, plan, self._by, source=self._verdict.source)
         if failed:
@@ -254,7 +269,7 @@ class Step:
         elif not made:
             self._outcomes[name] = self._unknown(library, name)
         else:
-            decision, record, change = made[0]
+            decision, row = made[0]
             end = len(decision.text)
             beside = [
                 (cut.at - 1 if cut.at > 0 else None, cut.at if cut.at < end else None)
@@ -263,23 +278,15 @@ class Step:
             with library.looking(self._note) as anchors:
                 cuttings = _cuttings({}, anchors, decision.cuts, beside)
                 put = tuple(_runs(anchors, decision))
-            self._log(
-                name,
-                _DecisionRow(
-                    record=record,
-                    change=change,
-                    cuttings=cuttings,
-                    marks=decision.marks,
-                    text=self._verdict.text if decision.is_edited else None,
-                    put=put,
-                ),
-            )
+            self._log(name, replace(row, cuttings=cuttings, put=put))
 
-    def _decision(self, text: str, record: NoteRecords, others: Sequence[Span]) -> decide.Decision:
+    def _decision(
+        self, text: str, record: NoteRecords, others: Sequence[Span], said: Sequence[Mark]
+    ) -> decide.Decision:
         """What carries the verdict out."""
         if self._verdict.text is None:
-            return decide.decide(text, record.spans, self._action, others)
-        return decide.accept_as(text, record.spans, self._verdict.text, others)
+            return decide.decide(text, record.spans, self._action, others, said)
+        return decide.accept_as(text, record.spans, self._verdict.text, others, said)
 
     def _log(self, name: str, row: _DecisionRow) -> None:
         old, new = row.change
@@ -299,6 +306,7 @@ class Step:
                 reason=self._verdict.reason,
                 text=row.text,
                 put=row.put,
+                comments=row.comments,
             )
         )
         self._outcomes[name] = StepResult(
@@ -339,6 +347,20 @@ def _not_found(name: str) -> StepResult:
 
 def _past(row: Decided) -> str:
     return "edited and accepted" if row.outcome is Outcome.EDITED else row.outcome.value
+
+
+def _left(
+    text: str, besides: Mapping[str, NoteRecords], said: Iterable[ThreadComment]
+) -> tuple[LeftComment, ...]:
+    """Comments as the log keeps them."""
+    return tuple(
+        LeftComment(
+            one.record.id,
+            besides[one.record.id].value,
+            text[one.mark.body : one.mark.end - WIDTH],
+        )
+        for one in said
+    )
 
 
 def _runs(anchors: Anchors, decision: decide.Decision) -> Iterator[Run]:

@@ -38,7 +38,10 @@ def restoration(
                     "decide that one first"
                 )
         restored = decide.undo(text, cuts, row.marks, put)
-        records = {row.suggestion: NoteRecords(row.record, restored.spans)}
+        own = len(restored.spans) - len(row.comments)
+        records = {row.suggestion: NoteRecords(row.record, restored.spans[:own])}
+        for one, span in zip(row.comments, restored.spans[own:], strict=True):
+            records[one.id] = NoteRecords(one.record, (span,))
         return Amendment(restored.splices, records, keeps_version=row.text is not None)
 
     return plan

@@ -14,7 +14,8 @@ other are one thread where their records say so (`answers`); who types a comment
 one answers it. All threads of such a row are about the same suggestion or passage.
 
 Author and time are the server's. Nobody's comment is changed here: one is added, or a whole thread
-is resolved, which takes its marks out of the text and leaves the passage.
+is resolved, which takes its marks out of the text and leaves the passage. A decision takes those on
+its suggestion out with the marks (see `decision_log`).
 """
 
 from __future__ import annotations
@@ -99,8 +100,7 @@ def _row(read: Pending, row: Sequence[Mark], before: Mark | None) -> list[Commen
     about = before if is_about else None
     highlight = about if about and about.kind is MarkKind.HIGHLIGHT else None
     owner = read.owner(about) if about and about.kind in critic.SUGGESTIONS else None
-    unknown = Recorded("", UNKNOWN, ())
-    known = [ThreadComment(read.owner(mark) or unknown, mark) for mark in row]
+    known = [ThreadComment(_record_of(read, mark), mark) for mark in row]
     return [
         CommentThread(
             comments=tuple(some), suggestion=owner, highlight=highlight, row_end=row[-1].end
@@ -109,8 +109,25 @@ def _row(read: Pending, row: Sequence[Mark], before: Mark | None) -> list[Commen
     ]
 
 
+def _record_of(read: Pending, mark: Mark) -> Recorded:
+    """The record of a comment; where there is none, one without an id."""
+    owner = read.owner(mark)
+    return owner if owner and owner.is_comment else Recorded("", UNKNOWN, ())
+
+
 def _thread_key(one: ThreadComment) -> str:
     return one.record.answers or one.record.id
+
+
+def on_each(read: Pending) -> dict[str, list[ThreadComment]]:
+    """The comments on suggestions that have records, by the suggestion's id."""
+    found: dict[str, list[ThreadComment]] = {}
+    if COMMENT.closer in read.reading.text:
+        for thread in threads_of(read):
+            known = [one for one in thread.comments if one.record.id]
+            if thread.suggestion and known:
+                found.setdefault(thread.suggestion.id, []).extend(known)
+    return found
 
 
 def said(read: Pending, mark: Mark) -> str:

@@ -9,6 +9,7 @@ from flashgrep import limits
 from flashgrep.notes.access.roles import Author, Role
 from flashgrep.tools.dispatch.call import Answer, fitting, json_answer, json_room
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
+from flashgrep.tools.verbs.suggestions import described_comments
 
 if TYPE_CHECKING:
     from flashgrep.notes.review.review import OwnPage, OwnQuery
@@ -67,7 +68,7 @@ def _described(call: Call, page: OwnPage) -> list[dict[str, Any]]:
             row |= {"by": one.by, "decided": written(one.decided), "reason": one.reason}
         if one.text is not None:
             row["text"] = one.text
-        rows.append({**row, "comments": comments[one.id]})
+        rows.append({**row, "comments": described_comments(comments[one.id])})
     return rows
 
 
