@@ -57,6 +57,7 @@ def test_what_an_agent_suggests_appears_and_is_decided_before_the_eyes_of_both(
         expect(card(ann, "Accepted")).to_be_visible()
         expect(card(bob, "ann accepted this")).to_be_visible()
         assert "It opens in May and" in site.running.text(NOTE)
+        assert "accepted by ann" in robot.read(NOTE)
         button(ann, "Undo").click()
         for page in (ann, bob):
             expect(button(page, "Accept")).to_be_visible()
@@ -73,6 +74,7 @@ def test_an_agent_reads_why_its_suggestion_was_rejected(pages: Pages) -> None:
         ann.get_by_role("dialog").get_by_role("textbox").fill("It was moved to June")
         ann.keyboard.press("Enter")
         expect(card(ann, "Rejected")).to_contain_text("It was moved to June")
+        assert "It was moved to June" in robot.read(NOTE)
         assert site.running.text(NOTE) == TEXT
 
 
@@ -88,6 +90,9 @@ def test_a_text_is_edited_then_accepted_as_the_persons_own(pages: Pages) -> None
         button(ann, "Accept edited text").click()
         expect(card(ann, "Accepted with your text")).to_be_visible()
         assert "It opens in June, at last and" in site.running.text(NOTE)
+        told = robot.read(NOTE)
+        assert "edited" in told
+        assert "ann" in told
         button(ann, "Undo").click()
         expect(button(ann, "Accept")).to_be_visible()
         assert "{--March--}{++May++}" in site.running.text(NOTE)
