@@ -14,7 +14,7 @@ export function BulkBar() {
   const all = open(shownCards.value);
   return (
     <div class="bulk" role="region" aria-label="Selected suggestions">
-      <span class="bulk-count">{count} selected</span>
+      <span class="bulk-count bulk-selected">{count} selected</span>
       <button type="button" class="accept" onClick={() => decideAll(ids, "accept")}>
         Accept {count} selected
       </button>

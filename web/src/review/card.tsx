@@ -65,7 +65,7 @@ function Open({ one, state, draft }: { one: Suggestion; state: Settled | undefin
         <span class="muted">
           <Age time={one.time} />
         </span>
-        <a href={`/notes/${inUrl(one.note)}#L${one.line}`}>line {one.line.toLocaleString("en")}</a>
+        <a href={`/notes/${inUrl(one.note)}?line=${one.line}`}>line {one.line.toLocaleString("en")}</a>
         {seen.value.has(one.id) ? (
           <span class="seen muted">Seen</span>
         ) : (

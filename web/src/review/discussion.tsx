@@ -23,7 +23,7 @@ export function Discussion({ one, isWriting, onWritten }: Properties) {
     onWritten();
   };
   return (
-    <section class="discussion" aria-label="Comments">
+    <section class="talk" aria-label="Comments">
       {comments.map((comment) => (
         <Thread key={comment.id} comment={comment} note={one.note} />
       ))}
@@ -48,7 +48,7 @@ function Thread({ comment, note }: { comment: Comment; note: string }) {
   const all = [comment, ...comment.replies].map((said) => <Said key={said.id} said={said} />);
   if (comment.resolved) {
     return (
-      <details class="thread resolved">
+      <details class="talk-thread resolved">
         <summary>
           Comment resolved by {comment.resolved.by} <Age time={comment.resolved.time} />
         </summary>
@@ -57,12 +57,12 @@ function Thread({ comment, note }: { comment: Comment; note: string }) {
     );
   }
   return (
-    <div class="thread">
+    <div class="talk-thread">
       {all}
       {isAnswering ? (
         <Words label="Reply" action="Send" send={answer} onCancel={() => setAnswering(false)} />
       ) : (
-        <p class="thread-actions">
+        <p class="talk-actions">
           {mayOn("suggest", note) && (
             <button type="button" class="quiet" onClick={() => setAnswering(true)}>
               Reply
@@ -81,11 +81,11 @@ function Thread({ comment, note }: { comment: Comment; note: string }) {
 
 function Said({ said }: { said: Reply }) {
   return (
-    <div class="said">
-      <p class="said-by">
+    <div class="talk-said">
+      <p class="talk-by">
         <b>{said.author}</b> <Age time={said.time} />
       </p>
-      <p class="said-text" dir="auto">
+      <p class="talk-text" dir="auto">
         {said.text}
       </p>
     </div>
@@ -117,7 +117,7 @@ function Words({ label, action, send, onCancel }: WordsProperties) {
     }
   };
   return (
-    <form class="words" onSubmit={(event) => void submit(event)}>
+    <form class="talk-words" onSubmit={(event) => void submit(event)}>
       <textarea
         aria-label={label}
         placeholder={`${label}…`}

@@ -127,21 +127,23 @@ function estimate(row: Row): number {
 
 function Head({ group }: { group: Group }) {
   const ids = open(group.suggestions);
+  const count = group.suggestions.filter((one) => !settled.value.has(one.id)).length;
   const folder = group.note.slice(0, group.note.lastIndexOf("/") + 1);
   return (
     <div class="group-head">
       <h2>
         <a href={`/notes/${inUrl(group.note)}`}>
           {folder && <span class="group-folder">{folder}</span>}
-          {group.note.slice(folder.length)}
+          <span>{group.note.slice(folder.length)}</span>
         </a>
       </h2>
-      <span class="badge" title={`${group.suggestions.length} pending`}>
-        {group.suggestions.length.toLocaleString("en")}
+      <span class="badge" title={`${count} pending`}>
+        {count.toLocaleString("en")}
       </span>
       {ids.length > 1 && (
         <Menu items={allItems(ids)} label={`Decide all ${ids.length} in ${group.note}…`} class="quiet">
-          Decide all {ids.length.toLocaleString("en")}…
+          <span class="wide-word">Decide all </span>
+          {ids.length.toLocaleString("en")}…
         </Menu>
       )}
     </div>

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Age } from "../shell/age";
 import { inUrl, told } from "../shell/api";
-import { Dialog } from "../shell/dialog";
+import { closeAround, Dialog } from "../shell/dialog";
 import { hear } from "../shell/events";
 import { session } from "../shell/session";
 import { wordDiff } from "../shell/diff";
@@ -80,7 +80,8 @@ export function PastList({ most }: { most: number }) {
           {one.undone_by === null && (
             <button
               type="button"
-              onClick={() => {
+              onClick={(event) => {
+                closeAround(event.currentTarget);
                 isOpen.value = false;
                 takeBack(one.decision);
               }}

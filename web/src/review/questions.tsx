@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { counted } from "../shell/age";
-import { Dialog } from "../shell/dialog";
+import { closeAround, Dialog } from "../shell/dialog";
 import { decide } from "./decisions";
 import { listed } from "./suggestions";
 import type { Question } from "./work";
@@ -26,6 +26,7 @@ function WhyNot({ id }: { id: string }) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
+          closeAround(event.currentTarget);
           close();
           reject(id, reason);
         }}
@@ -72,6 +73,7 @@ function HowMany({ asked }: { asked: Extract<Question, { kind: "many" }> }) {
         onSubmit={(event) => {
           event.preventDefault();
           const said = reason.current?.value.trim();
+          closeAround(event.currentTarget);
           close();
           void decide(ids, action, said ? { reason: said } : {});
         }}

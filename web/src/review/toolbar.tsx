@@ -6,16 +6,17 @@ import type { MenuItem } from "../shell/menu";
 import { Menu } from "../shell/menu";
 import { isRendered, setRendered } from "./change";
 import type { Action } from "./decisions";
+import { settled } from "./decisions";
 import { AGES, clearFilters, filters, isFiltered, setFilter } from "./filters";
 import { openPast } from "./past";
 import { whyNoDecisions } from "./rights";
 import { isCut, isLoading, summary } from "./suggestions";
-import { decideAll, open, select, shownCards, shownGroups } from "./work";
+import { decideAll, open, select, shownCards } from "./work";
 
 const TYPED = 250; // milliseconds after the last letter
 
 export function Toolbar() {
-  const cards = shownCards.value;
+  const ids = open(shownCards.value);
   const why = whyNoDecisions();
   return (
     <div class="review-top">
@@ -25,9 +26,9 @@ export function Toolbar() {
           {told()}
         </p>
         <div class="review-tools">
-          {!why && cards.length > 1 && (
-            <Menu items={allItems(open(cards))} disabled={isLoading.value}>
-              Decide all {cards.length.toLocaleString("en")}…
+          {ids.length > 1 && (
+            <Menu items={allItems(ids)} disabled={isLoading.value}>
+              Decide all {ids.length.toLocaleString("en")}…
             </Menu>
           )}
           <button type="button" onClick={openPast}>
@@ -61,7 +62,8 @@ export function allItems(ids: string[]): MenuItem[] {
 }
 
 function told(): string {
-  const [cards, groups] = [shownCards.value.length, shownGroups.value.length];
+  const waiting = shownCards.value.filter((one) => !settled.value.has(one.id));
+  const [cards, groups] = [waiting.length, new Set(waiting.map((one) => one.note)).size];
   if (isLoading.value && !cards) return "Loading…";
   const waits = `${counted(cards, "suggestion")} in ${counted(groups, "note")}`;
   if (isLoading.value) return `${waits}, loading more…`;

@@ -118,5 +118,5 @@ export function withCurrent(run: (id: string) => void): void {
 
 export function openNote(): void {
   const one = current.value ? listed.value.get(current.value) : undefined;
-  if (one) navigate(`/notes/${inUrl(one.note)}#L${one.line}`);
+  if (one) navigate(`/notes/${inUrl(one.note)}?line=${one.line}`);
 }

@@ -17,8 +17,12 @@ export function Dialog({ title, onClose, children, class: extra }: Properties) {
   useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
+    const own = element.current;
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      // Unless what was chosen in the dialog has moved the focus already.
+      const now = document.activeElement;
+      const isFree = !now || now === document.body || own?.contains(now);
+      if (isFree && before instanceof HTMLElement) before.focus();
     };
   }, []);
   return (
@@ -44,6 +48,11 @@ export function Dialog({ title, onClose, children, class: extra }: Properties) {
   );
 }
 
+/** Close the dialog around an element at once: until then nothing outside can have the focus. */
+export function closeAround(element: Element): void {
+  element.closest("dialog")?.close();
+}
+
 interface Confirmation {
   title: string;
   text: string;
@@ -65,7 +74,8 @@ export function Confirm({ title, text, action, danger, onConfirm, onClose }: Con
           type="button"
           class={danger ? "danger" : "primary"}
           autofocus
-          onClick={() => {
+          onClick={(event) => {
+            closeAround(event.currentTarget);
             onClose();
             onConfirm();
           }}
