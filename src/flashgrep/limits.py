@@ -361,6 +361,12 @@ REMEMBERED_CALLERS: Final = 1_024
 REMEMBERED_FILES: Final = 10_000
 """Files remembered per caller."""
 
+RECENT_CALLS: Final = 200
+"""Calls that the status page shows."""
+
+SEEN_LATELY_SECONDS: Final = 600
+"""A client on HTTP, which has no connection, is shown as there for so long after its last call."""
+
 AUTHOR_CHARS: Final = 100
 """Of a client's name, what is kept as the author of its suggestions; those known have under 30."""
 

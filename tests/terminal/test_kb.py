@@ -213,7 +213,7 @@ def test_a_token_is_shown_once_listed_and_taken_back(shell: Shell) -> None:
     assert [grant.folder for grant in found.grants] == ["A", "B"]
     shell.run("token", "make", "brief", "--expires", "30d")
     rows = shell.run("token", "list").lines
-    assert rows[0] == "agent\twrite\tA, B\tnever expires"
+    assert rows[0] == "agent\twrite\tA, B\tnever expires\tnever used"
     assert rows[1].startswith("brief\tsuggest\teverything\texpires ")
     assert secret not in json.dumps(shell.run("token", "list", "--json").json)
     assert shell.run("token", "revoke", "agent").status == 0

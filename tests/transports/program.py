@@ -20,6 +20,7 @@ import anyio
 from flashgrep.errors import NotFound
 from flashgrep.settings import BY_NAME, Settings, read_settings
 from flashgrep.system.state import StateDirectory, state_path
+from flashgrep.tools.dispatch.activity import Activity
 from flashgrep.tools.dispatch.call import Answer, Call, Image
 from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
@@ -130,7 +131,9 @@ TOOLS = (
 
 def toolbox(settings: Settings) -> Toolbox:
     """The real toolbox over the tools above."""
-    return Toolbox(TOOLS, cast(Any, SimpleNamespace()), settings, "Tools for tests.")
+    return Toolbox(
+        TOOLS, cast(Any, SimpleNamespace(activity=Activity())), settings, "Tools for tests."
+    )
 
 
 def _serve(settings: Settings) -> None:

@@ -352,14 +352,23 @@ def _back(kb: Path, name: str) -> str:
 @json_option
 @kb_option
 def list_tokens(kb: Path, as_json: bool) -> int:
-    """List the tokens: name, role, folders, when they expire.
+    """List the tokens: name, role, folders, when they expire, when they were used last.
+
+    A running server writes down uses once a minute.
 
     Secrets are kept nowhere, but for the tokens that serve prints for agents; those say so.
     """
-    tokens = _tokens(kb).listed()
+    tokens, used = _tokens(kb).listed(), _tokens(kb).last_uses()
     printed = _printed(kb)
-    objects = [{**_described(token), "agents_of": printed.get(token.name)} for token in tokens]
-    rows = (_token_row(token, printed.get(token.name)) for token in tokens)
+    objects = [
+        {
+            **_described(token),
+            "last_used": used.get(token.name),
+            "agents_of": printed.get(token.name),
+        }
+        for token in tokens
+    ]
+    rows = (_token_row(one, used.get(one.name), printed.get(one.name)) for one in tokens)
     show({"tokens": objects}, as_json, rows)
     return FOUND if tokens else NOTHING
 
@@ -405,14 +414,15 @@ def _described(token: Token) -> dict[str, Any]:
     }
 
 
-def _token_row(token: Token, workspace: str | None) -> str:
+def _token_row(token: Token, used: int | None, workspace: str | None) -> str:
     folders = ", ".join(folder or "everything" for folder in token.folders)
     if token.expires is None:
         until = "never expires"
     else:
         until = f"expire{'d' if token.is_expired(milliseconds()) else 's'} {when(token.expires)}"
     printed = f"\tprinted by serve for the agents of {workspace}" if workspace else ""
-    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}{printed}"
+    last = "never used" if used is None else f"last used {when(used)}"
+    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}\t{last}{printed}"
 
 
 for _command in (make, link, list_tokens, revoke):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
 from flashgrep.notes.access.roles import Principal, Role, everywhere
+from flashgrep.system.clock import milliseconds
 from flashgrep.tools.dispatch.caller import Caller
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class ConnectionSlot:
     """The slot of one connection."""
 
     is_lost: bool = False
+    since: int = field(default_factory=milliseconds)
+    """When it was taken, in milliseconds since 1970."""
     _told: list[Callable[[], None]] = field(default_factory=list)
 
     def when_lost(self, told: Callable[[], None]) -> None:
@@ -88,6 +91,14 @@ class ConnectionSlots:
             yield place
         finally:
             self._remove(key, place)
+
+    def held(self) -> list[tuple[str, int]]:
+        """Whose slots are taken, by the key of the token, and since when."""
+        return [
+            (token, place.since)
+            for (token, _), places in tuple(self._held.items())
+            for place in tuple(places)
+        ]
 
     def _make_room(self, key: tuple[str, bool]) -> None:
         own = len(self._held.get(key, ()))
@@ -280,6 +291,18 @@ class Entrance:
             return None if secret.startswith(_MARK) else Admission("", None)
         return Admission(SERVER, None) if same_token(secret, self._token) else None
 
+    def enter(self, secret: str) -> Admission | None:
+        """The same for somebody who asks for something: a token of the notes counts as used."""
+        admission = self.admit(secret)
+        if admission is not None:
+            self.note_use(admission)
+        return admission
+
+    def note_use(self, admission: Admission) -> None:
+        """A token is used now."""
+        if admission.principal is not None and self._tokens is not None:
+            self._tokens.uses.note(admission.token)
+
     def watch(self, look: Job) -> Callable[[], None]:
         """Run `look` on this loop when what `admit` says may have changed; gives the end."""
         on_loop = to_this_loop()
@@ -335,6 +358,8 @@ class Authorisation:
             )
         if self.is_over():
             raise TokenRefused("the token was revoked or has expired; the connection closes")
+        if self._shown is not None and self.entrance is not None:
+            self.entrance.note_use(self._shown[1])
 
     def present(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Answer `auth`: a token opens what it opens on HTTP, a wrong one is `TokenRefused`."""
@@ -342,7 +367,7 @@ class Authorisation:
         if not isinstance(given, str):
             raise InvalidParams('auth needs params {"token": "…"}, a string')
         if self.entrance is not None:
-            admission = None if is_session(given) else self.entrance.admit(given)
+            admission = None if is_session(given) else self.entrance.enter(given)
             if admission is None:
                 raise TokenRefused("the token is wrong, expired or revoked; the connection closes")
             self._shown = (given, admission) if admission.principal else None

@@ -50,12 +50,14 @@ class Site:
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
         """Everything beside `/mcp` and `/health`: here each module adds its list."""
         from flashgrep.web.search import search_routes
+        from flashgrep.web.status import status_routes
 
         parts = self._parts
         return [
             *search_routes(parts),
             *page_routes(),
             *sign_in_routes(parts, self.sessions, self._links),
+            *status_routes(parts, self.tokens, entrance),
             *(self._live.routes(entrance) if self._live else ()),
         ]
 
@@ -65,6 +67,8 @@ class Site:
         with contextlib.ExitStack() as ends:
             for end in self._announced:
                 ends.callback(end)
+            if self.tokens:
+                ends.callback(self.tokens.uses.close)
             if self._live:
                 ends.enter_context(self._live.events.listening())
             yield

@@ -55,6 +55,7 @@ from flashgrep.errors import (
     from_os_error,
 )
 from flashgrep.notes.access.roles import Grant, Principal, Role, role_named
+from flashgrep.notes.access.token_uses import TokenUses
 from flashgrep.notes.store import paths
 from flashgrep.system.atomic import is_ours_alone, open_own, replace_file
 from flashgrep.system.clock import milliseconds
@@ -198,6 +199,8 @@ class Tokens:
         self._watching = Watching(
             self.state, "flashgrep-tokens", "no token counts until this is mended"
         )
+        self.uses = TokenUses(home, lambda: {one.name for one in self._known().values()})
+        """When each was used last."""
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -218,6 +221,11 @@ class Tokens:
     def listed(self) -> list[Token]:
         """All tokens that were not revoked, expired ones included, by name."""
         return sorted(self._known().values(), key=lambda token: token.name)
+
+    def last_uses(self) -> dict[str, int | None]:
+        """The tokens by name, and when each was used last, in milliseconds since 1970."""
+        used = self.uses.all()
+        return {one.name: self.uses.last(one.name, one.made, used) for one in self.listed()}
 
     def state(self) -> TokenState:
         """What is valid now: a different value means that somebody's rights changed."""

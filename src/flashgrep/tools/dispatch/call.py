@@ -17,6 +17,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.index.index import Index, NoIndex
 from flashgrep.mount import Mount, Target, Use
 from flashgrep.ranking.symbols import SymbolParser
+from flashgrep.tools.dispatch.activity import Activity
 from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ FOOTER_CHARS: Final = 300
 class Services:
     """What handlers reach the world through; `app` builds one for a server.
 
-    The reachable files, where unfinished writes are noted, search, index, parser of symbols. None
-    of them is exchanged while the server runs.
+    The reachable files, where unfinished writes are noted, search, index, parser of symbols, and
+    what was asked lately. None of them is exchanged while the server runs.
     """
 
     scope: Scope
@@ -42,6 +43,7 @@ class Services:
     search: DiskSearcher
     index: Index = field(default_factory=NoIndex)
     symbols: SymbolParser = field(default_factory=SymbolParser)
+    activity: Activity = field(default_factory=Activity)
 
 
 class Cancellation:

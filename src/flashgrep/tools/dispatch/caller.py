@@ -17,10 +17,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import AuthorKind, Principal, Role, everywhere
+from flashgrep.system.clock import milliseconds
 from flashgrep.workspace.scope import ResolvedPath
 
 # ── clients ──────────────────────────────────────────────────────────────────────────────────────
@@ -72,7 +74,7 @@ def content_hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-@dataclass
+@dataclass(eq=False)
 class Caller:
     """One caller: a key that outlives a call, and the files it has seen."""
 
@@ -88,6 +90,12 @@ class Caller:
     """The name that its suggestions carry."""
     principal: Principal = field(default_factory=lambda: everywhere(UNNAMED, Role.SUGGEST))
     """What it may do with which notes."""
+    since: int = field(default_factory=milliseconds, repr=False)
+    """When it came, in milliseconds since 1970."""
+    latest_call: int = field(default=0, repr=False)
+    """When its last call ended, the same; 0 before the first one."""
+    calls: int = field(default=0, repr=False)
+    """How many it has made."""
     searched: ResolvedPath | None = field(default=None, repr=False)
     """The directory that its last grep or glob searched; None for the working directory."""
     _client: tuple[str, str] = field(default=("", ""), repr=False)
@@ -95,6 +103,23 @@ class Caller:
     _seen: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
     _skill: str | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @cached_property
+    def transport(self) -> str:
+        """How it is connected: "http", "tcp", "unix", "stdio", "page" …"""
+        kind = self.key.partition(":")[0]
+        return _TRANSPORTS.get(kind, kind)
+
+    @property
+    def client(self) -> str:
+        """What the client calls itself, on one line; empty where it has not said."""
+        return author_name(self._client[0]) if self._client[0] else ""
+
+    def saw_call(self) -> int:
+        """Count a call that has ended; gives the time."""
+        self.calls += 1
+        self.latest_call = milliseconds()
+        return self.latest_call
 
     @property
     def source(self) -> AuthorKind:
@@ -150,6 +175,11 @@ def author_name(client: str) -> str:
     return " ".join(seen.split()) or UNNAMED
 
 
+_TRANSPORTS: Final = {"session": "http", "kb": "notes"}
+"""By how a key begins, where that is not the transport's name; `kb`: a server that asks the owner
+of the notes."""
+
+
 class Callers:
     """All remembered callers; the one idle longest is forgotten first."""
 
@@ -165,3 +195,8 @@ class Callers:
             while len(self._callers) > limits.REMEMBERED_CALLERS:
                 self._callers.popitem(last=False)
             return caller
+
+    def listed(self) -> list[Caller]:
+        """All of them, the one idle longest first."""
+        with self._lock:
+            return list(self._callers.values())

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import logging
 import math
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -29,6 +30,7 @@ from flashgrep.errors import (
     from_os_error,
 )
 from flashgrep.search.scan.fair_queue import ON_BEHALF
+from flashgrep.tools.dispatch.activity import UNKNOWN_TOOL, Activity
 from flashgrep.tools.dispatch.call import Answer, Call, Cancellation, json_refusal, refusal
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.spec import ToolSpec, input_schema, read_arguments
@@ -87,6 +89,11 @@ class Toolbox:
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
         self.running = running or CallShares()
+
+    @property
+    def activity(self) -> Activity:
+        """What was asked lately, and by whom."""
+        return self._services.activity
 
     def listed(self, caller: Caller | None = None) -> list[Listed]:
         """The tools of the naming mode in force, in the order they are declared.
@@ -180,7 +187,30 @@ class Toolbox:
         call: Call,
         specs: Mapping[str, ToolSpec] | None = None,
     ) -> Answer:
-        """Run one of some tools; of those on offer where none are given."""
+        """Run one of some tools; of those on offer where none are given.
+
+        Every call of every transport comes through here, and is recorded for the status page.
+        """
+        begun = time.perf_counter()
+        is_ok = False
+        try:
+            answer = await self._answered(name, arguments, call, specs)
+            is_ok = answer.code is None
+            return answer
+        finally:
+            if specs is None:
+                tool = name if name in self._specs else UNKNOWN_TOOL
+                self._services.activity.record(tool, call.caller, begun, is_ok)
+            else:
+                call.caller.saw_call()  # of a page that asks at each letter, the number is enough
+
+    async def _answered(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        call: Call,
+        specs: Mapping[str, ToolSpec] | None,
+    ) -> Answer:
         asked, point = self._prepare(name, arguments, call, specs)
         if asked.spec.loaded and call.caller.takes_long_answers:
             call.settings = self._generous

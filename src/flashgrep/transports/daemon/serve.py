@@ -364,11 +364,19 @@ class Serving:
             # With --token the user at the other end makes no difference.
             admits_own = not self.settings.token
             rules = socket_rules(direct, plain, strict_first_line=True)
-            yield LineListener(self.tcp, server, self._tcp_gate, rules, admits_own=admits_own)
+            yield LineListener(
+                self.tcp, server, self._tcp_gate, rules, admits_own, self.toolbox.activity
+            )
         if self.unix is not None:
             join = Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
             rules = socket_rules(direct, plain, join=join)
-            yield LineListener(self.unix.listener, server, self._unix_gate, rules)
+            yield LineListener(
+                self.unix.listener,
+                server,
+                self._unix_gate,
+                rules,
+                activity=self.toolbox.activity,
+            )
 
     async def _serve_http(self, listener: socket.socket) -> None:
         from flashgrep.transports.http.connections import serve_http

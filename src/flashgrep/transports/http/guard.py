@@ -268,7 +268,7 @@ class Guard:
 
     def _admitted(self, scope: Scope) -> Admission:
         secret = secret_of(scope)
-        admission = self._entrance.admit(secret)
+        admission = self._entrance.enter(secret)
         if admission is None:
             if is_session(secret):
                 raise Refusal(401, f"this sign-in is over. {SIGN_IN_AGAIN}")

@@ -19,6 +19,7 @@ import anyio.lowlevel
 from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
+from flashgrep.tools.dispatch.activity import Activity
 from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.messages import READ_CHUNK_BYTES, DirectMethod
 from flashgrep.transports.lines.peer_user import PeerUsers
@@ -76,17 +77,19 @@ class LineListener:
         gate: Callable[[socket.socket], Authorisation | None],
         rules: ListenerRules,
         admits_own: bool = False,
+        activity: Activity | None = None,
     ) -> None:
         """`gate` authorises a connection, or returns None to refuse it.
 
         `admits_own`: a locked connection of our own user on TCP is opened without a token, before
-        anything is read.
+        anything is read. `activity` is told who is connected.
         """
         self._listener = listener
         self._server = server
         self._gate = gate
         self._rules = rules
         self._users = PeerUsers.of(listener) if admits_own else None
+        self._activity = activity or Activity()
         self._open: list[_Connection] = []
         self._accepting: anyio.CancelScope
 
@@ -159,7 +162,7 @@ class LineListener:
         return False
 
     async def _serve(self, entry: _Connection) -> None:
-        with entry.connection, entry.scope:
+        with entry.connection, entry.scope, self._activity.connected(entry.gate.caller):
             try:
                 await self._unlock(entry)
                 await entry.session.run()
