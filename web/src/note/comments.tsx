@@ -20,8 +20,10 @@ export interface Comment {
 /** What a new comment is about. */
 export type About = { passage: { start: number; end: number; quote: string } } | { suggestion: string; quote: string };
 
-export function useComments(path: string): Comment[] | string | null {
+/** The comments of a note; loaded again when the `held` ones in its text are others. */
+export function useComments(path: string, held: string): Comment[] | string | null {
   const [found, setFound] = useState<Comment[] | string | null>(null);
+  const reload = useRef<(() => void) | null>(null);
   useEffect(() => {
     let ending = new AbortController();
     let timer = 0;
@@ -41,13 +43,15 @@ export function useComments(path: string): Comment[] | string | null {
     };
     setFound(null);
     load();
-    const ends = [hear("comment", soon), hear("decided", soon), hear("changed", soon), hear("reload", soon)];
+    reload.current = () => soon({});
+    const ends = [hear("comment", soon), hear("decided", soon), hear("reload", soon)];
     return () => {
       ending.abort();
       clearTimeout(timer);
       ends.forEach((end) => end());
     };
   }, [path]);
+  useEffect(() => reload.current?.(), [held]);
   return found;
 }
 
@@ -60,6 +64,8 @@ interface Properties {
   mayResolve: boolean;
   reason: string;
   settled: () => Promise<void>;
+  /** Where a comment is now, as far as the text on the page shows. */
+  lineOf: (comment: Comment) => number;
   onDone: () => void;
   onShow: (comment: Comment) => void;
 }
@@ -162,7 +168,7 @@ function Field({
   );
 }
 
-function Thread({ comment, chosen, mayComment, mayResolve, onShow }: Properties & { comment: Comment }) {
+function Thread({ comment, chosen, mayComment, mayResolve, lineOf, onShow }: Properties & { comment: Comment }) {
   const [answer, setAnswer] = useState("");
   const [isBusy, setBusy] = useState(false);
   const element = useRef<HTMLLIElement>(null);
@@ -184,7 +190,7 @@ function Thread({ comment, chosen, mayComment, mayResolve, onShow }: Properties 
   return (
     <li ref={element} class={`thread ${isChosen ? "chosen" : ""}`}>
       <button type="button" class="text-button thread-place" onClick={() => onShow(comment)}>
-        {comment.suggestion ? "On a suggestion, " : ""}line {comment.line}
+        {comment.suggestion ? "On a suggestion, " : ""}line {lineOf(comment)}
       </button>
       {comment.quote && <blockquote class="quote">{comment.quote.slice(0, 400)}</blockquote>}
       <Said author={comment.author} time={comment.time} text={comment.text} />

@@ -56,9 +56,9 @@ export function LinksPanel({ path, mayWrite, reason, onLine, onCreate }: Propert
   const resolved = links.outgoing.filter((one) => one.resolved !== null);
   return (
     <>
-      <h3>
+      <h2 class="panel-title">
         Links here <span class="badge">{links.total_backlinks ?? links.backlinks.length}</span>
-      </h3>
+      </h2>
       {links.backlinks.length === 0 && <p class="muted">No note links to this one.</p>}
       <ul class="link-list">
         {links.backlinks.map((one) => (
@@ -68,9 +68,9 @@ export function LinksPanel({ path, mayWrite, reason, onLine, onCreate }: Propert
           </li>
         ))}
       </ul>
-      <h3>
+      <h2 class="panel-title">
         Links to <span class="badge">{resolved.length}</span>
-      </h3>
+      </h2>
       {resolved.length === 0 && <p class="muted">This note links to no other.</p>}
       <ul class="link-list">
         {resolved.map((one, at) => (
@@ -84,9 +84,9 @@ export function LinksPanel({ path, mayWrite, reason, onLine, onCreate }: Propert
       </ul>
       {links.unresolved.length > 0 && (
         <>
-          <h3>
+          <h2 class="panel-title">
             Not there yet <span class="badge">{links.unresolved.length}</span>
-          </h3>
+          </h2>
           {!mayWrite && <p class="muted">{reason}</p>}
           <ul class="link-list">
             {links.unresolved.map((one, at) => (

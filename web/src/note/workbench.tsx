@@ -48,9 +48,11 @@ interface Looked {
   headings: Heading[];
   suggestions: Suggestion[];
   marks: Mark[];
+  /** The ids of the comments in it. */
+  comments: string;
 }
 
-const NOTHING: Looked = { text: "", headings: [], suggestions: [], marks: [] };
+const NOTHING: Looked = { text: "", headings: [], suggestions: [], marks: [], comments: "" };
 
 interface Properties {
   live: LiveNote;
@@ -72,7 +74,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
   const [dialog, setDialog] = useState<"move" | "delete" | null>(null);
   const view = useRef<EditorView | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  const comments = useComments(path);
+  const comments = useComments(path, looked.comments);
 
   // ── the editor ────────────────────────────────────────────────────────────────────────────
 
@@ -122,8 +124,10 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     if (!editor) return;
     const text = editor.state.doc.toString();
     const slice = (from: number, to: number) => text.slice(from, to);
-    const marks = editor.state.field(records).flatMap((one) => one.spans.flatMap(([from, to]) => markAt(from, to, slice) ?? []));
-    setLooked({ text, headings: headingsOf(text), suggestions: suggestionsIn(editor.state), marks });
+    const held = editor.state.field(records);
+    const marks = held.flatMap((one) => one.spans.flatMap(([from, to]) => markAt(from, to, slice) ?? []));
+    const ids = held.flatMap((one) => (one.kind === "comment" ? one.id : [])).join(" ");
+    setLooked({ text, headings: headingsOf(text), suggestions: suggestionsIn(editor.state), marks, comments: ids });
   };
   const timer = useRef(0);
   const changed = (update: ViewUpdate) => {
@@ -200,8 +204,18 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     const doc = view.current?.state.doc;
     if (doc) goToPlace(doc.line(Math.min(Math.max(line, 1), doc.lines)).from);
   };
+  const placeOfComment = (one: Comment) => {
+    const state = view.current?.state;
+    if (!state) return null;
+    return placeOf(state, one.id) ?? (one.suggestion ? placeOf(state, one.suggestion) : null);
+  };
+  const lineOf = (one: Comment) => {
+    const found = placeOfComment(one);
+    const doc = view.current?.state.doc;
+    return found && doc ? doc.lineAt(Math.min(found.from, doc.length)).number : one.line;
+  };
   const goToComment = (one: Comment) => {
-    const found = view.current && (placeOf(view.current.state, one.id) ?? (one.suggestion && placeOf(view.current.state, one.suggestion)));
+    const found = placeOfComment(one);
     if (found) goToPlace(found.from);
     else goToLine(one.line);
   };
@@ -303,6 +317,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
                     setAbout(null);
                     view.current?.focus();
                   }}
+                  lineOf={lineOf}
                   onShow={goToComment}
                 />
               ),
