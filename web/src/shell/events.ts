@@ -1,7 +1,7 @@
 // News of the notes (server-sent events): what changed, was decided, or must be loaded again.
 
-import { signal } from "@preact/signals";
-import { isSignedOut } from "./api";
+import { effect, signal } from "@preact/signals";
+import { get, isSignedOut } from "./api";
 
 export type Kind = "changed" | "note" | "job" | "decided" | "comment" | "reload";
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -40,13 +40,21 @@ function start(): void {
     wasLost = true;
     if (source?.readyState === EventSource.CLOSED) {
       source = null;
-      setTimeout(start, 2000);
+      // A stream that is refused does not say why; a request does, and sees a login that is over.
+      void get("/api/session")
+        .catch(() => undefined)
+        .finally(() => setTimeout(start, 2000));
     }
   };
   for (const kind of KINDS) {
     source.addEventListener(kind, (event) => tell(kind, JSON.parse((event as MessageEvent).data)));
   }
 }
+
+// Somebody who has signed in again hears the news again.
+effect(() => {
+  if (!isSignedOut.value && listeners.size) start();
+});
 
 function tell(kind: Kind, data: unknown): void {
   for (const listener of [...(listeners.get(kind) ?? [])]) listener(data);
