@@ -77,7 +77,7 @@ function Index({ now }: { now: Status }) {
   if (!index) {
     return (
       <Card title="Index">
-        <p class="muted">This server has no workspace, and so no index.</p>
+        <p class="muted">There is none to show: this server has no workspace, or your link is for notes only.</p>
       </Card>
     );
   }

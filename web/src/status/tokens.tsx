@@ -34,7 +34,7 @@ export function Tokens() {
         )}
       </div>
       {tokensProblem.value && <p class="muted">{visible(tokensProblem.value)}</p>}
-      {all && !tokensProblem.value && (all.length ? <Table rows={all} onRevoke={setRevoking} /> : <p class="muted">There are none yet.</p>)}
+      {all && !tokensProblem.value && (all.length ? <Table rows={all} onRevoke={setRevoking} onLink={(token) => void newLink(token.name).then((one) => one && setMade(one))} /> : <p class="muted">There are none yet.</p>)}
       {isMaking && (
         <NewToken
           onClose={() => setMaking(false)}
@@ -60,6 +60,16 @@ export function Tokens() {
   );
 }
 
+/** One more sign-in link for a token that is there: its secret is known to nobody. */
+async function newLink(name: string): Promise<Made | null> {
+  try {
+    return await post<Made>("/api/tokens", { name, link: true });
+  } catch (error) {
+    complain(told(error));
+    return null;
+  }
+}
+
 async function revoke(name: string): Promise<void> {
   try {
     await remove(`/api/tokens/${encodeURIComponent(name)}`);
@@ -70,7 +80,13 @@ async function revoke(name: string): Promise<void> {
   await loadTokens().catch(() => undefined);
 }
 
-function Table({ rows, onRevoke }: { rows: Token[]; onRevoke: (token: Token) => void }) {
+interface TableProperties {
+  rows: Token[];
+  onRevoke: (token: Token) => void;
+  onLink: (token: Token) => void;
+}
+
+function Table({ rows, onRevoke, onLink }: TableProperties) {
   return (
     <Scrolled label="Tokens">
       <table>
@@ -83,7 +99,7 @@ function Table({ rows, onRevoke }: { rows: Token[]; onRevoke: (token: Token) => 
             <th scope="col">Last use</th>
             <th scope="col">Expires</th>
             <th scope="col">
-              <span class="visually-hidden">Revoke</span>
+              <span class="visually-hidden">What to do</span>
             </th>
           </tr>
         </thead>
@@ -98,7 +114,10 @@ function Table({ rows, onRevoke }: { rows: Token[]; onRevoke: (token: Token) => 
               <td>{one.made === null ? "unknown" : <Age time={one.made} />}</td>
               <td>{one.last_used === null ? "never" : <Age time={one.last_used} />}</td>
               <td>{one.expires === null ? "never" : <Until time={one.expires} />}</td>
-              <td>
+              <td class="token-actions">
+                <button type="button" aria-label={`New link for ${one.name}`} onClick={() => onLink(one)}>
+                  New link
+                </button>
                 <button type="button" class="danger" aria-label={`Revoke ${one.name}`} onClick={() => onRevoke(one)}>
                   Revoke
                 </button>

@@ -1,0 +1,114 @@
+"""The status page in a browser: what the server does, and who may come in."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from flashgrep.notes.access.roles import Role
+from tests.browser.accessible import violations
+from tests.browser.site import Pages
+from tests.browser.test_search import LOOKS, opened
+
+EDITS = [("One.md", "fox", "cat", "robot/robot")]
+NOTES = {"One.md": "a fox\n", "Team/Two.md": "two\n"}
+
+
+def row(page: Page, table: str, text: str) -> Locator:
+    """The row of a table that holds a text."""
+    return page.get_by_role("region", name=table).get_by_role("row").filter(has_text=text)
+
+
+def fact(page: Page, name: str) -> Locator:
+    return page.locator(".facts > div").filter(has_text=name).locator("dd")
+
+
+def test_an_admin_sees_figures_clients_and_calls_as_they_happen(pages: Pages) -> None:
+    with pages.serving(NOTES, EDITS) as site:
+        page = opened(site, "/status")
+        expect(page.get_by_text("Off: searches read every file")).to_be_visible()
+        expect(fact(page, "Memory, private")).to_have_text(re.compile(r"^\d+ MB$"))
+        expect(fact(page, "Up for")).to_have_text(re.compile(r"\d+ s$"))
+        expect(fact(page, "Pending suggestions")).to_have_text("1")
+        expect(page.get_by_text("Every note can be read.")).to_be_visible()
+        agent = site.agent("robot")
+        agent.read("One.md")
+        expect(row(page, "Recent calls", "read").first).to_contain_text("ms")
+        expect(row(page, "Clients", "robot").first).to_be_visible()
+        assert "a fox" not in page.content()
+
+
+def test_what_a_role_does_not_show_is_explained(pages: Pages) -> None:
+    with pages.serving(NOTES) as site:
+        page = site.person("ann", Role.WRITE, "/status")
+        expect(page.get_by_text("You are signed in as ann, with the role write.")).to_be_visible()
+        expect(page.get_by_text("ask whoever runs the server")).to_be_visible()
+        expect(page.get_by_role("heading", name="Tokens")).to_have_count(0)
+
+
+def test_an_admin_makes_a_link_that_signs_somebody_in_and_revokes_it(pages: Pages) -> None:
+    with pages.serving(NOTES) as site:
+        page = opened(site, "/status")
+        page.get_by_role("button", name="New token or link").click()
+        form = page.get_by_role("dialog")
+        form.get_by_label("Name").fill("bob")
+        form.get_by_label("Role").select_option("write")
+        form.get_by_label("Folder of notes").fill("Team")
+        form.get_by_label("Expires").select_option("7")
+        form.get_by_role("button", name="Make").click()
+        link = page.get_by_role("textbox", name="Sign-in link").input_value()
+        page.get_by_role("button", name="Done").click()
+        assert link.rpartition("/")[2] not in page.content()
+        bobs = row(page, "Tokens", "bob")
+        expect(bobs).to_contain_text("write")
+        expect(bobs).to_contain_text("Team")
+        expect(bobs).to_contain_text("never")
+        bob = site.visitor()
+        bob.goto(f"{link}?to=/status")
+        expect(bob.get_by_text("You are signed in as bob, with the role write.")).to_be_visible()
+        expect(bobs).to_contain_text("just now")
+        bobs.get_by_role("button", name="Revoke bob").click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(bobs).to_have_count(1)
+        site.allow("401")
+        bobs.get_by_role("button", name="Revoke bob").click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke bob").click()
+        expect(page.get_by_text("bob is revoked.")).to_be_visible()
+        expect(bobs).to_have_count(0)
+        expect(bob.get_by_role("alert").first).to_contain_text("sign-in has expired")
+
+
+def test_a_token_for_a_program_is_shown_once_and_a_taken_name_is_refused(pages: Pages) -> None:
+    with pages.serving(NOTES) as site:
+        page = opened(site, "/status")
+        site.allow("400|409")
+        make = page.get_by_role("button", name="New token or link")
+        make.click()
+        form = page.get_by_role("dialog")
+        form.get_by_label("Name").fill("builder")
+        form.get_by_label("Give a sign-in link").uncheck()
+        form.get_by_role("button", name="Make").click()
+        token = page.get_by_role("textbox", name="Token").input_value()
+        page.get_by_role("button", name="Done").click()
+        assert token not in page.content()
+        assert site.running.get("/kb/notes/One.md", token).json()["text"] == "a fox\n"
+        make.click()
+        form.get_by_label("Name").fill("builder")
+        form.get_by_label("Give a sign-in link").uncheck()
+        form.get_by_role("button", name="Make").click()
+        expect(form.locator(".search-problem")).to_contain_text("builder")
+
+
+def test_the_status_page_shuts_nobody_out(pages: Pages) -> None:
+    with pages.serving(NOTES, EDITS) as site:
+        site.agent("robot").read("One.md")
+        for size, dark in LOOKS:
+            page = opened(site, "/status", size, dark)
+            expect(page.get_by_role("heading", name="Tokens")).to_be_visible()
+            expect(row(page, "Recent calls", "read").first).to_be_visible()
+            assert violations(page) == [], (size, dark)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+            page.get_by_role("button", name="New token or link").click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            assert violations(page) == [], (size, dark)
