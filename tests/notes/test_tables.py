@@ -15,7 +15,7 @@ import pytest
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.notes import history, tables
-from flashgrep.notes.access.roles import Grant, Principal, Role, everywhere
+from flashgrep.notes.access.roles import Author, AuthorKind, Grant, Principal, Role, everywhere
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
 from flashgrep.notes.document.text import Panicked, TextSplice
@@ -24,9 +24,11 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.links.parse import links_of
 from flashgrep.notes.markup import critic
+from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions import pending
+from flashgrep.notes.suggestions.comments import comments_in
 from flashgrep.notes.suggestions.pending import suggestions_in
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose_in
@@ -35,6 +37,7 @@ from tests.notes.desk import Peer
 from tests.notes.links.link_index import LinkIndex
 
 ADMIN = everywhere("ann", Role.ADMIN)
+ANN = Author("ann", AuthorKind.PERSON)
 
 
 @pytest.fixture
@@ -56,7 +59,9 @@ def rebuilt(kb: KnowledgeBase) -> dict[str, tuple[Any, ...]]:
             spans = [span for one in pending.recorded(besides) for span in one.spans]
             links = links_of(critic.read(text, spans))
             rows = {one.id: one for one in suggestions_in(text, besides)}
-            found[entry.id] = (note.sequence, rows, tuple(replace(one, start=0) for one in links))
+            said = {one.id: one for one in comments_in(text, besides)}
+            linked = tuple(replace(one, start=0) for one in links)
+            found[entry.id] = (note.sequence, rows, linked, said)
         return found
 
     return kb.ask(job)
@@ -67,15 +72,21 @@ def stored(kb: KnowledgeBase) -> dict[str, tuple[Any, ...]]:
 
     def job(library: Library) -> dict[str, tuple[Any, ...]]:
         looked = kb._database.rows("SELECT note, sequence FROM looked")
-        pending, links = kb.tables.pending, kb.tables.links
-        return {note: (sequence, pending.of(note), links.of(note)) for note, sequence in looked}
+        pending, links, said = kb.tables.pending, kb.tables.links, kb.tables.comments
+        return {
+            note: (sequence, pending.of(note), links.of(note), said.of(note))
+            for note, sequence in looked
+        }
 
     return kb.ask(job)
 
 
 # ── any history ─────────────────────────────────────────────────────────────────────────────────
 
-WORDS = ["alpha", "beta", "[[N1]]", "[[N2|b]]", "{++typed++}", "```\n", "\n", "größe", "😀", "x "]
+WORDS = [
+    *("alpha", "beta", "[[N1]]", "[[N2|b]]", "{++typed++}", "```\n", "\n", "größe", "😀", "x "),
+    *("{>>typed too<<}", "{==alpha==}{>>é<<}{>>and more<<}"),
+]
 
 
 class History:
@@ -91,6 +102,7 @@ class History:
 
     def step(self) -> None:
         names = ("create", "type", "peer", "decide", *["suggest"] * 12)
+        names += ("comment", "comment", "reply", "resolve")
         more = ("undo", "delete", "move", "restore", "rebuild", "compact", "fail", "import_marks")
         with suppress(FlashgrepError, IndexError):  # nothing there yet to be chosen from
             self.kb.ask(getattr(self, self.chance.choice((*names, *more))))
@@ -129,6 +141,27 @@ class History:
     def undo(self, library: Library) -> None:
         rows = self.kb.review.decisions(ADMIN)
         self.kb.review.undo(self.chance.choice(rows)[1].id, ADMIN)
+
+    def comment(self, library: Library) -> None:
+        entry = library.catalogue.entry(self.note(library))
+        page = self.kb.review.suggestions(Query(limit=5), ADMIN)
+        if page.suggestions and self.chance.random() < 0.5:
+            one = self.chance.choice(page.suggestions)
+            self.kb.commenting.on_suggestion(one.path, one.id, "why?", ADMIN, ANN)
+            return
+        text = library.read(entry.id).text
+        start, end = sorted(self.chance.choices(range(len(text) + 1), k=2))
+        units = [len(text[:place].encode("utf-16-le")) // 2 for place in (start, end)]
+        passage = CommentedPassage(units[0], units[1], text[start:end])
+        self.kb.commenting.on_passage(entry.path or "", passage, "what?", ADMIN, ANN)
+
+    def reply(self, library: Library) -> None:
+        found, _ = self.kb.commenting.listed(ADMIN)
+        self.kb.commenting.reply(self.chance.choice(found)["id"], self.text(1), ADMIN, ANN)
+
+    def resolve(self, library: Library) -> None:
+        found, _ = self.kb.commenting.listed(ADMIN)
+        self.kb.commenting.resolve(self.chance.choice(found)["id"], ADMIN)
 
     def delete(self, library: Library) -> None:
         library.delete(self.note(library))
@@ -174,14 +207,16 @@ def test_after_any_history_the_tables_are_what_a_slow_look_gives(
 ) -> None:
     history = History(kb, seed)
     kb.ask(history.create)
-    most = 0
+    most = said = 0
     for turn in range(120):
         history.step()
         if turn % 8 == 0:
             expected = rebuilt(kb)
             assert stored(kb) == expected
-            most = max(most, sum(len(rows) for _, rows, _ in expected.values()))
+            most = max(most, sum(len(rows) for _, rows, *_ in expected.values()))
+            said = max(said, sum(len(rows) for *_, rows in expected.values()))
     assert most > 1, "the history made no suggestions"
+    assert said > 1, "the history made no comments"
     expected = rebuilt(kb)
     kb.close()
     again = KnowledgeBase(tmp_path / "kb")
@@ -259,6 +294,21 @@ def test_what_is_typed_in_an_editor_is_followed_in_short_notes_only(
         assert kb.tables.is_behind is not is_followed
     type_in(kb, note, "[[E]] ")
     assert not kb.tables.is_behind
+    assert stored(kb) == rebuilt(kb)
+
+
+def test_what_is_typed_among_many_marks_is_followed_when_somebody_asks(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashgrep.notes.library.TYPED_MARKS", 2)
+    note = create(kb, "A.md", "text")
+    peer = kb.ask(lambda library: Peer(library, note))
+    for text, is_followed in (("{>>one<<}", True), (" {++2++}", True), ("{>>three<<}", False)):
+        update = peer.type(text)
+        kb.ask(partial(Library.receive, note=note, updates=[update], author="bob"))
+        assert kb.tables.is_behind is not is_followed
+    found, _ = kb.commenting.listed(ADMIN)
+    assert [one["text"] for one in found] == ["one", "three"]
     assert stored(kb) == rebuilt(kb)
 
 

@@ -243,6 +243,20 @@ def test_marks_do_not_nest_so_a_passage_over_a_suggestion_is_refused(
         notes.kb.commenting.on_suggestion("A.md", "s_none", "text", WRITER, ANN)
 
 
+def test_comments_that_came_to_light_and_are_deleted_together_leave_no_records(
+    notes: CommentedNotes,
+) -> None:
+    notes.add("A.md", "{>>a<<} {>>b<<} {>>c<<}")
+    assert len(notes.listed()) == 3
+    notes.splice("A.md", TextSplice(0, len(notes.text("A.md"))))
+    note = notes.kb.ask(lambda library: library.find("A.md").id)
+    notes.kb.ask(lambda _: None)  # what is done later is done now
+    assert notes.kb.ask(lambda library: library.records(note)) == {}
+    sequence = notes.kb.read(note).sequence
+    notes.kb.ask(lambda _: None)
+    assert notes.kb.read(note).sequence == sequence
+
+
 # ── answering ───────────────────────────────────────────────────────────────────────────────────
 
 

@@ -320,6 +320,11 @@ def token(text: str) -> str | None:
     return found[0] if found else None
 
 
+def count_openers(text: str) -> int:
+    """How many marks a text can have at most."""
+    return sum(text.count(delimiters.opener) for delimiters in DELIMITERS.values())
+
+
 def metadata(text: str, mark: Mark) -> dict[str, Any]:
     """What Commentator's prefix says about a mark; empty without one."""
     described = text[mark.start + WIDTH : mark.body].removesuffix("@@")

@@ -144,7 +144,7 @@ def exposed(note: Live, author: str, now: int) -> Amendment | None:
     groups |= comments
     held = {tuple(sorted(one.spans)): one.id for one in found}
     records: dict[str, NoteRecords | None] = {
-        name: None for spans, name in held.items() if spans not in groups
+        one.id: None for one in found if tuple(sorted(one.spans)) not in groups
     }
     threads = Threads(text, [*completed, *(one for one in found if one.id not in records)])
     new = sorted(groups - held.keys())
