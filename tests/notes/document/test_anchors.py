@@ -134,3 +134,21 @@ def test_nothing_is_found_in_an_empty_text() -> None:
 def test_there_is_no_anchor_outside_the_text(index: int) -> None:
     with pytest.raises(InvalidParams, match=f"character {index}"):
         anchors_of(typed("abc")).at(index)
+
+
+@given(texts.filter(bool), st.data())
+def test_what_is_left_of_a_stretch_is_found_as_its_characters_are(
+    content: str, data: st.DataObject
+) -> None:
+    ours, theirs = typed(content, 7), typed("", 9)
+    for _ in range(data.draw(st.integers(0, 4))):
+        exchange(ours, theirs)
+        writer = data.draw(st.sampled_from([ours, theirs]))
+        SharedText(writer).splice(ordered(str(writer), data.draw(splices_of(str(writer)))))
+    exchange(ours, theirs)
+    units = len(content.encode("utf-16-le")) // 2
+    anchors = anchors_of(ours)
+    one_by_one = (anchors.find(Anchor(7, clock)) for clock in range(units))
+    expected = sorted(place for place in one_by_one if place is not None)
+    found = anchors.left_of(Anchor(7, 0), units)
+    assert [place for start, end in found for place in range(start, end)] == expected

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep import limits
@@ -22,10 +24,13 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.review.decide import Action, Outcome, Verdict, accept_as, undo
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import DecisionStatus, StepResult
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
 from tests.notes.desk import Peer
 from tests.notes.review.test_review import Base
 
 ANN = everywhere("ann", Role.ADMIN)
+WORDS = st.text("ab \n😀é", max_size=6)
 
 
 @pytest.fixture
@@ -240,9 +245,34 @@ def test_a_note_that_would_become_too_large_is_left_as_it_is(
     assert base.review.decisions(ANN) == []
 
 
-# ── the definition ──────────────────────────────────────────────────────────────────────────────
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_whatever_is_typed_afterwards_stays_when_it_is_undone(
+    base: Base, data: st.DataObject
+) -> None:
+    path = f"N{secrets.token_hex(6)}.md"
+    old, new, wanted = (data.draw(WORDS.filter(str.strip)) for _ in range(3))
+    if old == new:
+        return
+    base.add(path, f"head {old} tail\n")
+    name = propose(base.kb, path, Edit(f" {old} tail", f" {new} tail"), "agent").ids[0]
+    before, kept = base.text(path), records(base, path)
+    row = taken(base, name, f" {wanted} tail")
+    typed = data.draw(st.integers(0, 4))
+    for number in range(typed):
+        at = data.draw(st.integers(0, len(base.text(path))))
+        base.splice(path, TextSplice(at, at, str(number)))
+    base.review.undo(row.id, ANN)
+    text = base.text(path)
+    assert re.sub("[0-9]", "", text) == before
+    assert sorted(re.sub("[^0-9]", "", text)) == [str(number) for number in range(typed)]
+    value = {key: one.value for key, one in records(base, path).items()}
+    assert value == {key: one.value for key, one in kept.items()}
 
-WORDS = st.text("ab \n😀é", max_size=6)
+
+# ── the definition ──────────────────────────────────────────────────────────────────────────────
 
 
 @settings(max_examples=300, deadline=None)

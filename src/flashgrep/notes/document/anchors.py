@@ -107,6 +107,30 @@ class Anchors:
                 return self._offsets.character(place)
         return None if self._offsets.is_ascii else self._find_in_block(anchor)
 
+    def left_of(self, first: Anchor, units: int) -> list[tuple[int, int]]:
+        """Where the characters are that a client typed from an anchor on, so many units of them.
+
+        What of them was deleted is left out. Each block is looked up once, however long it is.
+        """
+        starts, blocks = self._blocks.get(first.client, ([], []))
+        end = first.clock + units
+        found = []
+        for block in blocks[max(bisect_right(starts, first.clock) - 1, 0) :]:
+            if block.clock >= end:
+                break
+            begin = max(block.clock, first.clock)
+            last = min(block.clock + block.units, end) - 1
+            if begin > last:
+                continue
+            start, stop = (self.find(Anchor(first.client, clock)) for clock in (begin, last))
+            if stop is None and begin < last:  # the second unit of a character
+                stop = self.find(Anchor(first.client, last - 1))
+            elif stop is None:
+                stop = start
+            if start is not None and stop is not None:
+                found.append((start, stop + 1))
+        return sorted(found)
+
     def _find_in_block(self, anchor: Anchor) -> int | None:
         starts, blocks = self._blocks.get(anchor.client, ([], []))
         number_of = bisect_right(starts, anchor.clock) - 1

@@ -7,7 +7,7 @@ with others in between. Where the note changes meanwhile, it is worked out again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -277,7 +277,9 @@ class Step:
             ]
             with library.looking(self._note) as anchors:
                 cuttings = _cuttings({}, anchors, decision.cuts, beside)
-                put = tuple(_runs(anchors, decision))
+                put = tuple(
+                    run for span in decision.put for run in _runs(anchors, decision.text, *span)
+                )
             self._log(name, replace(row, cuttings=cuttings, put=put))
 
     def _decision(
@@ -363,21 +365,19 @@ def _left(
     )
 
 
-def _runs(anchors: Anchors, decision: decide.Decision) -> Iterator[Run]:
-    """The characters that a decision has put in, in the text as it is now."""
-    last: Run | None = None
-    for start, end in decision.put:
-        for place in range(start, end):
-            client, clock = anchors.at(place)
-            units = 2 if ord(decision.text[place]) > 0xFFFF else 1
-            if last and (last.client, last.clock + last.units) == (client, clock):
-                last = last._replace(units=last.units + units)
-                continue
-            if last:
-                yield last
-            last = Run(client, clock, units)
-    if last:
-        yield last
+def _runs(anchors: Anchors, text: str, start: int, end: int) -> list[Run]:
+    """The characters that were put in just now, by their names; looked up at few places."""
+    first, last = anchors.at(start), anchors.at(end - 1)
+    units = _units(text[start:end])
+    if (first.client, first.clock + units - _units(text[end - 1])) == last:
+        return [Run(first.client, first.clock, units)]
+    middle = (start + end) // 2
+    return [*_runs(anchors, text, start, middle), *_runs(anchors, text, middle, end)]
+
+
+def _units(text: str) -> int:
+    """How long a text is as clocks count."""
+    return len(text.encode("utf-16-le")) // 2
 
 
 def _cuttings(

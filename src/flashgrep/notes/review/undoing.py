@@ -74,15 +74,8 @@ def _left_of(library: Library, row: Decided) -> list[Span]:
     if not row.put:
         return []
     with library.looking(row.note) as anchors:
-        found = [
-            anchors.find(Anchor(run.client, clock))
+        return sorted(
+            span
             for run in row.put
-            for clock in range(run.clock, run.clock + run.units)
-        ]
-    spans: list[Span] = []
-    for place in sorted(place for place in found if place is not None):
-        if spans and spans[-1][1] == place:
-            spans[-1] = (spans[-1][0], place + 1)
-        else:
-            spans.append((place, place + 1))
-    return spans
+            for span in anchors.left_of(Anchor(run.client, run.clock), run.units)
+        )
