@@ -246,15 +246,16 @@ def test_marks_do_not_nest_so_a_passage_over_a_suggestion_is_refused(
 def test_comments_that_came_to_light_and_are_deleted_together_leave_no_records(
     notes: CommentedNotes,
 ) -> None:
-    notes.add("A.md", "{>>a<<} {>>b<<} {>>c<<}")
+    marks = "{>>a<<} {>>b<<} {>>c<<}"
+    notes.add("A.md", f"{marks} and <<}} alone")
     assert len(notes.listed()) == 3
-    notes.splice("A.md", TextSplice(0, len(notes.text("A.md"))))
     note = notes.kb.ask(lambda library: library.find("A.md").id)
-    notes.kb.ask(lambda _: None)  # what is done later is done now
+    before = notes.kb.read(note).sequence
+    notes.splice("A.md", TextSplice(0, len(marks)))
+    for _ in range(5):
+        notes.kb.ask(lambda _: None)  # what is to be done later is done
     assert notes.kb.ask(lambda library: library.records(note)) == {}
-    sequence = notes.kb.read(note).sequence
-    notes.kb.ask(lambda _: None)
-    assert notes.kb.read(note).sequence == sequence
+    assert notes.kb.read(note).sequence == before + 2, "the text, then all of its records"
 
 
 # ── answering ───────────────────────────────────────────────────────────────────────────────────
