@@ -121,7 +121,7 @@ function Tabs() {
   const current = question.value.tab;
   const offered = TABS.filter((one) => one.tab === "search" || session.value?.workspace);
   return (
-    <nav aria-label="Kinds of search" class="tabs">
+    <nav aria-label="Kinds of search" class="search-tabs">
       {offered.map((one) => (
         <a key={one.tab} href={address({ ...question.value, tab: one.tab })} aria-current={one.tab === current ? "page" : undefined}>
           {one.name}

@@ -84,9 +84,9 @@ function Index({ now }: { now: Status }) {
   const percent = Math.floor((index.progress ?? 0) * 100);
   const fresh =
     index.freshness === "watching"
-      ? "The system reports changes as they happen"
+      ? "changes are watched"
       : index.freshness === "sweeping"
-        ? "Files are looked at now and then"
+        ? "files are looked at now and then"
         : "unknown";
   return (
     <Card title="Index">
