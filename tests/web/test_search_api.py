@@ -520,9 +520,10 @@ def test_a_window_has_the_lines_that_view_numbers(opened: Desk) -> None:
     assert lines_of(opened, "wide.txt", 2, 2)["lines"] == ["zwei ß"]
     assert lines_of(opened, "wide.txt", 2, 2)["total_lines"] == 3
     assert lines_of(opened, "empty.txt", 1, 5)["lines"] == []
-    past = opened.served.get("/api/file?path=window.txt&start=6&end=9")
-    assert (past.status_code, past.json()["error"]["code"]) == (400, "invalid_params")
-    assert "has 5 lines" in past.json()["error"]["message"]
+    for path, start, total in (("window.txt", 6, 5), ("wide.txt", 4, 3), ("empty.txt", 2, 0)):
+        past = opened.served.get(f"/api/file?path={path}&start={start}&end=99")
+        assert (past.status_code, past.json()["error"]["code"]) == (400, "invalid_params")
+        assert f"has {total} lines" in past.json()["error"]["message"]
 
 
 def test_at_most_2000_lines_come_at_once(opened: Desk) -> None:

@@ -4,7 +4,7 @@ Lines are those of `view`: long ones are cut, what is not text is U+FFFD. Unlike
 a model a whole file, a window is small whatever the file's size, so --max-file-size is no bound.
 
 Lines near the start are read without the rest of the file. For those further on the newlines before
-are counted in bytes, 1 GB in a quarter of a second, and how many each piece holds is kept for the
+are counted in bytes, 1 GB in about 0.3 seconds, and how many each piece holds is kept for the
 files looked at last: the next window of the same file is found at once.
 """
 
@@ -113,6 +113,9 @@ def line_window(
         window.total = file.total()
     elif status.st_size <= _COUNTED_BYTES:
         window.total = stream.total
+    if not window.lines and first > 1:
+        total = stream.total if window.total is None else window.total
+        raise InvalidParams(f"start is {first}, past the end: the file has {total:,} lines")
     return window
 
 
@@ -152,10 +155,6 @@ class _Pieces:
             self._count_next()
         ends = self._counts.ends
         at = _first_reaching(ends, wanted)
-        if at == len(ends) and ends:
-            raise InvalidParams(
-                f"start is {first}, past the end: the file has {self._counts.total:,} lines"
-            )
         return at * _PIECE, ends[at - 1] if at else 0
 
     def _count_next(self) -> None:
@@ -163,9 +162,9 @@ class _Pieces:
         counts = self._counts
         ends = counts.ends
         number = len(ends)
-        piece = self._read(number * _PIECE)
+        piece = self._read(number * _PIECE, _PIECE)
         if piece:
-            end = (ends[number - 1] if number else 0) + piece.count(b"\n")
+            end = (ends[number - 1] if number else 0) + _newlines(piece)
             if len(ends) == number:
                 ends.append(end)
         if len(piece) < _PIECE:
@@ -175,20 +174,19 @@ class _Pieces:
     def _is_open(self, piece: bytes, number: int) -> bool:
         """Whether the file's last byte is not a newline."""
         if not piece and number:
-            piece = self._read(number * _PIECE - 1)
+            piece = self._read(number * _PIECE - 1, 1)
         return bool(piece) and not piece.endswith(b"\n")
 
     def chunks(self, start: int) -> Iterator[bytes]:
         """The bytes from a place on."""
-        while piece := self._read(start):
+        while piece := self._read(start, limits.CHUNK_BYTES):
             yield piece
             start += len(piece)
 
-    def _read(self, start: int) -> bytes:
+    def _read(self, start: int, left: int) -> bytes:
         if self._stopped():
             raise Cancelled("The call was cancelled")
         pieces = []
-        left = _PIECE
         while left > 0:
             try:
                 piece = os.pread(self._fd, left, start)
@@ -205,6 +203,11 @@ class _Pieces:
         while not self._counts.is_whole and self._size <= _COUNTED_BYTES:
             self._count_next()
         return self._counts.total
+
+
+def _newlines(piece: bytes) -> int:
+    """How many there are; three times as fast as `count` where lines are short."""
+    return len(piece) - len(piece.replace(b"\n", b""))
 
 
 def _first_reaching(ends: list[int], wanted: int) -> int:
