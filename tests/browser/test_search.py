@@ -12,6 +12,7 @@ from flashgrep.workspace.globs import TYPES
 from tests.browser.accessible import violations
 from tests.browser.bundle import WEB
 from tests.browser.site import NARROW, WIDE, Pages, Site
+from tests.web.served import TOKEN
 
 FILES = {
     "src/app.py": (
@@ -184,6 +185,31 @@ def test_notes_are_searched_where_there_are_notes(pages: Pages) -> None:
         )
 
 
+def test_a_server_of_notes_alone_searches_notes(pages: Pages) -> None:
+    with pages.serving(NOTES, flags=("--token", TOKEN, "--no-workspace")) as site:
+        page = opened(site, "/?q=alpha&tab=symbol")
+        expect(found(page)).to_have_text(["3The alpha pier is old."])
+        expect(page.get_by_role("link", name="Symbol")).to_have_count(0)
+        expect(page.get_by_role("combobox", name="In", exact=True)).to_have_count(0)
+        box(page).fill("")
+        expect(page.get_by_text("the search covers the notes")).to_be_visible()
+
+
+def test_without_a_connection_the_results_stay_and_can_be_asked_for_again(pages: Pages) -> None:
+    with searching(pages) as site:
+        page = opened(site, "/?q=alpha")
+        site.allow("ERR_INTERNET_DISCONNECTED")
+        expect(found(page)).to_have_count(4)
+        page.context.set_offline(True)
+        box(page).fill("beta")
+        expect(page.locator("#search-problem")).to_contain_text("The server does not answer")
+        expect(found(page)).to_have_count(4)
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Try again").click()
+        expect(total(page)).to_have_text("1 match in 1 file")
+        expect(page.locator("#search-problem")).to_be_empty()
+
+
 def test_the_types_offered_are_those_the_server_knows() -> None:
     text = (WEB / "src" / "search" / "types.ts").read_text(encoding="utf-8")
     assert re.findall(r'"([a-z]+)"', text) == sorted(TYPES)
@@ -199,7 +225,7 @@ def test_of_thousands_of_matches_few_are_in_the_page_and_more_come_while_scrolli
         f"part{n:02}.txt": "".join(f"line {i} has alpha\n" for i in range(300)) for n in range(10)
     }
     with searching(pages, files) as site:
-        page = opened(site, "/?q=alpha")
+        page = opened(site, "/?q=alpha&c=1")
         expect(total(page)).to_have_text("250 shown; 3,000 matches in 10 files")
         assert page.locator("[data-row]").count() < 200
         page.mouse.move(600, 600)

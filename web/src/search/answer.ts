@@ -4,7 +4,7 @@ import { effect, signal, untracked } from "@preact/signals";
 import { isAbort, post, Refused, told } from "../shell/api";
 import { place } from "../shell/router";
 import type { Question } from "./question";
-import { body, question } from "./question";
+import { filters, question } from "./question";
 
 export interface FoundLine {
   line: number;
@@ -151,7 +151,7 @@ async function request(asked: Question, offset: number, signal: AbortSignal): Pr
     const sent = { symbol_name: asked.text.trim(), ...page };
     return { kind: "symbol", asked, answer: await post<SymbolAnswer>("/api/symbol", sent, { signal }) };
   }
-  const answer = await post<SearchAnswer>("/api/search", { ...body(asked), ...page }, { signal });
+  const answer = await post<SearchAnswer>("/api/search", { ...filters(asked), context: asked.context, ...page }, { signal });
   if (answer.root) for (const file of answer.files) file.path = answer.root + file.path;
   return { kind: "search", asked, answer };
 }
@@ -228,7 +228,7 @@ function countLater(asked: Question, answer: SearchAnswer, signal: AbortSignal):
 
 async function countNow(asked: Question, signal: AbortSignal): Promise<void> {
   try {
-    const found = await post<Count>("/api/count", body(asked), { signal });
+    const found = await post<Count>("/api/count", filters(asked), { signal });
     if (!signal.aborted) count.value = found;
   } catch (error) {
     if (!isAbort(error) && !signal.aborted) count.value = "stopped";

@@ -127,8 +127,8 @@ export function globs(text: string): string[] {
   return found;
 }
 
-/** The body of /api/search and /api/count. */
-export function body(asked: Question): Record<string, unknown> {
+/** What is searched, for /api/count; /api/search takes more (`context`). */
+export function filters(asked: Question): Record<string, unknown> {
   const include = globs(asked.glob);
   const type = asked.type.trim();
   const path = asked.path.trim();
@@ -137,7 +137,6 @@ export function body(asked: Question): Record<string, unknown> {
     where: asked.where,
     ...(asked.ignoreCase ? { case_insensitive: true } : {}),
     ...(asked.multiline ? { multiline: true } : {}),
-    ...(asked.context ? { context: asked.context } : {}),
     ...(include.length ? { include } : {}),
     ...(type ? { type } : {}),
     ...(path ? { path } : {}),
