@@ -141,9 +141,9 @@ function Head({ group }: { group: Group }) {
         {count.toLocaleString("en")}
       </span>
       {ids.length > 1 && (
-        <Menu items={allItems(ids)} label={`Decide all ${ids.length} in ${group.note}…`} class="quiet">
-          <span class="wide-word">Decide all </span>
-          {ids.length.toLocaleString("en")}…
+        <Menu items={allItems(ids)} label={`Decide all ${ids.length.toLocaleString("en")} in ${group.note}`} class="quiet">
+          <span class="wide-word">Decide all</span>
+          <span class="narrow-word">All</span> {ids.length.toLocaleString("en")} <span aria-hidden="true">▾</span>
         </Menu>
       )}
     </div>

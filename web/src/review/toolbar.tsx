@@ -28,7 +28,7 @@ export function Toolbar() {
         <div class="review-tools">
           {ids.length > 1 && (
             <Menu items={allItems(ids)} disabled={isLoading.value}>
-              Decide all {ids.length.toLocaleString("en")}…
+              Decide all {ids.length.toLocaleString("en")} <span aria-hidden="true">▾</span>
             </Menu>
           )}
           <button type="button" onClick={openPast}>
