@@ -1,10 +1,11 @@
 // What a suggestion changes, word by word, with the lines around it: as source, or rendered.
 
 import { signal } from "@preact/signals";
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useState } from "preact/hooks";
 import type { Piece } from "../shell/diff";
 import { wordDiff } from "../shell/diff";
+import { visible } from "../shell/visible";
 import type { Suggestion } from "./suggestions";
 
 const LINES_AROUND = 3;
@@ -61,9 +62,9 @@ export function Change({ one }: { one: Suggestion }) {
         <Rendered note={one.note} before={before} pieces={pieces} after={after} />
       ) : (
         <pre class="change-source" dir="auto">
-          <span class="around">{before}</span>
+          <span class="around">{lines(before)}</span>
           <Pieces pieces={pieces} />
-          <span class="around">{after}</span>
+          <span class="around">{lines(after)}</span>
         </pre>
       )}
       {isCut && (
@@ -79,17 +80,22 @@ export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
   return (
     <>
       {pieces.map((piece, at) => {
-        if (piece.kind === "same") return piece.text;
+        if (piece.kind === "same") return lines(piece.text);
         const Tag = piece.kind === "deleted" ? "del" : "ins";
         return (
           <Tag key={at}>
             <span class="visually-hidden">{piece.kind}: </span>
-            {shownSpace(piece.text)}
+            {lines(shownSpace(piece.text))}
           </Tag>
         );
       })}
     </>
   );
+}
+
+/** Text as it is; what hides in it, or turns it around, is shown by its number. */
+function lines(text: string): ComponentChildren {
+  return text.split("\n").flatMap((line, at) => (at ? ["\n", visible(line)] : [visible(line)]));
 }
 
 /** Space alone is seen only by signs in its place. */

@@ -245,7 +245,7 @@ export function remove(ids: readonly string[]): void {
 export async function undo(decision: number): Promise<string | null> {
   try {
     const { undone } = await post<{ undone: Decision }>("/kb/suggestions/undo", { decision });
-    forgetDecision(undone.suggestion);
+    forgetDecision(undone);
     const known = listed.value.get(undone.suggestion);
     if (known) refresh(known.note);
     return undone.suggestion;
@@ -255,7 +255,12 @@ export async function undo(decision: number): Promise<string | null> {
   }
 }
 
-function forgetDecision(suggestion: string): void {
+/** Decisions that were undone: news of them may come later than the answer to the undo. */
+const undoneOnes = new Set<number>();
+
+function forgetDecision({ suggestion, decision }: Decision): void {
+  undoneOnes.add(decision);
+  if (decided.get(suggestion) !== decision && decided.has(suggestion)) return; // it was decided again
   decided.delete(suggestion);
   settle([[suggestion, null]]);
   for (const group of made) {
@@ -291,8 +296,8 @@ export async function undoLast(): Promise<string | null> {
 
 /** The newest decisions of this person. */
 export async function ownDecisions(most: number): Promise<Decision[]> {
-  const { decisions } = await get<{ decisions: Decision[] }>(`/kb/decisions?limit=${most}`);
-  return decisions.filter((one) => one.by === session.value?.name);
+  const query = new URLSearchParams({ limit: String(most), by: session.value?.name ?? "" });
+  return (await get<{ decisions: Decision[] }>(`/kb/decisions?${query}`)).decisions;
 }
 
 export function outcomeName(one: Pick<Decision, "action" | "outcome">): Outcome {
@@ -306,7 +311,7 @@ let timer = 0;
 
 function hearDecision(event: Decision): void {
   if (event.undone_by !== null) {
-    forgetDecision(event.suggestion);
+    forgetDecision(event);
     refresh(event.note);
     return;
   }
@@ -317,7 +322,7 @@ function hearDecision(event: Decision): void {
 
 function takeIn(): void {
   timer = 0;
-  const fresh = heard.filter((one) => decided.get(one.suggestion) !== one.decision);
+  const fresh = heard.filter((one) => decided.get(one.suggestion) !== one.decision && !undoneOnes.has(one.decision));
   heard = [];
   const known = fresh.filter((one) => listed.value.has(one.suggestion) && settled.value.get(one.suggestion)?.state !== "busy");
   for (const one of fresh) decided.set(one.suggestion, one.decision);

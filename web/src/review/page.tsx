@@ -55,9 +55,11 @@ function Review() {
     loadSeen();
     const ends = [follow(), followDecisions()];
     leaving.add(unsaved);
+    addEventListener("beforeunload", askBefore);
     return () => {
       ends.forEach((end) => end());
       leaving.delete(unsaved);
+      removeEventListener("beforeunload", askBefore);
     };
   }, []);
   useEffect(() => void load(true), [question]);
@@ -84,6 +86,10 @@ function Review() {
 function unsaved(): string | null {
   const isChanged = [...drafts.value].some(([id, text]) => text !== listed.value.get(id)?.new);
   return isChanged ? "A text that you edited is not accepted yet. Leave the page without it?" : null;
+}
+
+function askBefore(event: Event): void {
+  if (unsaved()) event.preventDefault();
 }
 
 // ── the list ─────────────────────────────────────────────────────────────────────────────────────
