@@ -190,6 +190,16 @@ def test_a_page_whose_queue_is_full_of_what_it_may_not_hear_has_missed_nothing()
     assert page.has_missed
 
 
+def test_a_page_that_does_not_keep_up_still_hears_what_became_of_a_job() -> None:
+    page = _Page(Principal("reader", (Grant(Role.READ),)))
+    for done in (1, 2):
+        page.put(NoteEvent(done, "job", (), {"job": "one", "done": done}, "reader"))
+    for number in range(3, 3 * limits.EVENTS_UNSENT):
+        page.put(NoteEvent(number, "changed", ("N.md",), {"note": "N.md"}))
+    assert page.has_missed
+    assert [one.told["done"] for one in page.unsent if one.kind == "job"] == [2]
+
+
 def test_a_stream_ends_with_the_token_that_opened_it(tmp_path: Path) -> None:
     program = with_limits({"limits.TOKEN_LOOK_SECONDS": 0.05, "web.events.EVENT_SECONDS": 3_600.0})
     with served(tmp_path, {"N.md": "text"}, tools=program) as running:

@@ -155,7 +155,9 @@ class _Page:
             told = [one for one in self.unsent if one.told_to(self.principal) is not None]
             self.unsent = deque(told)
         if len(self.unsent) >= limits.EVENTS_UNSENT:
-            self.unsent.clear()
+            # Loading again shows everything but what became of a job.
+            jobs = {one.told["job"]: one for one in self.unsent if one.kind == "job"}
+            self.unsent = deque(list(jobs.values())[-limits.DECISION_JOBS :])
             self.has_missed = True
         self.unsent.append(event)
         self.is_there.set()

@@ -2,7 +2,8 @@
 
 Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
 the server for one, has decided some notes and not the others. The ids of the rest are pending as
-they were, and can be sent again.
+they were, and can be sent again. Progress is told after each note, and while one takes long, the
+same again: who waits sees that it runs.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, Unavailable
 from flashgrep.notes.access.roles import Principal
 from flashgrep.notes.review.decide import Action, Verdict, verdict_of
 from flashgrep.notes.review.step import StepResult
+
+PULSE_SECONDS: Final = 0.2
+"""After so long without news of a job, its progress is told again."""
 
 log = logging.getLogger(__name__)
 
@@ -104,12 +109,13 @@ class DecisionJobs:
     def _run(self, job: Job, ids: list[str], verdict: Verdict, who: Principal, by: str) -> None:
         counts: Counter[str] = Counter()
         last = job
+        pulse = _Pulse(job, self._notify)
         try:
             for outcomes in self._decide(ids, verdict, who, by, self._is_closing.is_set):
                 counts.update(str(one.status) for one in outcomes.values())
                 last = replace(job, done=counts.total(), counts=dict(counts))
                 if last.done < last.total:
-                    self._notify(last)
+                    pulse.tell(last)
             last = replace(last, state=State.DONE)
         except (Cancelled, Unavailable) as error:
             last = replace(last, state=State.STOPPED, message=error.message)
@@ -119,6 +125,7 @@ class DecisionJobs:
             log.exception("a job that decides suggestions failed")
             last = replace(last, state=State.FAILED, message="it failed inside; see the log")
         finally:
+            pulse.end()
             with self._guard:
                 del self._threads[job.id]
             self._notify(last)
@@ -126,3 +133,37 @@ class DecisionJobs:
     def _notify(self, job: Job) -> None:
         for listener in list(self._listeners):
             listener(job)
+
+
+class _Pulse:
+    """Tells how far a job is, and tells it again after a while of nothing new."""
+
+    def __init__(self, job: Job, notify: Callable[[Job], None]) -> None:
+        self._last = job
+        self._notify = notify
+        self._guard = threading.Lock()
+        self._is_new = threading.Event()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name="flashgrep-pulse", daemon=True)
+        self._thread.start()
+
+    def tell(self, job: Job) -> None:
+        """Tell what is new."""
+        with self._guard:
+            self._last = job
+            self._notify(job)
+        self._is_new.set()
+
+    def end(self) -> None:
+        """Tell nothing more, from the return on."""
+        self._is_over = True
+        self._is_new.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over:
+            if self._is_new.wait(PULSE_SECONDS):
+                self._is_new.clear()
+                continue
+            with self._guard:
+                self._notify(self._last)
