@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams
 from flashgrep.tools.format import line_window as windows
 from flashgrep.tools.format.line_window import LineWindow, line_window
@@ -28,7 +29,7 @@ def test_every_window_is_a_part_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, encoding: str
 ) -> None:
     monkeypatch.setattr(windows, "_PIECE", 16)
-    monkeypatch.setattr(windows.limits, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(limits, "CHUNK_BYTES", 8)
     choose = random.Random(seed)
     lines = ["é" * choose.choice((0, 0, 1, 3, 20, 40)) for _ in range(30)]
     text = choose.choice(("\n", "\r\n")).join(lines) + choose.choice(("", "\n"))
