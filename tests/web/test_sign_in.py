@@ -114,6 +114,15 @@ def test_an_expired_link_signs_nobody_in(site: Served) -> None:
     assert (answer.status_code, "has expired" in answer.text) == (403, True)
 
 
+def test_a_link_among_the_notes_is_never_the_servers_own(site: Served) -> None:
+    code = SignInLinks(site.home).make(3_600)
+    assert site.get(f"/sign-in/{code}", "").status_code == 403
+    site.tokens.make("Dan", Role.READ)
+    key = next(one.hash for one in site.tokens.listed() if one.name == "Dan")
+    code = SignInLinks(site.state, of_notes=True).make(3_600, key)
+    assert site.get(f"/sign-in/{code}", "").status_code == 403
+
+
 def test_of_many_that_use_a_link_at_once_one_comes_in(site: Served) -> None:
     link, found, together = site.link(), [], threading.Barrier(8)
 

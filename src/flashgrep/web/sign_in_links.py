@@ -74,7 +74,15 @@ class SignInLink:
 class SignInLinks:
     """The links in one directory; without a directory they live as long as this value."""
 
-    def __init__(self, directory: Path | None, now: Callable[[], int] = milliseconds) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        now: Callable[[], int] = milliseconds,
+        *,
+        of_notes: bool = False,
+    ) -> None:
+        """`of_notes`: all of them stand for tokens of the knowledge base there, and else none."""
+        self._of_notes = of_notes
         self._folder = directory / _LINKS if directory else None
         self._now = now
         self._unkept: dict[str, SignInLink] = {}
@@ -109,6 +117,8 @@ class SignInLinks:
         held = _private_json(self._folder / name)
         try:
             token = held["token"]
+            if (token is not None) is not self._of_notes:
+                return None
             return SignInLink(None if token is None else str(token), int(held["expires"]))
         except (KeyError, TypeError, ValueError):
             return None
@@ -134,7 +144,8 @@ class SignInLinks:
 
 def link_for(home: Path, token: Token, address: str) -> str:
     """A link for the person a token of a knowledge base was made for."""
-    return address + SIGN_IN + SignInLinks(home).make(limits.PERSON_LINK_SECONDS, token.hash)
+    links = SignInLinks(home, of_notes=True)
+    return address + SIGN_IN + links.make(limits.PERSON_LINK_SECONDS, token.hash)
 
 
 def _names(folder: Path) -> list[str]:

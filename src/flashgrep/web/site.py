@@ -44,7 +44,7 @@ class Site:
         self.tokens = Tokens(home) if home else None
         self.sessions = LoginSessions(state, parts.secret, self.tokens)
         self._places = [each for each in (state, home) if each]
-        self._links = [SignInLinks(state), *([SignInLinks(home)] if home else [])]
+        self._links = [SignInLinks(state), *([SignInLinks(home, of_notes=True)] if home else [])]
         self._live = _Live(parts.notes, self.sessions) if parts.notes else None
 
     def routes(self, entrance: Entrance) -> Sequence[BaseRoute]:
