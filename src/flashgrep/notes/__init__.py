@@ -8,6 +8,7 @@
     moving           notes and folders moved, with the links that follow
     history          versions of a note: listed, read, restored
     reading          texts as readers see them: views, search, the list of pending suggestions
+    decided_block    what ends a reading: decisions on the reader's own suggestions
     tree             all notes with what a page shows of each
     tables           what is known of each note without loading it: suggestions and links
     administration   the methods of `flashgrep kb`, here or on the owner's socket
