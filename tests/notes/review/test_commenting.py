@@ -395,6 +395,78 @@ def test_a_suggestion_changes_and_is_withdrawn_beside_its_comment(notes: Comment
     assert [(one["id"], one["suggestion"]) for one in notes.listed()] == [(said.id, None)]
 
 
+PASSAGES = [
+    ("two", "2", "one {--two--}{++2++}{== three==}{>>?<<} four", " three", "one 2 three four"),
+    ("three", "3", "one {==two ==}{--three--}{++3++}{>>?<<} four", "two 3", "one two 3 four"),
+    ("o thr", "O", "one {==tw==}{--o thr--}{++O++}{==ee==}{>>?<<} four", "twOee", "one twOee four"),
+    (
+        "one two",
+        "1 2",
+        "{--one two--}{++1 2++}{== three==}{>>?<<} four",
+        " three",
+        "1 2 three four",
+    ),
+    ("two three", "2", "one {--two three--}{++2++}{>>?<<} four", None, "one 2 four"),
+    ("one two three", "1", "{--one two three--}{++1++}{>>?<<} four", None, "1 four"),
+    ("three", "", "one {==two ==}{--three--}{>>?<<} four", "two ", "one two  four"),
+]
+
+
+@pytest.mark.parametrize("around", ["{}", "`{}`"], ids=["plain", "code"])
+@pytest.mark.parametrize(("old", "new", "marked", "quote", "accepted"), PASSAGES)
+def test_an_agent_edits_in_the_passage_that_a_person_commented_on(
+    notes: CommentedNotes,
+    old: str,
+    new: str,
+    marked: str,
+    quote: str | None,
+    accepted: str,
+    around: str,
+) -> None:
+    text = around.format("one two three four")
+    notes.add("A.md", text)
+    said = notes.on("A.md", "two three", "?")
+    name = notes.suggest("A.md", old, new)
+    assert notes.text("A.md") == around.format(marked)
+    (found,) = notes.listed()
+    assert (found["id"], found["author"], found["time"]) == (
+        said.id,
+        "ann",
+        said.thread["time"],
+    )
+    assert (found["quote"], found["suggestion"]) == (quote, name if quote is None else None)
+    notes.check_table("A.md")
+    again = propose(notes.kb, "A.md", Edit(old, new), "robot")
+    assert again.is_repeated
+    note = notes.kb.ask(lambda library: library.find("A.md").id)
+    reading = notes.kb.texts.reading(note).pending.reading
+    assert (reading.base.text, reading.accepted.text) == (text, around.format(accepted))
+    if quote is None:
+        notes.kb.review.decide([name], Action.REJECT, WRITER)
+    else:
+        notes.kb.commenting.resolve(said.id, WRITER)
+        notes.check_table("A.md")
+        assert "==" not in notes.text("A.md")
+        notes.kb.review.decide([name], Action.REJECT, WRITER)
+    assert notes.text("A.md") == text
+
+
+def test_several_occurrences_in_one_commented_passage_are_refused(notes: CommentedNotes) -> None:
+    notes.add("A.md", "a b a b a")
+    notes.on("A.md", "a b a", "?")
+    with pytest.raises(InvalidParams, match="several occurrences are in one passage"):
+        propose(notes.kb, "A.md", Edit("a", "x", replace_all=True), "robot")
+    propose(notes.kb, "A.md", Edit("b", "x", replace_all=True), "robot")
+    assert notes.text("A.md") == "{==a ==}{--b--}{++x++}{== a==}{>>?<<} {--b--}{++x++} a"
+    notes.check_table("A.md")
+
+
+def test_a_highlight_for_itself_is_not_opened(notes: CommentedNotes) -> None:
+    notes.add("A.md", "one {==two==} three")
+    with pytest.raises(InvalidParams, match="overlaps a highlighted text"):
+        notes.suggest("A.md", "two", "2")
+
+
 # ── decided suggestions ─────────────────────────────────────────────────────────────────────────
 
 

@@ -27,8 +27,9 @@ from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import with_lf
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decision_log import LeftComment
-from flashgrep.notes.suggestions import comments
-from flashgrep.notes.suggestions.comments import CommentPlan, ListedComment, NewComment, in_threads
+from flashgrep.notes.suggestions import comment_plan, comments
+from flashgrep.notes.suggestions.comment_plan import CommentPlan, NewComment
+from flashgrep.notes.suggestions.comments import ListedComment, in_threads
 from flashgrep.notes.suggestions.pending import ANSWERS, Pending, made_at, pending, recorded
 from flashgrep.notes.suggestions.propose import Markup, metadata
 from flashgrep.notes.tables import catch_up_all
@@ -167,7 +168,7 @@ class Commenting:
         """Comment on a suggestion of the note at a path."""
 
         def plan(read: Pending, new: NewComment) -> CommentPlan:
-            return comments.on_suggestion(read, suggestion, new)
+            return comment_plan.on_suggestion(read, suggestion, new)
 
         return self._add(self._at(path, who), text, author, plan, "made")
 
@@ -177,7 +178,7 @@ class Commenting:
         """Comment on a passage of the note at a path; an empty one is a place."""
 
         def plan(read: Pending, new: NewComment) -> CommentPlan:
-            return comments.on_passage(read, passage.found(read.reading.text), new)
+            return comment_plan.on_passage(read, passage.found(read.reading.text), new)
 
         return self._add(self._at(path, who), text, author, plan, "made")
 
@@ -192,7 +193,7 @@ class Commenting:
         """Answer a comment; what its author has said in that thread already is not said twice."""
 
         def plan(read: Pending, new: NewComment) -> CommentPlan | str:
-            return comments.answering(read, name, new)
+            return comment_plan.answering(read, name, new)
 
         return self._add(self._of(name, who), text, author, plan, "replied", markup)
 
@@ -207,7 +208,7 @@ class Commenting:
     ) -> Said:
         now = self._now()
         said = with_lf(text).strip()
-        comments.check_text(said)
+        comment_plan.check_text(said)
         prefix = metadata(author.name, now) if markup is Markup.COMMENTATOR else ""
         new = NewComment(text=said, author=author, time=now, prefix=prefix)
         made: list[CommentPlan | str] = []
@@ -239,7 +240,7 @@ class Commenting:
 
         def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
             read = pending(text, recorded(besides))
-            amendment, thread = comments.resolving(read, besides, name)
+            amendment, thread = comment_plan.resolving(read, besides, name)
             done[:] = [_resolved(read, besides, thread, note, by or who.name, now)]
             return amendment
 
@@ -274,7 +275,7 @@ class Commenting:
             note = self._kb.tables.comments.note_of(name)
             path = library.catalogue.entry(note).path if note else None
             if note is None or path is None or not who.may(Role.READ, path):
-                raise comments.no_comment(name)
+                raise comment_plan.no_comment(name)
             _check_role(who, role, path)
             return note
 

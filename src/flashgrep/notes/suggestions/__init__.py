@@ -1,5 +1,6 @@
-"""Edits that wait for a decision. The door: `outcomes`, `pending`, `pending_table`,
-`propose`, `typed_marks`.
+"""Edits that wait for a decision, and comments. The door: `comment_plan`, `comments`, `outcomes`,
+`pending`, `pending_table`, `propose`, `typed_marks`.
 
-`plan` turns an edit into marks; `refusals` has every reason why an edit is refused.
+`plan` turns an edit into marks, `commented` opens the passage of a comment for one; `refusals` has
+every reason why an edit is refused.
 """

@@ -9,6 +9,7 @@ what a person is typing in it stays. Marks never nest:
                                of it in the deletion, what it is to say in the insertion
     inside one's own insertion the same, in place
     back to what was there     the suggestion goes away
+    in a passage with comments the highlight is opened around it (see `commented`)
     over anything else         refused: another's suggestion, a typed mark, a comment, a highlight
 
 A call that is sent again finds its own suggestion and succeeds without doing anything. Before a
@@ -27,6 +28,7 @@ from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.text import Push, TextSplice, growth, spliced
 from flashgrep.notes.markup.critic import DELIMITERS, MarkKind, Span
 from flashgrep.notes.suggestions import refusals
+from flashgrep.notes.suggestions.commented import OpenedPassage, opened
 from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending
 from flashgrep.notes.suggestions.refusals import WORDS, Words
 from flashgrep.workspace.occurrences import find, in_file_quotes
@@ -66,6 +68,8 @@ class Part:
     spans: list[Span]
     keeps: Recorded | None
     drops: tuple[str, ...]
+    opens: OpenedPassage | None = None
+    """The commented passage that it is in."""
 
 
 class Regions:
@@ -113,8 +117,24 @@ class Regions:
         own = self._own(start, end)
         if len(own) == 1 and new and new != old and self._stands_in_insertion(region):
             return self._in_place(region, own[0])
+        if not own and (passage := opened(self._note, start, end)):
+            return self._in_passage(region, passage, old, new)
         refusals.check_free(self._note, self._author, start, end, self._words)
         return self._rewritten(region, own, old, new)
+
+    def _in_passage(self, region: Region, passage: OpenedPassage, old: str, new: str) -> Part:
+        """Put marks around a part of a commented passage, or all of it."""
+        wider = Region(passage.start, passage.end, region.matches)
+        head, tail, spans = self._marks(wider, old, new)
+        shift = len(passage.before)
+        return Part(
+            splices=self._around(wider, passage.before + head, tail + passage.after),
+            start=wider.start,
+            spans=[(start + shift, end + shift) for start, end in spans],
+            keeps=None,
+            drops=(),
+            opens=passage,
+        )
 
     def _said(self, region: Region) -> str:
         """What a region is to say, in the accepted view."""
@@ -354,6 +374,9 @@ def _assembled(
             (changed if part.keeps else made).append(replace(record, spans=spans, asked=asked))
         shift += sum(map(growth, part.splices))
     splices = tuple(splice for part in parts for splice in part.splices)
+    said = [part.opens.moved(part.splices, splices) for part in parts if part.opens]
+    if len({record.id for record in said}) < len(said):
+        raise refusals.several_in_passage()
     dropped = tuple(dropped for part in parts for dropped in part.drops)
     lines = tuple(_lines(note.reading.accepted.text, matches))
     after = spliced(note.reading.text, splices)
@@ -361,7 +384,7 @@ def _assembled(
         splices=splices,
         text=after,
         made=tuple(made),
-        changed=tuple(changed),
+        changed=(*changed, *said),
         dropped=dropped,
         lines=lines,
     )

@@ -169,11 +169,19 @@ class _ProposeStep:
     ) -> Amendment:
         put: dict[str, NoteRecords | None] = dict.fromkeys(plan.dropped)
         for record in plan.changed:
-            put[record.id] = pending_suggestions.beside(record, self.now, besides[record.id].value)
+            value = besides[record.id].value
+            put[record.id] = (
+                NoteRecords(value, record.spans)
+                if record.is_comment
+                else pending_suggestions.beside(record, self.now, value)
+            )
         for record in plan.made:
             named = replace(record, id=pending_suggestions.new_id())
             put[named.id] = pending_suggestions.beside(named, self.now)
-        self.ids = tuple(name for name, found in put.items() if found is not None)
+        said = {record.id for record in plan.changed if record.is_comment}
+        self.ids = tuple(
+            name for name, found in put.items() if found is not None and name not in said
+        )
         if plan.dropped and not self.ids:
             author = self.who.name
             put[pending_suggestions.withdrawn_id(author)] = pending_suggestions.withdrawn(

@@ -123,6 +123,14 @@ def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepErr
     )
 
 
+def several_in_passage() -> InvalidParams:
+    """Several occurrences are in one passage that somebody commented on."""
+    return InvalidParams(
+        "several occurrences are in one passage with a comment on it; edit them one after the "
+        "other, or the passage as a whole"
+    )
+
+
 def does_not_read_back(line: int, words: Words) -> InvalidParams:
     """The marks would mean something else than the edit."""
     return InvalidParams(
