@@ -17,6 +17,7 @@ same functions either way. `NotesApi` is what both look like. File contents are 
     kb/decide   {ids, action, by, reason, text}  accept or reject it; a reason goes with reject, a
                                               text with accept
     kb/undo     {decisions, by}               bring decided suggestions back
+    kb/comments {note, resolved}              the open comments, or what was resolved
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ METHODS: Final = (
     "kb/suggestions",
     "kb/decide",
     "kb/undo",
+    "kb/comments",
 )
 
 
@@ -205,6 +207,17 @@ class Administration:
             raise InvalidParams("decisions must be a list of numbers of decisions, at least one")
         who = everywhere(by or _OWNER, Role.ADMIN)
         return {"results": [_undone(self._notes.review, number, who) for number in decisions]}
+
+    def _comments(self, note: str | None = None, resolved: bool = False) -> dict[str, Any]:
+        """The open comments, of one note or of all, or the resolved threads."""
+        who = everywhere(_OWNER, Role.ADMIN)
+        path = None
+        if note is not None:
+            path = self._notes.ask(lambda library: _named(library, note).path) or ""
+        commenting = self._notes.commenting
+        look = commenting.resolved if resolved else commenting.listed
+        found, more = look(who, path)
+        return {"comments": found, "more": more}
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 

@@ -109,9 +109,10 @@ _ELSEWHERE: Final = {
     "suggestions": "suggestions",
     "decide": "decide",
     "undo": "undo",
+    "comments": "kb_comments.comments",
     "token": "token_command",
 }
-"""Subcommands of `kb_commands`, which imports more."""
+"""Subcommands of `kb_commands`, which imports more, or of the module that is named."""
 
 
 class _Group(click.Group):
@@ -123,8 +124,9 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        commands = importlib.import_module("flashgrep.terminal.kb_commands")
-        found = getattr(commands, _ELSEWHERE[cmd_name])
+        module, _, name = _ELSEWHERE[cmd_name].rpartition(".")
+        commands = importlib.import_module(f"flashgrep.terminal.{module or 'kb_commands'}")
+        found = getattr(commands, name)
         assert isinstance(found, click.Command)  # noqa: S101 - the table above says so
         return found
 

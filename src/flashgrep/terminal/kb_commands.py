@@ -177,11 +177,11 @@ def _all(api: NotesApi, wanted: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def _row(one: dict[str, Any]) -> str:
     place, made = f"{one['note']}:{one['line']}", when(one["time"])
-    change = f"{_short(one['old'])} -> {_short(one['new'])}"
+    change = f"{shortened(one['old'])} -> {shortened(one['new'])}"
     return f"{one['id']}\t{place}\t{made}\t{one['author']}\t{change}"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     """The beginning of a text on one line, with nothing that a terminal obeys."""
     cut = text[: limits.SHORT_DIFF_CHARS]
     quoted = json.dumps(cut, ensure_ascii=False) + ("..." if len(text) > len(cut) else "")

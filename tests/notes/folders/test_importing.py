@@ -11,9 +11,10 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import TooLarge
-from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
+from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose
@@ -76,6 +77,52 @@ def test_a_new_knowledge_base_has_every_suggestion_as_it_was(base: Base, other: 
     base.desk = other.desk
     assert base.export().failed == {}
     assert (base.out / "Deep/N.md").read_text() == other.text("Deep/N.md")
+
+
+def talked(base: Base) -> None:
+    """Two threads in code, one of them on a suggestion, with a reply."""
+    commenting = base.notes.commenting
+    (code,) = [one for one in suggestions(base) if one[4] == "code"]
+    commenting.on_suggestion("Deep/N.md", code[0], "Why?", ADMIN, Author("ann", AuthorKind.PERSON))
+    start = base.text("Deep/N.md").index(" here") + 1
+    passage = CommentedPassage(start, start + 4, "here")
+    said = commenting.on_passage(
+        "Deep/N.md", passage, "Where?", ADMIN, Author("eva", AuthorKind.PERSON)
+    )
+    commenting.reply(said.id, "There.", ADMIN, Author("robot/agent", AuthorKind.TOKEN))
+
+
+def test_comments_come_back_as_they_were_in_code_too(base: Base, other: Base) -> None:
+    talked(base)
+    before, _ = base.notes.commenting.listed(ADMIN)
+    assert [(one["text"], one["quote"], len(one["replies"])) for one in before] == [
+        ("Why?", None, 0),
+        ("Where?", "here", 1),
+    ]
+    base.export()
+    done = bring(other, base.out)
+    assert (done.failed, done.restored, done.lost) == ({}, 7, {})
+    after, _ = other.notes.commenting.listed(ADMIN)
+    assert after == before
+    # Once more, where these ids are taken: other ids, the same threads.
+    (base.out / "Deep/N.md").rename(base.out / "Deep/M.md")
+    bring(other, base.out)
+    copied, _ = other.notes.commenting.listed(ADMIN, "Deep/M.md")
+    for one, copy in zip(before, copied, strict=True):
+        assert [(r["author"], r["time"], r["text"]) for r in (copy, *copy["replies"])] == [
+            (r["author"], r["time"], r["text"]) for r in (one, *one["replies"])
+        ]
+        assert copy["id"] != one["id"]
+
+
+def test_a_list_that_calls_a_suggestion_a_comment_hides_nothing(base: Base, other: Base) -> None:
+    base.export()
+    listed = base.out / NAME
+    listed.write_text(listed.read_text().replace('"id": "s_', '"id": "c_'))
+    done = bring(other, base.out)
+    assert done.restored == 0
+    assert other.notes.commenting.listed(ADMIN) == ([], False)
+    assert {one[4] for one in suggestions(other)} >= {"beta"}
 
 
 def test_suggestions_of_crlf_files_with_a_byte_order_mark_come_back(
