@@ -288,6 +288,40 @@ def test_a_note_is_made_renamed_deleted_and_brought_back(pages: Pages) -> None:
         expect(editor(ann)).to_have_text("An idea")
 
 
+def test_links_follow_a_note_and_a_folder_that_move(pages: Pages) -> None:
+    with pages.serving({"Fox.md": "See [[Plan]].\n", PLAN: "# Plan\n"}) as site:
+        ann = opened(site, "ann", PLAN)
+        ann.get_by_role("button", name="Rename").click()
+        ann.get_by_role("textbox", name="New name").fill("Projects/Road")
+        ann.get_by_role("button", name="Move", exact=True).click()
+        toast(ann, "The note is now Projects/Road.md. 1 link followed.")
+        assert site.running.text("Fox.md") == "See [[Road]].\n"
+        ann.goto("/notes?folder=Projects")
+        ann.get_by_role("button", name="Rename folder").click()
+        ann.get_by_role("textbox", name="New name").fill("Work")
+        ann.get_by_role("button", name="Move", exact=True).click()
+        ann.wait_for_url("**/notes?folder=Work")
+        toast(ann, "1 note moved to Work/.")
+        ann.get_by_role("button", name="Delete folder").click()
+        ann.get_by_role("button", name="Delete 1 note").click()
+        toast(ann, "1 note of Work/ went to the trash.")
+        ann.get_by_role("heading", name="Trash").click()
+        ann.get_by_role("button", name="Restore Work/Road.md").click()
+        ann.wait_for_url("**/notes/Work/Road.md")
+        expect(editor(ann)).to_have_text("# Plan")
+
+
+def test_a_link_leads_to_its_heading(pages: Pages) -> None:
+    filler = "filler\n" * 300
+    notes = {"Fox.md": "[[Plan#Far away]]\n", PLAN: f"# Near\n{filler}## Far away\n{filler}"}
+    with pages.serving(notes) as site:
+        ann = opened(site, "ann")
+        editor(ann).click()
+        ann.keyboard.press("Alt+Enter")
+        ann.wait_for_url(f"**/notes/{PLAN}?heading=*")
+        expect(editor(ann).get_by_text("## Far away")).to_be_in_viewport()
+
+
 def test_a_note_that_others_move_is_followed_and_one_they_delete_is_told(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann = opened(site, "ann")

@@ -90,9 +90,15 @@ export function NewNoteDialog({ folder, onClose }: { folder: string; onClose: ()
   );
 }
 
-interface Moved {
-  path: string;
+interface Followed {
+  /** Links that follow… */
   links?: number;
+  /** …and those that could not. */
+  left?: number;
+}
+
+interface Moved extends Followed {
+  path: string;
 }
 
 /** Where this page is moving a note, so that the news of it is no news here. */
@@ -121,7 +127,7 @@ export function MoveNoteDialog({
       ownMove = to;
       const moved = await post<Moved>("/kb/notes/move", { from: path, to });
       onMoved(moved.path);
-      say(`The note is now ${moved.path}.${followed(moved.links)}`);
+      say(`The note is now ${moved.path}.${followed(moved)}`);
       return true;
     } catch (error) {
       complain(told(error));
@@ -141,9 +147,11 @@ export function MoveNoteDialog({
   );
 }
 
-function followed(links: number | undefined): string {
-  if (links === undefined) return "";
-  return links ? ` ${counted(links, "link")} to it followed.` : " No link had to follow.";
+function followed({ links, left }: Followed): string {
+  const parts = [];
+  if (links !== undefined) parts.push(links ? `${counted(links, "link")} followed.` : "No link had to follow.");
+  if (left) parts.push(`${counted(left, "link")} could not, and must be mended by hand.`);
+  return parts.map((one) => ` ${one}`).join("");
 }
 
 export function MoveFolderDialog({ folder, onClose }: { folder: string; onClose: () => void }) {
@@ -151,8 +159,8 @@ export function MoveFolderDialog({ folder, onClose }: { folder: string; onClose:
     const to = asPath(typed).replace(/\.md$/i, "");
     if (to === folder) return true;
     try {
-      const moved = await post<{ notes: number; links?: number }>("/kb/folders/move", { from: folder, to });
-      say(`${counted(moved.notes, "note")} moved to ${to}/.${followed(moved.links)}`);
+      const moved = await post<{ notes: number } & Followed>("/kb/folders/move", { from: folder, to });
+      say(`${counted(moved.notes, "note")} moved to ${to}/.${followed(moved)}`);
       navigate(`/notes?folder=${encodeURIComponent(to)}`);
       return true;
     } catch (error) {

@@ -4,7 +4,7 @@
 //     flashgrep.unsaved/NAME/CLIENT/PATH → {"epoch", "update", "text"}
 //
 // `update` is a Yjs update in base64: applied to the same document again it does no harm, however
-// often. `text` is the whole text, for a note that has begun anew meanwhile.
+// often. `text` is the whole text, or what was typed into a long one, for a note that has begun anew meanwhile.
 
 const PREFIX = "flashgrep.unsaved/";
 const MOST_CHARACTERS = 2_000_000; // a browser keeps about five million for a site

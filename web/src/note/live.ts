@@ -21,6 +21,7 @@ const LACK = 1;
 
 const ASK_AFTER = 120; // milliseconds after a change
 const KEEP_AFTER = 400; // that a change may be unsaved before this browser keeps it
+const WHOLE_UP_TO = 100_000; // characters of a note that is kept whole; writing more is felt
 
 export type SaveState = "saved" | "saving" | "unsaved";
 
@@ -204,8 +205,15 @@ export class LiveNote {
     this.keepTimer = 0;
     if (this.isOver || this.settledChanges === this.changes) return;
     this.unsaved = [Y.mergeUpdates(this.unsaved)];
-    this.isKept.value = keep(this.keptAs, this.epoch, this.unsaved[0]!, this.text.toString());
+    this.isKept.value = keep(this.keptAs, this.epoch, this.unsaved[0]!, this.words(this.unsaved[0]!));
   };
+
+  /** What to show of unsaved changes where they cannot be applied. */
+  private words(update: Uint8Array): string {
+    if (this.text.length <= WHOLE_UP_TO) return this.text.toString();
+    const { structs } = Y.decodeUpdate(update);
+    return structs.flatMap((one) => ("content" in one && one.content instanceof Y.ContentString ? one.content.str : [])).join("");
+  }
 
   private load(): void {
     for (const kept of allKept(this.person, this.path.value)) {

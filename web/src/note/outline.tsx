@@ -1,5 +1,7 @@
 // The headings of a note.
 
+import { useMemo, useRef, useState } from "preact/hooks";
+
 export interface Heading {
   level: number;
   text: string;
@@ -8,7 +10,8 @@ export interface Heading {
 }
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const MOST = 2000;
+const MOST = 5000;
+const AT_ONCE = 300;
 
 export function headingsOf(text: string): Heading[] {
   const found: Heading[] = [];
@@ -42,17 +45,29 @@ function plain(text: string): string {
 }
 
 export function Outline({ headings, onGo }: { headings: readonly Heading[]; onGo: (at: number) => void }) {
-  if (!headings.length) return <p class="muted">The note has no headings. A line that begins with # is one.</p>;
-  const top = Math.min(...headings.map((one) => one.level));
-  return (
-    <ul class="outline">
-      {headings.map((one) => (
-        <li key={one.at} class={`outline-${Math.min(one.level - top, 4)}`}>
-          <button type="button" onClick={() => onGo(one.at)}>
-            {one.text || "(empty)"}
+  const [most, setMost] = useState(AT_ONCE);
+  const go = useRef(onGo);
+  go.current = onGo;
+  return useMemo(() => {
+    if (!headings.length) return <p class="muted">The note has no headings. A line that begins with # is one.</p>;
+    const top = headings.reduce((least, one) => Math.min(least, one.level), 6);
+    return (
+      <>
+        <ul class="outline">
+          {headings.slice(0, most).map((one, at) => (
+            <li key={at} class={`outline-${Math.min(one.level - top, 4)}`}>
+              <button type="button" onClick={() => go.current(one.at)}>
+                {one.text || "(empty)"}
+              </button>
+            </li>
+          ))}
+        </ul>
+        {headings.length > most && (
+          <button type="button" onClick={() => setMost(most + AT_ONCE)}>
+            Show more
           </button>
-        </li>
-      ))}
-    </ul>
-  );
+        )}
+      </>
+    );
+  }, [headings, most]);
 }

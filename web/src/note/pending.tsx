@@ -5,7 +5,7 @@ import { wordDiff } from "../shell/diff";
 import type { CardActions } from "./decide";
 import type { Suggestion } from "./marked";
 
-const MOST = 200;
+const MOST = 100;
 const LETTERS = 600;
 
 export function PendingPanel({

@@ -4,14 +4,13 @@ import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Fragment, jsx, jsxs } from "preact/jsx-runtime";
-import { inUrl } from "../shell/api";
 import { counted } from "../shell/age";
 import { notes } from "../shell/notes";
 import { parse, signed } from "./markdown";
 import type { Mark } from "./marks";
-import { aimed, noteOf, resolve } from "./wiki";
+import { addressOf, aimed, noteOf, resolve } from "./wiki";
 
-const AT_ONCE = 150_000; // characters; more only when somebody asks, as it takes seconds
+const AT_ONCE = 60_000; // characters; more only when somebody asks, as it takes seconds
 
 interface Properties {
   path: string;
@@ -93,7 +92,7 @@ function anchor({ href, children, id }: Given, path: string) {
     );
   }
   const note = noteOf(aim, path);
-  return note ? <a href={`/notes/${inUrl(note)}`}>{children}</a> : <span class="unresolved">{children}</span>;
+  return note ? <a href={addressOf(note, aim.target ?? "")}>{children}</a> : <span class="unresolved">{children}</span>;
 }
 
 const INLINE_PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[a-z0-9+/=\s]+$/i;
@@ -103,7 +102,7 @@ function special(given: Given, path: string) {
   if (kind === "wikilink") {
     const target = String(given["data-target"] ?? "");
     const note = resolve(target, path);
-    if (note) return <a href={`/notes/${inUrl(note)}`}>{given.children}</a>;
+    if (note) return <a href={addressOf(note, target)}>{given.children}</a>;
     return (
       <span class="unresolved" title="There is no such note yet">
         {given.children}

@@ -4,6 +4,7 @@ import type { Completion, CompletionContext, CompletionResult } from "@codemirro
 import { pickedCompletion } from "@codemirror/autocomplete";
 import type { EditorState } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
+import { inUrl } from "../shell/api";
 import { ranked } from "../shell/fuzzy";
 import type { NoteRow } from "../shell/notes";
 import { notes } from "../shell/notes";
@@ -134,6 +135,12 @@ export interface Aim {
   address: string | null;
   /** Whether the name is a path from the folder of the note that has the link. */
   isRelative: boolean;
+}
+
+/** The page of a note; what follows a # in a link's target is the heading to begin at. */
+export function addressOf(note: string, target = ""): string {
+  const [, heading] = /#([^#^]+)$/.exec(target) ?? [];
+  return `/notes/${inUrl(note)}${heading ? `?heading=${encodeURIComponent(heading.trim())}` : ""}`;
 }
 
 /** The note that an aim means; null where there is none. */

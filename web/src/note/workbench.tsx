@@ -3,7 +3,7 @@
 import type { EditorView, ViewUpdate } from "@codemirror/view";
 import { EditorView as View } from "@codemirror/view";
 import type { ComponentType } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inUrl, told } from "../shell/api";
 import { useShortcuts } from "../shell/keys";
 import { notes } from "../shell/notes";
@@ -32,7 +32,7 @@ import { mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
 import { Banner, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
-import { noteOf } from "./wiki";
+import { addressOf, noteOf } from "./wiki";
 
 type Mode = "edit" | "preview" | "both";
 const MODES: [Mode, string][] = [
@@ -41,18 +41,29 @@ const MODES: [Mode, string][] = [
   ["both", "Side by side"],
 ];
 const REMEMBERED = "flashgrep.note.mode";
-const LOOK_AFTER = 250; // milliseconds after a change until panel and preview follow
+const LOOK_AFTER = 250; // milliseconds after a change until panel and preview follow…
+const LONG = 200_000; // …and later in a note of so many characters
 
 interface Looked {
   text: string;
   headings: Heading[];
   suggestions: Suggestion[];
   marks: Mark[];
+  /** How many suggestions there are, whether they are listed or not. */
+  count: number;
   /** The ids of the comments in it. */
   comments: string;
 }
 
-const NOTHING: Looked = { text: "", headings: [], suggestions: [], marks: [], comments: "" };
+const NOTHING: Looked = { text: "", headings: [], suggestions: [], marks: [], count: 0, comments: "" };
+
+/** The list from before where nothing in it has changed: then nothing is drawn again. */
+function same(before: Heading[], now: Heading[]): Heading[] {
+  const isSame =
+    before.length === now.length &&
+    before.every((one, at) => one.at === now[at]!.at && one.text === now[at]!.text && one.level === now[at]!.level);
+  return isSame ? before : now;
+}
 
 interface Properties {
   live: LiveNote;
@@ -115,29 +126,46 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     }
     const from = live.path.peek();
     const note = noteOf(aim, from);
-    if (note) navigate(`/notes/${inUrl(note)}`);
+    if (note === from) goToHeading(aim.target?.split("#")[1] ?? "");
+    else if (note) navigate(addressOf(note, aim.target ?? ""));
     else if (aim.target !== null) navigate(`/notes/${inUrl(asPath(aim.target.split("#")[0]!))}`);
   };
 
+  // Only what is shown is worked out: a long note has thousands of headings and marks.
+  const wanted = useRef({ tab, mode });
+  wanted.current = { tab, mode };
   const look = () => {
     const editor = view.current;
     if (!editor) return;
-    const text = editor.state.doc.toString();
-    const slice = (from: number, to: number) => text.slice(from, to);
-    const held = editor.state.field(records);
-    const marks = held.flatMap((one) => one.spans.flatMap(([from, to]) => markAt(from, to, slice) ?? []));
-    const ids = held.flatMap((one) => (one.kind === "comment" ? one.id : [])).join(" ");
-    setLooked({ text, headings: headingsOf(text), suggestions: suggestionsIn(editor.state), marks, comments: ids });
+    const { state } = editor;
+    const { tab: shownTab, mode: shownMode } = wanted.current;
+    const held = state.field(records);
+    const slice = (from: number, to: number) => state.sliceDoc(from, to);
+    const isPreview = shownMode !== "edit";
+    const text = isPreview || shownTab === "outline" ? state.doc.toString() : "";
+    setLooked((before) => ({
+      text: isPreview ? text : "",
+      headings: shownTab === "outline" ? same(before.headings, headingsOf(text)) : before.headings,
+      suggestions: shownTab === "suggestions" ? suggestionsIn(state) : before.suggestions,
+      marks: isPreview ? held.flatMap((one) => one.spans.flatMap(([from, to]) => markAt(from, to, slice) ?? [])) : [],
+      count: held.filter((one) => one.kind === "suggestion").length,
+      comments: held.flatMap((one) => (one.kind === "comment" ? one.id : [])).join(" "),
+    }));
   };
+  useLayoutEffect(look, [tab, mode]);
   const timer = useRef(0);
   const changed = (update: ViewUpdate) => {
     const isMarked = update.transactions.some((one) => one.effects.some((effect) => effect.is(setRecords)));
     if (!update.docChanged && !isMarked) return;
     // Not put off again by every letter: who types for long sees the panel follow too.
-    timer.current ||= window.setTimeout(() => {
-      timer.current = 0;
-      look();
-    }, LOOK_AFTER);
+    const isLong = update.state.doc.length > LONG;
+    timer.current ||= window.setTimeout(
+      () => {
+        timer.current = 0;
+        look();
+      },
+      isLong ? 6 * LOOK_AFTER : LOOK_AFTER,
+    );
   };
 
   const isLoaded = live.isLoaded.value;
@@ -161,6 +189,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     look();
     const line = Number(place.peek().query.get("line"));
     if (line > 0) goToLine(line);
+    else goToHeading(place.peek().query.get("heading") ?? "");
     return () => {
       clearTimeout(timer.current);
       timer.current = 0;
@@ -204,6 +233,12 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     const doc = view.current?.state.doc;
     if (doc) goToPlace(doc.line(Math.min(Math.max(line, 1), doc.lines)).from);
   };
+  const goToHeading = (name: string) => {
+    const plain = name.trim().toLowerCase();
+    const text = plain ? (view.current?.state.doc.toString() ?? "") : "";
+    const found = plain && headingsOf(text).find((one) => one.text.toLowerCase() === plain);
+    if (found) goToPlace(found.at);
+  };
   const placeOfComment = (one: Comment) => {
     const state = view.current?.state;
     if (!state) return null;
@@ -243,7 +278,6 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
   // ── the page ──────────────────────────────────────────────────────────────────────────────
 
   const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
-  const count = looked.suggestions.length;
   const said = Array.isArray(comments) ? comments.length : 0;
   return (
     <div class={`note-page mode-${mode}`}>
@@ -296,7 +330,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
             {
               id: "suggestions",
               name: "Suggestions",
-              count,
+              count: looked.count,
               content: () => <PendingPanel suggestions={looked.suggestions} actions={actions} onShow={(one) => view.current && goTo(view.current, one)} />,
             },
             {
