@@ -60,6 +60,17 @@ function names(): Names {
   return known;
 }
 
+/** Wait until the list of notes is there: without it no link leads anywhere. */
+export function knowingNotes(): Promise<void> {
+  return new Promise((go) => {
+    const stop = notes.subscribe((rows) => {
+      if (rows === null) return;
+      go();
+      queueMicrotask(() => stop());
+    });
+  });
+}
+
 /** The note that a link's target means from a note; null where there is none. */
 export function resolve(target: string, from: string): string | null {
   const plain = target.split("#")[0]!.split("^")[0]!.trim();

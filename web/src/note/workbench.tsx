@@ -32,7 +32,7 @@ import { mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
 import { Banner, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
-import { addressOf, noteOf } from "./wiki";
+import { addressOf, knowingNotes, noteOf } from "./wiki";
 
 type Mode = "edit" | "preview" | "both";
 const MODES: [Mode, string][] = [
@@ -119,11 +119,12 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     setTab("comments");
   };
 
-  const follow = (aim: Aim) => {
+  const follow = async (aim: Aim) => {
     if (aim.address) {
       window.open(aim.address, "_blank", "noopener,noreferrer");
       return;
     }
+    await knowingNotes();
     const from = live.path.peek();
     const note = noteOf(aim, from);
     if (note === from) goToHeading(aim.target?.split("#")[1] ?? "");
@@ -181,7 +182,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       accept: (one) => decideIf(() => current.current.accept(one)),
       reject: (one) => decideIf(() => current.current.reject(one)),
       edit: (one) => decideIf(() => current.current.edit(one)),
-      follow,
+      follow: (aim) => void follow(aim),
       comment,
       changed,
     });
