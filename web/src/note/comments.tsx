@@ -155,6 +155,7 @@ function Field({
     <textarea
       ref={field}
       aria-label={label}
+      placeholder={isFirst ? undefined : "Reply"}
       rows={2}
       value={value}
       onInput={(event) => onChange(event.currentTarget.value)}
