@@ -16,7 +16,7 @@ import { mayOn, whyNot } from "./rights";
 const MOST = 100;
 const MOST_TRASHED = 100;
 
-type Asked = { kind: "new" | "move" | "delete"; folder: string; count: number } | null;
+type Asked = { kind: "new" | "move" | "delete"; folder: string } | null;
 const asked = signal<Asked>(null);
 
 interface Folder {
@@ -52,7 +52,7 @@ export function NoteList() {
   const found = useMemo(() => within(rows ?? [], folder), [rows, folder]);
   const mayWrite = mayOn("write", folder);
   if (!rows) return <p class="empty muted">Loading the notes…</p>;
-  const ask = (kind: "new" | "move" | "delete") => (asked.value = { kind, folder, count: found.notes.length });
+  const ask = (kind: "new" | "move" | "delete") => (asked.value = { kind, folder });
   return (
     <div class="note-list">
       <header class="note-list-head">
@@ -147,12 +147,14 @@ function Crumbs({ folder }: { folder: string }) {
 }
 
 function Dialogs() {
+  const rows = useNotes() ?? []; // as they are now: another may come while the question is open
   const now = asked.value;
   const close = () => (asked.value = null);
   if (!now) return null;
   if (now.kind === "new") return <NewNoteDialog folder={now.folder} onClose={close} />;
   if (now.kind === "move") return <MoveFolderDialog folder={now.folder} onClose={close} />;
-  return <DeleteFolder folder={now.folder} count={now.count} onClose={close} />;
+  const count = rows.filter((row) => row.path.startsWith(`${now.folder}/`)).length;
+  return <DeleteFolder folder={now.folder} count={count} onClose={close} />;
 }
 
 function Trash() {
