@@ -1,5 +1,6 @@
 # make run    set up, then serve this directory (HTTP 7778, TCP 7777, unix socket)
 # make test   set up, then lint and every test (under 4 minutes on two idle cores)
+# make screenshots  pictures of the pages for docs/, with Chromium
 # make lint   ruff, mypy, import contract
 # make web    builds the pages from web/ (needs Node); the package ships what it writes
 # make bench  speed beside ripgrep on the Linux tree; writes docs/benchmarks.md
@@ -23,7 +24,7 @@ WORKERS ?= 3
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint web bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
+.PHONY: run test lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
 run: $(READY)
 	$(BIN)/flashgrep serve
@@ -42,6 +43,9 @@ lint: $(READY)
 web: web/node_modules/.package-lock.json
 	npm run --silent --prefix web check
 	npm run --silent --prefix web build
+
+screenshots: $(READY) web
+	$(BIN)/python -m tests.browser.screenshots
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	npm ci --silent --prefix web

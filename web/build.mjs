@@ -3,20 +3,18 @@
 //     ../src/flashgrep/web/static/
 //         app-HASH.js, app-HASH.css, chunk-HASH.js …   names change with their content
 //         manifest.json    {"app.js": "app-HASH.js", …}: what the shell links to
-//         LICENSES.txt     of every package that is in the bundle
+//         NOTICES.txt      licences of every package that is in the bundle
 //
-// The same sources and lock file give the same bytes; a test compares them.
+// The same sources and lock file give the same bytes; a test compares them. A file that has these
+// bytes already is left alone, so that a server that runs meanwhile always finds what it names.
 
 import { build } from "esbuild";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = process.argv[2] ?? join(here, "..", "src", "flashgrep", "web", "static");
-
-rmSync(target, { recursive: true, force: true });
-mkdirSync(target, { recursive: true });
 
 const result = await build({
   absWorkingDir: here,
@@ -35,6 +33,7 @@ const result = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   metafile: true,
+  write: false,
   logLevel: "warning",
 });
 
@@ -43,8 +42,18 @@ for (const [path, output] of Object.entries(result.metafile.outputs)) {
   if (output.entryPoint === "src/main.tsx") manifest["app.js"] = basename(path);
   if (output.entryPoint === "src/styles/app.css") manifest["app.css"] = basename(path);
 }
-writeFileSync(join(target, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);
-writeFileSync(join(target, "LICENSES.txt"), licences(Object.keys(result.metafile.inputs)));
+const files = new Map(result.outputFiles.map((one) => [basename(one.path), Buffer.from(one.contents)]));
+files.set("NOTICES.txt", Buffer.from(licences(Object.keys(result.metafile.inputs))));
+files.set("manifest.json", Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)); // last: it names the others
+
+mkdirSync(target, { recursive: true });
+for (const [name, data] of files) {
+  const path = join(target, name);
+  const isSame = existsSync(path) && readFileSync(path).equals(data);
+  if (!isSame || name === "manifest.json") writeFileSync(path, data); // its time says when this was built
+}
+for (const name of readdirSync(target)) if (!files.has(name)) rmSync(join(target, name));
+process.stdout.write(`${files.size} files in ${relative(process.cwd(), target) || "."}\n`);
 
 /** The licences of the packages that these source files belong to. */
 function licences(inputs) {
@@ -62,6 +71,3 @@ function licences(inputs) {
   });
   return `The pages contain code of these packages.\n\n${parts.join("\n\n")}`;
 }
-
-const sizes = readdirSync(target).length;
-process.stdout.write(`${sizes} files in ${relative(process.cwd(), target) || "."}\n`);

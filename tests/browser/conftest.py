@@ -1,4 +1,8 @@
-"""A browser per process, and the pages for each test."""
+"""A browser per file, and the pages for each test.
+
+Not one per process: while Playwright's blocking interface is open, its event loop counts as running
+in this thread, and no test of another file could run a loop of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ _FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window."""
     program = shutil.which("chromium")

@@ -1,7 +1,7 @@
 // Keyboard shortcuts: each page names its own, `?` lists those of the page that is shown.
 
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { Dialog } from "./dialog";
 
 export interface Shortcut {
@@ -23,7 +23,8 @@ const isHelpOpen = signal(false);
 
 /** Have shortcuts while a component is shown. */
 export function useShortcuts(title: string, shortcuts: Shortcut[]): void {
-  useEffect(() => {
+  // Before the page is painted: a key that is pressed as soon as it is seen must count.
+  useLayoutEffect(() => {
     const group = { title, shortcuts };
     groups.add(group);
     return () => {

@@ -1,0 +1,1 @@
+import{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p}from"./chunk-BAZDU34X.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{l as Autolink,c as BlockContext,e as Element,p as Emoji,m as GFM,f as InlineContext,a as LeafBlock,b as Line,d as MarkdownParser,i as Strikethrough,o as Subscript,n as Superscript,j as Table,k as TaskList,h as parseCode,g as parser};
