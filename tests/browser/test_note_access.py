@@ -33,8 +33,9 @@ _EDITS = [("Plan.md", "in two weeks", "in March", "robot")]
 _TABS = ("Outline", "Suggestions", "Comments", "Links", "History")
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    ("size", "is_dark"), [(WIDE, False), (NARROW, True)], ids=["wide-light", "narrow-dark"]
+)
 def test_axe_finds_nothing_on_the_note_page(
     pages: Pages, size: tuple[int, int], is_dark: bool
 ) -> None:

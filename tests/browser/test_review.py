@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -199,6 +200,7 @@ def test_all_of_a_note_or_of_an_author_are_decided(pages: Pages) -> None:
         expect(cards(ann)).to_have_count(1)
 
 
+@pytest.mark.skipif(not os.environ.get("FLASHGREP_HEAVY"), reason="slow: make fuzz runs it")
 def test_a_decision_on_more_than_five_hundred_shows_its_progress_and_its_end(pages: Pages) -> None:
     marks = {
         f"Many/{number}.md": "\n\n".join(f"line {{++{at}++}}" for at in range(60))
