@@ -408,6 +408,8 @@ def test_links_are_completed_with_the_shortest_name_and_followed(pages: Pages) -
             ann.keyboard.type(f"[[{letters}")
             option = ann.get_by_role("option", name=label).first
             expect(option).to_have_attribute("aria-selected", "true")
+            # While the list follows the last letter, Enter ends the line.
+            expect(ann.locator(".cm-tooltip-autocomplete-disabled")).to_have_count(0)
             ann.keyboard.press("Enter")
             ann.keyboard.type(" ")
         saved(ann)
