@@ -15,6 +15,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Hundreds of tests start a program: each would compile the sources anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile("unhurried", deadline=None)
+# How long an example takes, or how many are drawn in vain, says more about the machine and the dice
+# than about the code.
+hypothesis.settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.data_too_large,
+        hypothesis.HealthCheck.filter_too_much,
+        hypothesis.HealthCheck.too_slow,
+    ],
+)
 hypothesis.settings.load_profile("unhurried")

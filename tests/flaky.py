@@ -7,9 +7,10 @@
     --seed N         the order; printed, so that it can be given again
     --fresh          begin anew; else runs that an earlier call finished are not made again
 
-Which files are repeated is decided by what they import, themselves or through other modules of the
-tests, or through a module of the program that they name: anything of `WAITING`. `--list` prints
-them.
+Which files are repeated is known from the suites: `tests.waiting` listens to what each test does
+and notes the files in `.flaky/waiting.txt`. Before a suite was run, it is decided by what they
+import, themselves or through other modules of the tests, or through a module of the program that
+they name: anything of `WAITING`. `--list` prints them.
 
 Each run is a line of `.flaky/runs.jsonl`: {"run", "seconds", "files", "status", "failed":
 {test: text}}; the first line holds the seed and the commit. The summary is printed and kept in
@@ -36,6 +37,8 @@ from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
 
+from tests.waiting import VARIABLE
+
 WAITING = {"anyio", "asyncio", "concurrent", "httpx2", "mcp", "multiprocessing", "select"}
 WAITING |= {"selectors", "signal", "socket", "subprocess", "threading", "websockets"}
 """What a test imports that waits for another thread, process or machine."""
@@ -58,8 +61,13 @@ def all_files(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in (root / "tests").rglob("test_*.py"))
 
 
-def waiting_files(root: Path, files: Sequence[str]) -> list[str]:
-    """Those of the files that wait, race or start processes, as far as imports tell."""
+def waiting_files(root: Path, files: Sequence[str], seen: Path | None = None) -> list[str]:
+    """Those of the files that wait, race or start processes.
+
+    As was `seen` when they ran; as far as imports tell where nothing was.
+    """
+    if seen is not None and seen.exists():
+        return sorted(set(files) & set(seen.read_text(encoding="utf-8").splitlines()))
     return [file for file in files if _waits(root, Path(file), frozenset())]
 
 
@@ -114,15 +122,23 @@ class Run:
     failed: dict[str, str]
 
 
-def run_tests(root: Path, name: str, files: Sequence[str], workers: int) -> Run:
-    """Run files in this order, as `make test` does."""
+def run_tests(
+    root: Path, name: str, files: Sequence[str], workers: int, seen: Path | None = None
+) -> Run:
+    """Run files in this order, as `make test` does; those that wait are noted in `seen`."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         spread = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
         command = [sys.executable, "-m", "pytest", "-q", *(spread if workers else ()), *files]
         command += [f"--junitxml={report}", "-o", "junit_family=xunit1", "-p", "no:cacheprovider"]
-        ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        environment = dict(os.environ)
+        if seen is not None:
+            command += ["-p", "tests.waiting"]
+            environment[VARIABLE] = str(seen)
+        ended = subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
         failed = _failed(report)
     if ended.returncode and not failed:
         tail = (ended.stdout + ended.stderr).splitlines()[-_TAIL_LINES:]
@@ -166,6 +182,8 @@ class Hunt:
         self.output = output
         self.runs: list[Run] = []
         output.mkdir(parents=True, exist_ok=True)
+        self.seen = output / "waiting.txt"
+        """The files that were seen to wait, noted by the suites."""
         self._log = output / "runs.jsonl"
         lines = [] if fresh or not self._log.exists() else self._log.read_text().splitlines()
         begun = json.loads(lines[0]) if lines else {}
@@ -176,20 +194,24 @@ class Hunt:
         else:
             self.seed = secrets.randbelow(1_000_000) if seed is None else seed
             self._log.write_text(json.dumps({"seed": self.seed, "commit": self._commit()}) + "\n")
+            self.seen.unlink(missing_ok=True)
 
     def _commit(self) -> str:
         command = ["git", "-C", str(self.root), "rev-parse", "HEAD"]
         found = subprocess.run(command, capture_output=True, text=True, check=False)
         return found.stdout.strip()
 
-    def make(self, name: str, files: Sequence[str], workers: int, is_busy: bool) -> None:
+    def make(
+        self, name: str, files: Sequence[str], workers: int, is_busy: bool, is_suite: bool
+    ) -> None:
         """Run files in an order that belongs to the seed and the name; not if that was done."""
         order = list(files)
         Random(f"{self.seed} {name}").shuffle(order)
         if not order or any(run.run == name and set(run.files) == set(order) for run in self.runs):
             return
         with busy(_BUSY_PROCESSES if is_busy else 0):
-            run = run_tests(self.root, name, order, workers)
+            seen = self.seen if is_suite else None
+            run = run_tests(self.root, name, order, workers, seen)
         self.runs.append(run)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(run)) + "\n")
@@ -219,20 +241,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options().parse_args(arguments)
     root = Path(asked.root).resolve()
     files = [os.path.relpath(file, root) for file in asked.files or ()] or all_files(root)
-    repeated = waiting_files(root, files)
+    output = root / asked.output
     if asked.list:
-        _say("\n".join(repeated))
+        _say("\n".join(waiting_files(root, files, output / "waiting.txt")))
         return 0
-    hunt = Hunt(root, root / asked.output, asked.seed, asked.fresh)
+    hunt = Hunt(root, output, asked.seed, asked.fresh)
     _say(f"seed {hunt.seed}")
-    _say(f"{len(repeated)} of {len(files)} files wait, race or start processes:")
-    _say("".join(f"    {file}\n" for file in repeated))
     for number in range(asked.suite_runs):
         is_busy = number % 2 == 1
         name = f"suite {number + 1}" + (" beside busy processes" if is_busy else "")
-        hunt.make(name, files, asked.workers, is_busy)
+        hunt.make(name, files, asked.workers, is_busy, is_suite=True)
+    repeated = waiting_files(root, files, hunt.seen)
+    _say(f"{len(repeated)} of {len(files)} files wait, race or start processes:")
+    _say("".join(f"    {file}\n" for file in repeated))
     for number in range(asked.repeat):
-        hunt.make(f"round {number + 1}", repeated, asked.workers, False)
+        hunt.make(f"round {number + 1}", repeated, asked.workers, False, is_suite=False)
     summary = hunt.summary()
     (hunt.output / "summary.txt").write_text(summary, encoding="utf-8")
     _say(summary)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import flaky
+from tests import flaky, waiting
 from tests.faults.processes import children, is_alive
 
 EVERY_SECOND = """\
@@ -18,6 +18,9 @@ from pathlib import Path
 COUNT = Path(__file__).with_name("count")
 
 def test_now_and_then():
+    thread = threading.Thread(target=list)
+    thread.start()
+    thread.join()
     runs = len(COUNT.read_text()) if COUNT.exists() else 0
     COUNT.write_text("x" * (runs + 1))
     assert runs % 2 == 0, "the second time"
@@ -35,6 +38,7 @@ def root(tmp_path: Path) -> Path:
         "tests/sub/test_asks.py": "from tests.asking import ask\n",
         "tests/sub/test_starts.py": "from program.server import serve\n",
         "tests/sub/test_reads.py": "import program.reading\n",
+        "tests/waiting.py": Path(waiting.__file__).read_text(encoding="utf-8"),
         "tests/asking.py": "import socket\nimport tests.asking\n\ndef ask(): pass\n",
         "src/program/server.py": "import subprocess\n",
         "src/program/reading.py": "import program.server\n",
@@ -49,8 +53,28 @@ def test_files_that_wait_are_known_by_what_they_import(root: Path) -> None:
     """Themselves, through a helper, or by a module of the program that does."""
     files = flaky.all_files(root)
     assert len(files) == 5
-    waiting = ["tests/sub/test_asks.py", "tests/sub/test_starts.py", "tests/test_odd.py"]
-    assert flaky.waiting_files(root, files) == waiting
+    found = ["tests/sub/test_asks.py", "tests/sub/test_starts.py", "tests/test_odd.py"]
+    assert flaky.waiting_files(root, files) == found
+
+
+SEEN = {
+    "sleeps": "import time\n\ndef test_it():\n    time.sleep(0)\n",
+    "starts": "import subprocess\n\ndef test_it():\n    subprocess.run(['true'])\n",
+    "connects": "import socket\n\ndef test_it():\n    socket.socket().connect_ex(('', 1))\n",
+    "imports": "import subprocess, threading, time\n\ndef test_it():\n    pass\n",
+    "loops": "import asyncio\n\ndef test_it():\n    asyncio.run(asyncio.sleep(0))\n",
+}
+
+
+def test_files_that_wait_are_known_by_what_they_do_once_a_suite_ran(root: Path) -> None:
+    for name, text in SEEN.items():
+        (root / "tests" / f"test_{name}.py").write_text(text)
+    files = [f"tests/test_{name}.py" for name in SEEN]
+    seen = root / "seen"
+    run = flaky.run_tests(root, "one", files, 0, seen)
+    assert run.status == 0, run.failed
+    found = ["tests/test_connects.py", "tests/test_sleeps.py", "tests/test_starts.py"]
+    assert flaky.waiting_files(root, files, seen) == found
 
 
 def test_a_test_that_fails_now_and_then_is_told_with_how_often(

@@ -21,7 +21,8 @@ FILES = {
     "src/deep/more.py": "from src.app import alpha\n\nprint(alpha(1))\n",
     "docs/about.md": "# About\n\nCall alpha\nand beta.\n",
 }
-LOOKS = [(WIDE, False), (WIDE, True), (NARROW, False), (NARROW, True)]
+LOOKS = [(WIDE, False), (NARROW, True)]
+"""Either width and either colours, each once: colours do not depend on the width."""
 """Sizes of a window, and whether the system is dark."""
 NOTES = {"Plans/Bridge.md": "# Bridge\n\nThe alpha pier is old.\n"}
 

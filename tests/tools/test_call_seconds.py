@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from flashgrep.errors import Cancelled
 from flashgrep.tools.dispatch.call import Cancellation
 from tests.index.twins import wait_for
 from tests.tools.workshop import Workshop, workshop, workshop_with_notes
 
+T = TypeVar("T")
 HEAVY = "[aA].{880}[zZ]"
 LETTERS = bytes(97 + number % 16 for number in range(256))
 LINE = random.Random(7).randbytes(16_000_000).translate(LETTERS)
@@ -31,18 +35,31 @@ def matching() -> bytes:
     return b"A" + b"x" * 880 + b"Z\n"
 
 
+def found_in_time(ask: Callable[[], T]) -> T:
+    """Ask until something is found: on a busy machine a second may be over before a worker runs."""
+    found: list[T] = []
+
+    def asked() -> bool:
+        with suppress(Cancelled, AssertionError):
+            found.append(ask())
+        return bool(found)
+
+    wait_for(asked, lambda: "each search was stopped before it found anything")
+    return found[0]
+
+
 def test_a_search_that_found_something_tells_it_and_that_it_is_not_all(shop: Workshop) -> None:
-    for number in range(2):
-        shop.file(f"short{number}.txt", matching())
-    text, last = shop.text("grep", pattern=HEAVY, output_mode="count").rsplit("\n", 1)
-    assert sorted(text.split("\n")) == ["short0.txt:1", "short1.txt:1"]
+    shop.file("short.txt", matching())
+    answer = found_in_time(lambda: shop.text("grep", pattern=HEAVY, output_mode="count"))
+    text, last = answer.rsplit("\n", 1)
+    assert text == "short.txt:1"
     assert last.startswith(f"(incomplete: {STOPPED}, ")
     assert "narrow it with path" in last
 
 
 def test_a_direct_method_tells_it_too(shop: Workshop) -> None:
     shop.file("short.txt", matching())
-    data = shop.direct("grep", pattern=HEAVY)
+    data = found_in_time(lambda: shop.direct("grep", pattern=HEAVY))
     assert data["paths"] == ["short.txt"]
     assert STOPPED in data["notes"][0]
 
