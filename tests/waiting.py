@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-VARIABLE = "FLASHGREP_WAITING"
+VARIABLE = "PYTEST_WAITING_FILES"
 """Names the file the list goes to."""
 
 WAITS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"}
