@@ -18,7 +18,7 @@ import { decideHere, marked, records, setRecords, toSuggestion } from "./marked"
 import { recordsOf } from "./marks";
 import { theme } from "./theme";
 import type { Aim } from "./wiki";
-import { completeLinks, linkAt, resolve, WIKILINK } from "./wiki";
+import { completeLinks, linkAt, resolve, takeLink, WIKILINK } from "./wiki";
 
 export interface EditorActions extends MarkActions {
   follow: (aim: Aim) => void;
@@ -138,7 +138,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
         return aim !== null;
       },
     },
-    { key: "Enter", run: continueList },
+    { key: "Enter", run: (view) => takeLink(view) || continueList(view) },
   ]);
   const view = new EditorView({
     parent,
@@ -158,7 +158,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
         markdown.extension,
         wikilinks(() => live.path.peek()),
         following(actions.follow),
-        autocompletion({ override: [completeLinks], icons: false, interactionDelay: 0 }),
+        autocompletion({ override: [completeLinks], icons: false, interactionDelay: 0, activateOnTypingDelay: 0 }),
         drawSelection(),
         dropCursor(),
         search({ top: true }),

@@ -10,7 +10,8 @@ import { signal } from "@preact/signals";
 import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 import { get, inUrl, isSignedOut } from "../shell/api";
-import { loadSession, session } from "../shell/session";
+import { loadSession, mayOn, session } from "../shell/session";
+import { whereIs } from "./filing";
 import type { Kept } from "./kept";
 import { allKept, forget, keep, keyOf } from "./kept";
 
@@ -35,6 +36,15 @@ export const CLOSED = {
 } as const;
 export type Closed = (typeof CLOSED)[keyof typeof CLOSED];
 
+/** Why the server ended the connection for now; the provider tries again by itself. */
+const TROUBLE: Readonly<Record<number, string>> = {
+  1003: "the server did not understand this page; reload it",
+  1007: "the server did not understand this page; reload it",
+  1011: "the server cannot open the note now",
+  1013: "the server is busy",
+};
+const PLAIN_REASON = "overloaded; come again"; // says no more than the code
+
 export interface Opened {
   path: string;
   epoch: string;
@@ -52,12 +62,15 @@ export class LiveNote {
   readonly isLoaded = signal(false);
   readonly connection = signal<"connecting" | "open" | "lost">("connecting");
   readonly closed = signal<Closed | null>(null);
-  readonly isBusy = signal(false);
+  /** What is wrong with a server that answers; empty where it does not, or nothing is. */
+  readonly trouble = signal("");
   readonly saved = signal<SaveState>("saved");
   /** Whether unsaved text outlives a reload. */
   readonly isKept = signal(false);
   /** Text of a former document of this note that could not be taken over. */
   readonly leftOver = signal<Kept[]>([]);
+  /** Where a note is now that was at this path, and for which unsaved text is kept. */
+  readonly elsewhere = signal<string[]>([]);
 
   private changes = 0; // made here
   private settledChanges = 0; // of these, how many are saved
@@ -88,6 +101,7 @@ export class LiveNote {
     const handle = this.provider.messageHandlers[SYNC]!;
     this.provider.messageHandlers[SYNC] = (encoder, decoder, ...rest) => {
       const kind = decoder.arr[decoder.pos];
+      this.heard();
       handle(encoder, decoder, ...rest);
       if (kind === LACK) this.answered();
       if (kind === HAVE) {
@@ -99,12 +113,12 @@ export class LiveNote {
       if (status === "connected") {
         this.questions = [-1]; // the provider asks first, before anything was given
         this.hasGiven = false;
-        this.connection.value = "open";
-        this.isBusy.value = false;
       } else if (status === "disconnected") this.lost();
     });
     this.provider.on("connection-close", (event) => {
-      this.isBusy.value = event?.code === 1013;
+      const trouble = TROUBLE[event?.code ?? 0] ?? "";
+      const reason = event?.code === 1013 && event.reason !== PLAIN_REASON ? event.reason : "";
+      this.trouble.value = trouble + (trouble && reason && `: ${reason}`);
       this.lost();
     });
     this.provider.on("closed", ({ code }) => this.ended(code));
@@ -216,8 +230,10 @@ export class LiveNote {
   }
 
   private load(): void {
-    for (const kept of allKept(this.person, this.path.value)) {
-      if (kept.epoch === this.epoch) {
+    const mayWrite = mayOn("write", this.path.peek());
+    for (const kept of allKept(this.person, this.path.value, this.epoch)) {
+      // Of one who may only read any more the server would not take it, and end the connection.
+      if (kept.epoch === this.epoch && mayWrite) {
         try {
           Y.applyUpdate(this.doc, kept.update, "kept");
           this.restored.push(kept.key);
@@ -226,14 +242,20 @@ export class LiveNote {
           // Not an update: its text is offered instead.
         }
       }
-      if (kept.text === this.text.toString()) {
-        forget(kept.key);
-        continue;
-      }
-      const others = this.leftOver.value.filter((one) => one.text !== kept.text);
-      this.leftOver.value = [...others, kept];
+      void this.offerKept(kept);
     }
     this.isLoaded.value = true;
+  }
+
+  private async offerKept(kept: Kept): Promise<void> {
+    const found = kept.epoch === this.epoch ? null : await whereIs(kept.epoch).catch(() => null);
+    if (found && !found.trash && found.epoch !== this.epoch) {
+      this.elsewhere.value = [...new Set([...this.elsewhere.value, found.path])];
+      return;
+    }
+    if (kept.text === this.text.toString()) return forget(kept.key);
+    const others = this.leftOver.value.filter((one) => one.text !== kept.text);
+    this.leftOver.value = [...others, kept];
   }
 
   discardLeftOver(): void {
@@ -247,6 +269,14 @@ export class LiveNote {
 
   // ── the connection ──────────────────────────────────────────────────────────────────────────
 
+  /** The server speaks: a connection that it accepts only to end it was none. */
+  private heard(): void {
+    if (this.connection.peek() === "open") return;
+    this.connection.value = "open";
+    this.trouble.value = "";
+    this.showSaved();
+  }
+
   private lost(): void {
     this.questions = [];
     this.hasGiven = false;
@@ -259,6 +289,8 @@ export class LiveNote {
     this.showSaved();
     this.keepNow();
     if (this.closed.value === "signed-out") isSignedOut.value = true;
+    // Another role than the page knows of, then: it says so.
+    if (this.closed.value === "forbidden") void loadSession().catch(() => undefined);
   }
 
   private retry = (): void => {
@@ -300,7 +332,7 @@ export class LiveNote {
   }
 
   /** Text of a former document, for the person to take over by hand. */
-  offer(text: string): void {
+  offerText(text: string): void {
     this.leftOver.value = [{ key: "", epoch: "", update: new Uint8Array(), text }];
   }
 
