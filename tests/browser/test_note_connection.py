@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from contextlib import ExitStack
 
 import pytest
@@ -121,3 +122,19 @@ def test_an_overloaded_server_is_waited_for_and_no_word_is_lost(pages: Pages) ->
         ann.keyboard.type("After. ")
         saved(ann)
         assert site.running.text("Fox.md") == NOTE + "Before. Meanwhile. After. "
+
+
+def test_a_server_that_stops_answering_is_told_though_its_connection_stands(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        ann = opened(site, "ann")
+        at_the_end(ann)
+        saved(ann)
+        site.running.server.process.send_signal(signal.SIGSTOP)
+        try:
+            ann.keyboard.type("Into the void. ")
+            expect(ann.get_by_text("Not saved yet: the server does not answer")).to_be_visible()
+            assert ann.evaluate(_UNSAVED)
+        finally:
+            site.running.server.process.send_signal(signal.SIGCONT)
+        saved(ann)
+        assert site.running.text("Fox.md") == NOTE + "Into the void. "

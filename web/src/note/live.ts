@@ -22,6 +22,7 @@ const LACK = 1;
 
 const ASK_AFTER = 120; // milliseconds after a change
 const KEEP_AFTER = 400; // that a change may be unsaved before this browser keeps it
+const SLOW_AFTER = 5000; // milliseconds without an answer, after which it says so
 const WHOLE_UP_TO = 100_000; // characters of a note that is kept whole; writing more is felt
 
 export type SaveState = "saved" | "saving" | "unsaved";
@@ -44,6 +45,12 @@ const TROUBLE: Readonly<Record<number, string>> = {
   1013: "the server is busy",
 };
 const PLAIN_REASON = "overloaded; come again"; // says no more than the code
+
+export interface Passage {
+  start: number;
+  end: number;
+  quote: string;
+}
 
 export interface Opened {
   path: string;
@@ -79,6 +86,8 @@ export class LiveNote {
   private unsaved: Uint8Array[] = [];
   private askTimer = 0;
   private keepTimer = 0;
+  private slowTimer = 0;
+  private isSlow = false;
   private restored: string[] = [];
   private waiting = new Set<() => void>();
   private isLeft = false;
@@ -118,8 +127,8 @@ export class LiveNote {
     this.provider.on("connection-close", (event) => {
       const trouble = TROUBLE[event?.code ?? 0] ?? "";
       const reason = event?.code === 1013 && event.reason !== PLAIN_REASON ? event.reason : "";
-      this.trouble.value = trouble + (trouble && reason && `: ${reason}`);
       this.lost();
+      this.trouble.value = trouble + (trouble && reason && `: ${reason}`);
     });
     this.provider.on("closed", ({ code }) => this.ended(code));
     this.doc.on("update", this.changed);
@@ -172,6 +181,7 @@ export class LiveNote {
       this.askSoon();
       return;
     }
+    this.notSlow();
     this.settledChanges = Math.max(this.settledChanges, asked);
     if (this.settledChanges === this.changes) this.allSaved();
     else this.askSoon();
@@ -193,7 +203,22 @@ export class LiveNote {
   private showSaved(): void {
     const isSaved = this.settledChanges === this.changes;
     const isOpen = this.connection.value === "open" && this.closed.value === null;
-    this.saved.value = isSaved ? "saved" : isOpen ? "saving" : "unsaved";
+    this.saved.value = isSaved ? "saved" : isOpen && !this.isSlow ? "saving" : "unsaved";
+    if (this.saved.value === "saving") this.slowTimer ||= window.setTimeout(this.slow, SLOW_AFTER);
+  }
+
+  // A network that went away ends no connection: the provider sees it after half a minute.
+  private slow = (): void => {
+    this.isSlow = true;
+    this.trouble.value = "the server does not answer";
+    this.showSaved();
+  };
+
+  private notSlow(): void {
+    clearTimeout(this.slowTimer);
+    this.slowTimer = 0;
+    if (this.isSlow) this.trouble.value = "";
+    this.isSlow = false;
   }
 
   /** Wait until what was typed is saved, but not for ever. */
@@ -278,6 +303,7 @@ export class LiveNote {
   }
 
   private lost(): void {
+    this.notSlow();
     this.questions = [];
     this.hasGiven = false;
     this.connection.value = "lost";
@@ -331,6 +357,17 @@ export class LiveNote {
     this.destroy();
   }
 
+  /** Follow a passage while others type; gives where it is now, null where nothing is left of it. */
+  passage(from: number, to: number): () => Passage | null {
+    const first = Y.createRelativePositionFromTypeIndex(this.text, from, 0);
+    const last = Y.createRelativePositionFromTypeIndex(this.text, to, -1);
+    const index = (place: Y.RelativePosition) => Y.createAbsolutePositionFromRelativePosition(place, this.doc)?.index ?? 0;
+    return () => {
+      const [start, end] = [index(first), index(last)];
+      return start < end ? { start, end, quote: this.text.toString().slice(start, end) } : null;
+    };
+  }
+
   /** Text of a former document, for the person to take over by hand. */
   offerText(text: string): void {
     this.leftOver.value = [{ key: "", epoch: "", update: new Uint8Array(), text }];
@@ -341,6 +378,7 @@ export class LiveNote {
     this.isOver = true;
     clearTimeout(this.askTimer);
     clearTimeout(this.keepTimer);
+    clearTimeout(this.slowTimer);
     this.ends.splice(0).forEach((end) => end());
     this.undo.destroy();
     this.provider.destroy();

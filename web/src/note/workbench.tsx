@@ -115,7 +115,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     const suggestion = main.empty ? suggestionAt(editor.state, main.head) : null;
     if (suggestion) return current.current.comment(suggestion);
     if (main.empty) return say("Select the passage to comment on first.");
-    setAbout({ passage: { start: main.from, end: main.to, quote: editor.state.sliceDoc(main.from, main.to) } });
+    setAbout({ passage: live.passage(main.from, main.to), quote: editor.state.sliceDoc(main.from, main.to) });
     setTab("comments");
   };
 
