@@ -90,8 +90,8 @@ def test_a_paragraph_without_end_is_read_in_pieces(pages: Pages) -> None:
     lines = "".join(f"line {n} of many words\n" for n in range(2_000))
     with pages.serving({"Fox.md": f"*open\n{lines}shut*\n", "Owl.md": "*open\nshut*\n"}) as site:
         ann = opened(site, "ann", "Owl.md")
-        slanted = "getComputedStyle([...document.querySelectorAll('.cm-line span')].at(-1)).fontStyle"
-        assert ann.evaluate(slanted) == "italic"
+        last = editor(ann).locator(".cm-line span").last
+        expect(last).to_have_css("font-style", "italic")
         ann.goto("/notes/Fox.md")
         expect(editor(ann).get_by_text("line 2 of many")).to_be_visible()
         assert editor(ann).locator(".cm-line", has_text="line 2 of").locator("span").count() == 0

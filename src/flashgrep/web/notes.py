@@ -79,7 +79,7 @@ class _NoteRoutes:
         check_query(request, ("epoch",))
         epoch = request.query_params.get("epoch", "")
         found = self._kb.ask(lambda library: library.catalogue.of_epoch(epoch))
-        path = found and (found.path or found.last_path)
+        path = found.path or found.last_path if found else None
         if found is None or path is None or not who.on_notes.may(Role.READ, path):
             raise NotFound(f"no note has the epoch {epoch[: limits.QUOTED_CHARS]!r}")
         trash = found.id if found.path is None else None

@@ -7,8 +7,9 @@
     POST /api/session/end    {}; the session is over, and with it what it has open
 
 `name` is what others see, and what decisions are recorded under. `role` is the highest on notes, in
-`folders`; `grants` has the role of each folder. `workspace` and `notes`: whether there are any for this person. `expires` is in
-milliseconds since 1970, null for a token. `csrf` is null: the guard sees where a change comes from.
+`folders`; `grants` has the role of each folder. `workspace` and `notes`: whether there are any for
+this person. `expires` is in milliseconds since 1970, null for a token. `csrf` is null: the guard
+sees where a change comes from.
 
 The code is in an address that leads on at once and that no log, page or Referer has. A browser that
 only prepares for a click, or asks for the head of the answer, does not use it up.
