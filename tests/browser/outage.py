@@ -33,6 +33,17 @@ def restarted(site: Site) -> Iterator[None]:
         yield
 
 
+def move_unseen(site: Site, note: str, to: str, then: str | None = None) -> None:
+    """Move a note while no server runs, and maybe put another one in its place."""
+    kb = KnowledgeBase(site.running.home)
+    try:
+        kb.ask(lambda library: library.catalogue.move(library.find(note).id, to))
+        if then is not None:
+            kb.ask(partial(Library.create, path=note, text=then, author="start"))
+    finally:
+        kb.close()
+
+
 def begin_anew(site: Site, note: str, text: str) -> None:
     """Put another note in the place of one while no server runs."""
     kb = KnowledgeBase(site.running.home)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from flashgrep.notes.access.roles import Role
-from tests.web.served import Served
+from tests.web.served import TOKEN, Served
 from tests.web.test_events import events
 
 Note = Callable[..., str]
@@ -258,6 +258,29 @@ def test_a_deleted_note_is_in_the_trash_and_comes_back(server: Served, note: Not
     assert server.post("/kb/trash/restore", {"id": name}).json() == {"path": path, "epoch": epoch}
     assert server.text(path) == "words"
     assert "no note in the trash" in error(server.post("/kb/trash/restore", {"id": name}), 404)
+
+
+def test_a_note_that_was_open_is_found_where_it_is_now(server: Served, note: Note) -> None:
+    path = note("words", "Where/A.md")
+    folder = path.removesuffix("/A.md")
+    there = f"{folder_of(path)}/Other/A.md"
+    reader = server.token("where-reader", Role.READ, folder)
+    epoch = server.get(f"/kb/notes/{quote(path)}").json()["epoch"]
+
+    def where(token: str = TOKEN) -> tuple[int, Any]:
+        answer = server.get(f"/kb/where?epoch={epoch}", token)
+        return answer.status_code, answer.json()
+
+    here = {"path": path, "epoch": epoch, "trash": None}
+    assert where() == where(reader) == (200, here)
+    server.post("/kb/notes/move", {"from": path, "to": there})
+    assert where() == (200, {**here, "path": there})
+    # Who may not see it there learns no more than of an epoch that never was.
+    missing = error(server.get(f"/kb/where?epoch={'0' * 16}", reader), 404)
+    assert where(reader)[1]["error"]["message"] == missing.replace("0" * 16, epoch)
+    name = deleted(server, there)
+    assert where() == (200, {"path": there, "epoch": epoch, "trash": name})
+    assert where(reader)[0] == 404
 
 
 def test_a_note_whose_path_is_taken_comes_back_elsewhere(server: Served, note: Note) -> None:

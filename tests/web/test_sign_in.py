@@ -73,6 +73,7 @@ def test_what_a_page_is_told_of_who_signed_in(site: Served) -> None:
         "name": ME,
         "role": "admin",
         "folders": [""],
+        "grants": [{"role": "admin", "folder": ""}],
         "workspace": True,
         "notes": True,
         "read_only": False,
@@ -92,6 +93,7 @@ def test_a_link_for_a_token_of_the_notes_signs_in_as_its_person(site: Served) ->
         *("Ann", "write", ["Plans", "Team"]),
         *(False, True),
     ]
+    assert told["grants"] == [{"role": "write", "folder": one} for one in ("Team", "Plans")]
     own = {"cookie": cookie, "origin": site.address}
     assert site.post("/kb/notes", {"path": "Team/A.md", "text": ""}, "", **own).status_code == 201
     assert site.post("/kb/notes", {"path": "Else.md", "text": ""}, "", **own).status_code == 403

@@ -1,6 +1,8 @@
 """Whole notes over HTTP: read, made, moved, deleted; folders moved and deleted.
 
     GET    /kb/notes/{path}        → {"path", "epoch", "text"}
+    GET    /kb/where?epoch=        → {"path", "epoch", "trash"}: where a note is that was opened
+                                   before; `trash` is its id there, null where it is not deleted
     POST   /kb/notes               {"path", "text"} → 201 {"path", "epoch"}; marks in the text
                                    become suggestions of the note's author
     POST   /kb/notes/move          {"from", "to"} → {"path", "epoch", "links", "left"}
@@ -24,6 +26,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
+from flashgrep import limits
+from flashgrep.errors import NotFound
 from flashgrep.notes import moving
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.knowledge_base import KnowledgeBase
@@ -33,7 +37,7 @@ from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.system.clock import milliseconds
 from flashgrep.transports.access import Admission
-from flashgrep.web.handler import Answer, allowed, checked, handler
+from flashgrep.web.handler import Answer, allowed, check_query, checked, handler
 
 
 def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
@@ -47,6 +51,7 @@ def note_routes(kb: KnowledgeBase) -> list[BaseRoute]:
         Route("/kb/notes/move", move, methods=["POST"]),
         # One route: of two, the refusal of another method would name those of the first only.
         Route("/kb/notes/{path:path}", handler(routes.one), methods=["GET", "DELETE"]),
+        Route("/kb/where", handler(routes.where), methods=["GET"]),
         Route("/kb/folders/move", move_folder, methods=["POST"]),
         Route("/kb/folders/{path:path}", handler(routes.delete_folder), methods=["DELETE"]),
     ]
@@ -69,6 +74,16 @@ class _NoteRoutes:
             return 200, {"path": entry.path, "epoch": entry.epoch, "text": text}
 
         return self._kb.ask(job)
+
+    def where(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        check_query(request, ("epoch",))
+        epoch = request.query_params.get("epoch", "")
+        found = self._kb.ask(lambda library: library.catalogue.of_epoch(epoch))
+        path = found.path or found.last_path if found else None
+        if found is None or path is None or not who.on_notes.may(Role.READ, path):
+            raise NotFound(f"no note has the epoch {epoch[: limits.QUOTED_CHARS]!r}")
+        trash = found.id if found.path is None else None
+        return 200, {"path": path, "epoch": found.epoch, "trash": trash}
 
     def create(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
         path = checked(who, Role.WRITE, body["path"])

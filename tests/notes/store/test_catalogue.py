@@ -29,6 +29,7 @@ def catalogue(database: Database) -> Iterator[Catalogue]:
     assert again.entries() == made.entries()
     assert again.trash() == made.trash()
     assert {key: value for key, value in made._taken.items() if value} == again._taken
+    assert again._by_epoch == made._by_epoch
 
 
 def test_a_note_is_found_by_id_and_by_path(catalogue: Catalogue) -> None:
@@ -44,6 +45,17 @@ def test_a_path_is_found_in_either_unicode_form(catalogue: Catalogue) -> None:
     made = catalogue.add("e\u0301.md", 0, {})
     assert catalogue.find("é.md") == made
     assert made.path == "e\u0301.md"
+
+
+def test_a_note_is_found_by_its_epoch_wherever_it_went(catalogue: Catalogue) -> None:
+    made, other = catalogue.add("A.md", 5, {}), catalogue.add("B.md", 5, {})
+    assert catalogue.of_epoch(made.epoch) == made
+    moved = catalogue.move_all({made.id: "C.md", other.id: "A.md"})
+    assert [catalogue.of_epoch(one.epoch) for one in (made, other)] == moved
+    gone = catalogue.to_trash(made.id, 6)
+    assert catalogue.of_epoch(made.epoch) == gone
+    anew = catalogue.begin_epoch(other.id)
+    assert [catalogue.of_epoch(one) for one in (other.epoch, anew.epoch, "")] == [None, anew, None]
 
 
 def test_ids_and_epochs_are_never_given_twice(catalogue: Catalogue) -> None:

@@ -5,6 +5,7 @@ import { get, isAbort, post, told } from "../shell/api";
 import { Age } from "../shell/age";
 import { hear } from "../shell/events";
 import { complain, say } from "../shell/toast";
+import type { Passage } from "./live";
 
 export interface Comment {
   id: string;
@@ -18,7 +19,20 @@ export interface Comment {
 }
 
 /** What a new comment is about. */
-export type About = { passage: { start: number; end: number; quote: string } } | { suggestion: string; quote: string };
+export type About = { passage: () => Passage | null; quote: string } | { suggestion: string; quote: string };
+
+/** What was typed and not sent, by what it is for: a form goes when another tab is shown. */
+const drafts = new Map<string, string>();
+
+function useDraft(key: string): [string, (text: string) => void] {
+  const [text, setText] = useState(() => drafts.get(key) ?? "");
+  const change = (typed: string) => {
+    setText(typed);
+    if (typed) drafts.set(key, typed);
+    else drafts.delete(key);
+  };
+  return [text, change];
+}
 
 /** The comments of a note; loaded again when the `held` ones in its text are others. */
 export function useComments(path: string, held: string): Comment[] | string | null {
@@ -95,20 +109,21 @@ export function CommentsPanel(properties: Properties) {
 }
 
 function NewComment({ path, about, settled, onDone }: Properties & { about: About }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`new/${path}`);
   const [isBusy, setBusy] = useState(false);
-  const quote = "passage" in about ? about.passage.quote : about.quote;
+  const done = () => {
+    setText("");
+    onDone();
+  };
   const send = async () => {
     setBusy(true);
     try {
       await settled();
-      await post("/kb/comments", {
-        note: path,
-        text,
-        ...("passage" in about ? { passage: about.passage } : { suggestion: about.suggestion }),
-      });
+      const passage = "passage" in about ? about.passage() : null;
+      if ("passage" in about && !passage) throw new Error("The passage was deleted meanwhile; select another one, then press Comment again.");
+      await post("/kb/comments", { note: path, text, ...("passage" in about ? { passage } : { suggestion: about.suggestion }) });
       say("The comment is added.");
-      onDone();
+      done();
     } catch (error) {
       complain(told(error));
       setBusy(false);
@@ -122,10 +137,10 @@ function NewComment({ path, about, settled, onDone }: Properties & { about: Abou
         void send();
       }}
     >
-      <blockquote class="quote">{quote.slice(0, 400)}</blockquote>
+      <blockquote class="quote">{about.quote.slice(0, 400)}</blockquote>
       <Field label="Comment" value={text} onChange={setText} isFirst />
       <div class="thread-buttons">
-        <button type="button" onClick={onDone}>
+        <button type="button" onClick={done}>
           Cancel
         </button>
         <button type="submit" class="primary" disabled={isBusy || !text.trim()}>
@@ -170,7 +185,7 @@ function Field({
 }
 
 function Thread({ comment, chosen, mayComment, mayResolve, lineOf, onShow }: Properties & { comment: Comment }) {
-  const [answer, setAnswer] = useState("");
+  const [answer, setAnswer] = useDraft(comment.id);
   const [isBusy, setBusy] = useState(false);
   const element = useRef<HTMLLIElement>(null);
   const isChosen = chosen === comment.id;

@@ -8,6 +8,7 @@ import type { Extension } from "@codemirror/state";
 import { Compartment, EditorState, StateEffect } from "@codemirror/state";
 import type { DecorationSet, ViewUpdate } from "@codemirror/view";
 import { Decoration, drawSelection, dropCursor, EditorView, keymap, MatchDecorator, ViewPlugin } from "@codemirror/view";
+import type { MarkdownConfig } from "@lezer/markdown";
 import { GFM, parser } from "@lezer/markdown";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import { remoteCursors } from "./cursors";
@@ -18,7 +19,7 @@ import { decideHere, marked, records, setRecords, toSuggestion } from "./marked"
 import { recordsOf } from "./marks";
 import { theme } from "./theme";
 import type { Aim } from "./wiki";
-import { completeLinks, linkAt, resolve, WIKILINK } from "./wiki";
+import { completeLinks, linkAt, resolve, takeLink, WIKILINK } from "./wiki";
 
 export interface EditorActions extends MarkActions {
   follow: (aim: Aim) => void;
@@ -27,7 +28,20 @@ export interface EditorActions extends MarkActions {
 }
 
 const data = defineLanguageFacet({});
-const markdown = new Language(data, parser.configure([GFM, { props: [languageDataProp.add({ Document: data })] }]), [], "markdown");
+// The parser reads a paragraph anew for each letter in it, and its links take the square of their number:
+// in a note that is one paragraph of a megabyte a letter took two seconds.
+const PARAGRAPH = 8_000; // characters after which another one begins
+const LINE = 40_000; // characters of a paragraph that is drawn as plain text
+const bounded: MarkdownConfig = {
+  parseBlock: [{ name: "LongParagraph", endLeaf: (_context, _line, leaf) => leaf.content.length > PARAGRAPH }],
+  parseInline: [{ name: "LongLine", before: "Escape", parse: (context) => (context.end - context.offset > LINE ? context.end : -1) }],
+};
+const markdown = new Language(
+  data,
+  parser.configure([GFM, bounded, { props: [languageDataProp.add({ Document: data })] }]),
+  [],
+  "markdown",
+);
 
 const writing = new Compartment();
 
@@ -116,6 +130,9 @@ function followRecords(live: LiveNote): Extension {
 
 // ── all of it ────────────────────────────────────────────────────────────────────────────────
 
+/** Half of a character, which is U+FFFD for everybody else: then it is so here too. */
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
 
 export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolean, actions: EditorActions): EditorView {
@@ -138,7 +155,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
         return aim !== null;
       },
     },
-    { key: "Enter", run: continueList },
+    { key: "Enter", run: (view) => takeLink(view) || continueList(view) },
   ]);
   const view = new EditorView({
     parent,
@@ -147,7 +164,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
       extensions: [
         EditorView.cspNonce.of(nonce),
         EditorState.lineSeparator.of("\n"),
-        EditorView.clipboardInputFilter.of((text) => text.replace(/\r\n?/g, "\n")),
+        EditorView.clipboardInputFilter.of((text) => text.replace(/\r\n?/g, "\n").replace(HALF, "\ufffd")),
         writing.of(rights(mayWrite)),
         EditorView.contentAttributes.of({ "aria-label": "Text of the note", tabindex: "0", spellcheck: "true", autocapitalize: "sentences" }),
         EditorView.lineWrapping,
@@ -158,7 +175,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
         markdown.extension,
         wikilinks(() => live.path.peek()),
         following(actions.follow),
-        autocompletion({ override: [completeLinks], icons: false, interactionDelay: 0 }),
+        autocompletion({ override: [completeLinks], icons: false, interactionDelay: 0, activateOnTypingDelay: 0 }),
         drawSelection(),
         dropCursor(),
         search({ top: true }),

@@ -1,7 +1,7 @@
 // Making, moving and deleting notes and folders.
 
 import { useState } from "preact/hooks";
-import { get, inUrl, post, remove, told } from "../shell/api";
+import { get, inUrl, post, Refused, remove, told } from "../shell/api";
 import { counted } from "../shell/age";
 import { Confirm, Dialog } from "../shell/dialog";
 import { navigate } from "../shell/router";
@@ -205,6 +205,23 @@ export async function restoreNote(note: { id: string }): Promise<string | null> 
 export async function inTrash(path: string): Promise<Trashed | null> {
   const { notes } = await get<{ notes: Trashed[] }>("/kb/trash");
   return notes.find((one) => one.path === path) ?? null;
+}
+
+export interface Place {
+  path: string;
+  epoch: string;
+  /** Its id in the trash; null where it is not deleted. */
+  trash: string | null;
+}
+
+/** Where the note of an epoch is now, or was when it was deleted; null where nobody can see it. */
+export async function whereIs(epoch: string): Promise<Place | null> {
+  try {
+    return await get<Place>(`/kb/where?epoch=${encodeURIComponent(epoch)}`);
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return null;
+    throw error;
+  }
 }
 
 async function undoDelete(path: string): Promise<void> {

@@ -40,17 +40,17 @@ export function forget(key: string): void {
   }
 }
 
-/** What is kept of a note for a person, by whichever tab. */
-export function allKept(name: string, path: string): Kept[] {
+/** What is kept of a note for a person, by whichever tab: by its epoch, for it may have moved, or its path. */
+export function allKept(name: string, path: string, epoch: string | null = null): Kept[] {
   const found: Kept[] = [];
   const own = `${PREFIX}${encodeURIComponent(name)}/`;
   try {
     for (const key of Object.keys(localStorage)) {
       if (!key.startsWith(own)) continue;
-      if (key.slice(own.length).replace(/^\d+\//, "") !== path) continue;
-      const one = parsed(key, localStorage.getItem(key) ?? "");
-      if (one) found.push(one);
-      else localStorage.removeItem(key);
+      const isHere = key.slice(own.length).replace(/^\d+\//, "") === path;
+      const one = isHere || epoch !== null ? parsed(key, localStorage.getItem(key) ?? "") : null;
+      if (one && (isHere || one.epoch === epoch)) found.push(one);
+      else if (isHere) localStorage.removeItem(key);
     }
   } catch {
     return [];

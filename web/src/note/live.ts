@@ -10,7 +10,8 @@ import { signal } from "@preact/signals";
 import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 import { get, inUrl, isSignedOut } from "../shell/api";
-import { loadSession, session } from "../shell/session";
+import { loadSession, mayOn, session } from "../shell/session";
+import { whereIs } from "./filing";
 import type { Kept } from "./kept";
 import { allKept, forget, keep, keyOf } from "./kept";
 
@@ -21,6 +22,7 @@ const LACK = 1;
 
 const ASK_AFTER = 120; // milliseconds after a change
 const KEEP_AFTER = 400; // that a change may be unsaved before this browser keeps it
+const SLOW_AFTER = 5000; // milliseconds without an answer, after which it says so
 const WHOLE_UP_TO = 100_000; // characters of a note that is kept whole; writing more is felt
 
 export type SaveState = "saved" | "saving" | "unsaved";
@@ -34,6 +36,21 @@ export const CLOSED = {
   4413: "too-large",
 } as const;
 export type Closed = (typeof CLOSED)[keyof typeof CLOSED];
+
+/** Why the server ended the connection for now; the provider tries again by itself. */
+const TROUBLE: Readonly<Record<number, string>> = {
+  1003: "the server did not understand this page; reload it",
+  1007: "the server did not understand this page; reload it",
+  1011: "the server cannot open the note now",
+  1013: "the server is busy",
+};
+const PLAIN_REASON = "overloaded; come again"; // says no more than the code
+
+export interface Passage {
+  start: number;
+  end: number;
+  quote: string;
+}
 
 export interface Opened {
   path: string;
@@ -52,12 +69,15 @@ export class LiveNote {
   readonly isLoaded = signal(false);
   readonly connection = signal<"connecting" | "open" | "lost">("connecting");
   readonly closed = signal<Closed | null>(null);
-  readonly isBusy = signal(false);
+  /** What is wrong with a server that answers; empty where it does not, or nothing is. */
+  readonly trouble = signal("");
   readonly saved = signal<SaveState>("saved");
   /** Whether unsaved text outlives a reload. */
   readonly isKept = signal(false);
   /** Text of a former document of this note that could not be taken over. */
   readonly leftOver = signal<Kept[]>([]);
+  /** Where a note is now that was at this path, and for which unsaved text is kept. */
+  readonly elsewhere = signal<string[]>([]);
 
   private changes = 0; // made here
   private settledChanges = 0; // of these, how many are saved
@@ -66,6 +86,8 @@ export class LiveNote {
   private unsaved: Uint8Array[] = [];
   private askTimer = 0;
   private keepTimer = 0;
+  private slowTimer = 0;
+  private isSlow = false;
   private restored: string[] = [];
   private waiting = new Set<() => void>();
   private isLeft = false;
@@ -88,6 +110,7 @@ export class LiveNote {
     const handle = this.provider.messageHandlers[SYNC]!;
     this.provider.messageHandlers[SYNC] = (encoder, decoder, ...rest) => {
       const kind = decoder.arr[decoder.pos];
+      this.heard();
       handle(encoder, decoder, ...rest);
       if (kind === LACK) this.answered();
       if (kind === HAVE) {
@@ -99,13 +122,13 @@ export class LiveNote {
       if (status === "connected") {
         this.questions = [-1]; // the provider asks first, before anything was given
         this.hasGiven = false;
-        this.connection.value = "open";
-        this.isBusy.value = false;
       } else if (status === "disconnected") this.lost();
     });
     this.provider.on("connection-close", (event) => {
-      this.isBusy.value = event?.code === 1013;
+      const trouble = TROUBLE[event?.code ?? 0] ?? "";
+      const reason = event?.code === 1013 && event.reason !== PLAIN_REASON ? event.reason : "";
       this.lost();
+      this.trouble.value = trouble + (trouble && reason && `: ${reason}`);
     });
     this.provider.on("closed", ({ code }) => this.ended(code));
     this.doc.on("update", this.changed);
@@ -158,6 +181,7 @@ export class LiveNote {
       this.askSoon();
       return;
     }
+    this.notSlow();
     this.settledChanges = Math.max(this.settledChanges, asked);
     if (this.settledChanges === this.changes) this.allSaved();
     else this.askSoon();
@@ -179,7 +203,22 @@ export class LiveNote {
   private showSaved(): void {
     const isSaved = this.settledChanges === this.changes;
     const isOpen = this.connection.value === "open" && this.closed.value === null;
-    this.saved.value = isSaved ? "saved" : isOpen ? "saving" : "unsaved";
+    this.saved.value = isSaved ? "saved" : isOpen && !this.isSlow ? "saving" : "unsaved";
+    if (this.saved.value === "saving") this.slowTimer ||= window.setTimeout(this.slow, SLOW_AFTER);
+  }
+
+  // A network that went away ends no connection: the provider sees it after half a minute.
+  private slow = (): void => {
+    this.isSlow = true;
+    this.trouble.value = "the server does not answer";
+    this.showSaved();
+  };
+
+  private notSlow(): void {
+    clearTimeout(this.slowTimer);
+    this.slowTimer = 0;
+    if (this.isSlow) this.trouble.value = "";
+    this.isSlow = false;
   }
 
   /** Wait until what was typed is saved, but not for ever. */
@@ -216,8 +255,10 @@ export class LiveNote {
   }
 
   private load(): void {
-    for (const kept of allKept(this.person, this.path.value)) {
-      if (kept.epoch === this.epoch) {
+    const mayWrite = mayOn("write", this.path.peek());
+    for (const kept of allKept(this.person, this.path.value, this.epoch)) {
+      // Of one who may only read any more the server would not take it, and end the connection.
+      if (kept.epoch === this.epoch && mayWrite) {
         try {
           Y.applyUpdate(this.doc, kept.update, "kept");
           this.restored.push(kept.key);
@@ -226,14 +267,20 @@ export class LiveNote {
           // Not an update: its text is offered instead.
         }
       }
-      if (kept.text === this.text.toString()) {
-        forget(kept.key);
-        continue;
-      }
-      const others = this.leftOver.value.filter((one) => one.text !== kept.text);
-      this.leftOver.value = [...others, kept];
+      void this.offerKept(kept);
     }
     this.isLoaded.value = true;
+  }
+
+  private async offerKept(kept: Kept): Promise<void> {
+    const found = kept.epoch === this.epoch ? null : await whereIs(kept.epoch).catch(() => null);
+    if (found && !found.trash && found.epoch !== this.epoch) {
+      this.elsewhere.value = [...new Set([...this.elsewhere.value, found.path])];
+      return;
+    }
+    if (kept.text === this.text.toString()) return forget(kept.key);
+    const others = this.leftOver.value.filter((one) => one.text !== kept.text);
+    this.leftOver.value = [...others, kept];
   }
 
   discardLeftOver(): void {
@@ -247,7 +294,16 @@ export class LiveNote {
 
   // ── the connection ──────────────────────────────────────────────────────────────────────────
 
+  /** The server speaks: a connection that it accepts only to end it was none. */
+  private heard(): void {
+    if (this.connection.peek() === "open") return;
+    this.connection.value = "open";
+    this.trouble.value = "";
+    this.showSaved();
+  }
+
   private lost(): void {
+    this.notSlow();
     this.questions = [];
     this.hasGiven = false;
     this.connection.value = "lost";
@@ -259,6 +315,8 @@ export class LiveNote {
     this.showSaved();
     this.keepNow();
     if (this.closed.value === "signed-out") isSignedOut.value = true;
+    // Another role than the page knows of, then: it says so.
+    if (this.closed.value === "forbidden") void loadSession().catch(() => undefined);
   }
 
   private retry = (): void => {
@@ -299,8 +357,19 @@ export class LiveNote {
     this.destroy();
   }
 
+  /** Follow a passage while others type; gives where it is now, null where nothing is left of it. */
+  passage(from: number, to: number): () => Passage | null {
+    const first = Y.createRelativePositionFromTypeIndex(this.text, from, 0);
+    const last = Y.createRelativePositionFromTypeIndex(this.text, to, -1);
+    const index = (place: Y.RelativePosition) => Y.createAbsolutePositionFromRelativePosition(place, this.doc)?.index ?? 0;
+    return () => {
+      const [start, end] = [index(first), index(last)];
+      return start < end ? { start, end, quote: this.text.toString().slice(start, end) } : null;
+    };
+  }
+
   /** Text of a former document, for the person to take over by hand. */
-  offer(text: string): void {
+  offerText(text: string): void {
     this.leftOver.value = [{ key: "", epoch: "", update: new Uint8Array(), text }];
   }
 
@@ -309,6 +378,7 @@ export class LiveNote {
     this.isOver = true;
     clearTimeout(this.askTimer);
     clearTimeout(this.keepTimer);
+    clearTimeout(this.slowTimer);
     this.ends.splice(0).forEach((end) => end());
     this.undo.destroy();
     this.provider.destroy();

@@ -2,18 +2,19 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, inUrl, Refused, told } from "../shell/api";
+import { inUrl, Refused, told } from "../shell/api";
 import { hear } from "../shell/events";
 import { navigate } from "../shell/router";
+import { session } from "../shell/session";
 import { say } from "../shell/toast";
-import { asPath, createNote, inTrash, isOwnMove, restoreNote } from "./filing";
-import type { Opened } from "./live";
+import { asPath, createNote, inTrash, isOwnMove, restoreNote, whereIs } from "./filing";
+import { allKept } from "./kept";
 import { LiveNote, open } from "./live";
 import { mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
 import { Workbench } from "./workbench";
 
-const PATIENCE = 1500; // milliseconds for the news that a note moved, after its connection ended
+const AGAIN_AFTER = 1500; // milliseconds, where the server does not say what became of a note
 
 export default function NotePage({ path }: { path: string }) {
   const [live, setLive] = useState<LiveNote | null>(null);
@@ -32,7 +33,7 @@ export default function NotePage({ path }: { path: string }) {
     open(path).then(
       (opened) => {
         if (isOver) return opened.leave();
-        if (kept.current !== null) opened.offer(kept.current);
+        if (kept.current !== null) opened.offerText(kept.current);
         kept.current = null;
         held.current = opened;
         setLive(opened);
@@ -53,13 +54,13 @@ export default function NotePage({ path }: { path: string }) {
     if (!note || note.path.peek() === to) return;
     note.follow(to);
     navigate(`/notes/${inUrl(to)}${location.search}`, { replace: true });
+    if (!isOwnMove(to)) say(`The note was moved: it is ${to} now.`);
   };
   useEffect(
     () =>
       hear("note", (event: { note: string; was: string; from: string | null }) => {
         if (event.was === "moved" && event.from !== null && event.from === held.current?.path.peek()) {
           follow(event.note);
-          if (!isOwnMove(event.note)) say(`The note was moved: it is ${event.note} now.`);
         } else if (event.was === "created" && event.note === path && !held.current) setAttempt((count) => count + 1);
       }),
     [path],
@@ -82,22 +83,23 @@ function Followed({ live, onReload, onMoved }: { live: LiveNote; onReload: () =>
   useSignalEffect(() => {
     const closed = live.closed.value;
     if (closed === null) setGone(null);
-    if (closed === "anew") onReload();
-    if (closed !== "gone") return undefined;
-    const path = live.path.peek();
+    if (closed !== "gone" && closed !== "anew") return undefined;
+    let timer = 0;
+    // The epoch tells a note that moved from one that was put in its place: the page follows its own.
     const look = async () => {
       try {
-        const note = await get<Opened>(`/kb/notes/${inUrl(path)}`);
-        if (note.epoch === live.epoch) live.resume();
-        else onReload();
-      } catch (error) {
-        const isMissing = error instanceof Refused && error.status === 404;
-        const trashed = isMissing && (await inTrash(path).catch(() => null));
-        // The news of a move may have been missed: then it is in neither place.
-        if (live.closed.peek() === "gone" && live.path.peek() === path) setGone(trashed ? "deleted" : "elsewhere");
+        const found = await whereIs(live.epoch);
+        if (live.closed.peek() !== closed) return;
+        if (found && !found.trash) {
+          if (found.path === live.path.peek()) live.resume();
+          else onMoved(found.path);
+        } else if (closed === "anew") onReload();
+        else setGone({ id: found?.trash ?? null });
+      } catch {
+        timer = window.setTimeout(() => void look(), AGAIN_AFTER);
       }
     };
-    const timer = setTimeout(() => void look(), PATIENCE);
+    timer = window.setTimeout(() => void look());
     return () => clearTimeout(timer);
   });
   return <Workbench live={live} gone={gone} onMoved={onMoved} onReload={onReload} />;
@@ -108,7 +110,9 @@ function Missing({ path, problem, onRetry }: { path: string; problem: unknown; o
   const target = asPath(path);
   const [trashed, setTrashed] = useState<{ id: string } | null>(null);
   useEffect(() => {
-    if (isMissing) inTrash(target).then(setTrashed, () => setTrashed(null));
+    if (!isMissing) return;
+    inTrash(target).then(setTrashed, () => setTrashed(null));
+    void followKept(target);
   }, [path]);
   if (!isMissing) {
     return (
@@ -140,4 +144,15 @@ function Missing({ path, problem, onRetry }: { path: string; problem: unknown; o
       )}
     </div>
   );
+}
+
+/** A note that is not here, but for which this browser keeps unsaved text, may have moved. */
+async function followKept(path: string): Promise<void> {
+  for (const { epoch } of allKept(session.peek()?.name ?? "", path)) {
+    const found = await whereIs(epoch).catch(() => null);
+    if (!found || found.trash) continue;
+    navigate(`/notes/${inUrl(found.path)}`, { replace: true });
+    say(`The note was moved: it is ${found.path} now.`);
+    return;
+  }
 }

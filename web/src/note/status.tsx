@@ -1,11 +1,12 @@
 // What a person must know about the note they have open: who else is here, what is saved, what is wrong.
 
 import { useEffect, useState } from "preact/hooks";
+import { inUrl } from "../shell/api";
 import { navigate } from "../shell/router";
 import { say } from "../shell/toast";
 import type { Present } from "./cursors";
 import { everybody } from "./cursors";
-import { inTrash, restoreNote } from "./filing";
+import { restoreNote } from "./filing";
 import type { LiveNote } from "./live";
 import { mayOn } from "./rights";
 
@@ -41,14 +42,16 @@ export function People({ live }: { live: LiveNote }) {
 export function SaveState({ live, mayWrite }: { live: LiveNote; mayWrite: boolean }) {
   const state = live.saved.value;
   const isLost = live.connection.value === "lost";
+  const trouble = live.trouble.value;
   let text = "";
   if (state === "unsaved") {
     text = live.isKept.value
       ? "Not saved yet: no connection. Your text stays here and in this browser."
       : "Not saved yet: no connection. Your text stays here; keep this page open.";
     if (live.closed.value === "too-large") text = "Not saved: the note is too large.";
-    if (live.isBusy.value) text = "Not saved yet: the server is busy. Your text stays here.";
-  } else if (isLost && live.closed.value === null) text = live.isBusy.value ? "The server is busy" : "No connection";
+    else if (live.closed.value === "forbidden") text = "Not saved: you may not change this note.";
+    else if (trouble) text = `Not saved yet: ${trouble}. Your text stays here; the page tries again.`;
+  } else if (isLost && live.closed.value === null) text = trouble ? `${capital(trouble)}. The page tries again.` : "No connection";
   else if (state === "saving") text = "Saving…";
   else if (mayWrite) text = "All changes saved";
   return (
@@ -58,8 +61,14 @@ export function SaveState({ live, mayWrite }: { live: LiveNote; mayWrite: boolea
   );
 }
 
-/** What became of a note that is not at its path any more. */
-export type Gone = "deleted" | "elsewhere";
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A note that is not at its path any more, with its id in the trash; null where it is not there either. */
+export interface Gone {
+  id: string | null;
+}
 
 /** What ended the connection, and the way on. */
 export function Banner({ live, gone, onReload }: { live: LiveNote; gone: Gone | null; onReload: () => void }) {
@@ -67,18 +76,17 @@ export function Banner({ live, gone, onReload }: { live: LiveNote; gone: Gone | 
   const path = live.path.value;
   if (closed === "gone" && gone) {
     const restore = async () => {
-      const note = await inTrash(path).catch(() => null);
-      const back = note && (await restoreNote(note));
+      const back = gone.id !== null && (await restoreNote({ id: gone.id }));
       if (back) live.follow(back);
     };
     return (
       <div class="notice" role="alert">
         <span>
-          {gone === "deleted" ? "This note was deleted." : "This note is not here any more: it was moved or deleted."}
+          {gone.id !== null ? "This note was deleted." : "This note is not here any more: it was deleted, or moved to where you may not see it."}
           {live.saved.value !== "saved" && " Your last changes are not in it."} What you see stays on this page.
         </span>
         <span class="buttons">
-          {gone === "deleted" && mayOn("write", path) && (
+          {gone.id !== null && mayOn("write", path) && (
             <button type="button" onClick={() => void restore()}>
               Restore it
             </button>
@@ -95,8 +103,8 @@ export function Banner({ live, gone, onReload }: { live: LiveNote; gone: Gone | 
     return (
       <div class="notice" role="alert">
         <span>
-          The server does not let you {live.isLoaded.value ? "change" : "open"} this note any more.
-          {live.saved.value !== "saved" && " Your last changes are not saved."}
+          The server does not let you {mayOn("read", path) ? "change" : "see"} this note any more.
+          {live.saved.value !== "saved" && " Your last changes are not saved; they stay on this page."}
         </span>
         <span class="buttons">
           {live.saved.value !== "saved" && <CopyText text={() => live.text.toString()} />}
@@ -127,11 +135,15 @@ export function Banner({ live, gone, onReload }: { live: LiveNote; gone: Gone | 
 export function LeftOver({ live }: { live: LiveNote }) {
   const left = live.leftOver.value;
   const [isShown, setShown] = useState(false);
-  if (!left.length) return null;
+  if (!left.length) return <Elsewhere live={live} />;
+  const isAllowed = mayOn("write", live.path.value);
   const text = left.map((one) => one.text).join("\n\n");
   return (
     <div class="notice left-over" role="alert">
-      <span>The note has begun anew while you had unsaved changes. Your text is kept, and is not part of the note.</span>
+      <span>
+        {isAllowed ? "The note has begun anew while you had unsaved changes." : "You have unsaved changes, and may not change this note."}{" "}
+        Your text is kept, and is not part of the note.
+      </span>
       <span class="buttons">
         <button type="button" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
           {isShown ? "Hide it" : "Show it"}
@@ -146,6 +158,22 @@ export function LeftOver({ live }: { live: LiveNote }) {
           {text}
         </pre>
       )}
+    </div>
+  );
+}
+
+/** Text that waits for another note, which was here before. */
+function Elsewhere({ live }: { live: LiveNote }) {
+  const [path] = live.elsewhere.value;
+  if (path === undefined) return null;
+  return (
+    <div class="notice" role="alert">
+      <span>This browser keeps unsaved text for a note that was here before: it is {path} now.</span>
+      <span class="buttons">
+        <button type="button" onClick={() => navigate(`/notes/${inUrl(path)}`)}>
+          Open it
+        </button>
+      </span>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // Links between notes, as Obsidian writes them: [[Name]], [[Folder/Name|shown]], [[Name#Heading]].
 
-import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-import { pickedCompletion } from "@codemirror/autocomplete";
+import type { Completion, CompletionResult } from "@codemirror/autocomplete";
+import { CompletionContext, completionStatus, pickedCompletion } from "@codemirror/autocomplete";
 import type { EditorState } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import { inUrl } from "../shell/api";
@@ -122,7 +122,19 @@ export function completeLinks(context: CompletionContext): CompletionResult | nu
     const name = shortName(found.text);
     return { label: name, ...(name === found.text.replace(/\.md$/i, "") ? {} : { detail: found.text }), apply };
   });
-  return { from: before.from + 2, options, filter: false };
+  // Asked again at once for every letter: a list that follows later is out of use in between.
+  return { from: before.from + 2, options, filter: false, update: (_result, _from, _to, now) => completeLinks(now) };
+}
+
+/** Take the first note for the link being typed, where its list has been asked for and is still to come. */
+export function takeLink(view: EditorView): boolean {
+  if (view.state.readOnly || completionStatus(view.state) !== "pending") return false;
+  const { head } = view.state.selection.main;
+  const found = completeLinks(new CompletionContext(view.state, head, false));
+  const [first] = found?.options ?? [];
+  if (!found || !first || found.from === head) return false;
+  apply(view, first, found.from, head);
+  return true;
 }
 
 function apply(view: EditorView, completion: Completion, from: number, to: number): void {

@@ -30,7 +30,7 @@ import { Panel } from "./panel";
 import { PendingPanel } from "./pending";
 import { mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
-import { Banner, LeftOver, People, SaveState } from "./status";
+import { Banner, capital, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
 import { addressOf, knowingNotes, noteOf } from "./wiki";
 
@@ -115,7 +115,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     const suggestion = main.empty ? suggestionAt(editor.state, main.head) : null;
     if (suggestion) return current.current.comment(suggestion);
     if (main.empty) return say("Select the passage to comment on first.");
-    setAbout({ passage: { start: main.from, end: main.to, quote: editor.state.sliceDoc(main.from, main.to) } });
+    setAbout({ passage: live.passage(main.from, main.to), quote: editor.state.sliceDoc(main.from, main.to) });
     setTab("comments");
   };
 
@@ -319,7 +319,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       {!mayOn("write", path) && <p class="read-only">{whyNot("write", path, "change this note")}</p>}
       <div class="note-body">
         <div class="note-middle">
-          {!isLoaded && <p class="empty muted">{live.connection.value === "lost" ? "No connection. Trying again…" : "Loading…"}</p>}
+          {!isLoaded && <p class="empty muted">{waitingFor(live)}</p>}
           <div ref={box} class="editor-box" hidden={mode === "preview"} />
           {mode !== "edit" && isLoaded && <LazyPreview path={path} looked={looked} />}
         </div>
@@ -400,6 +400,11 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       {dialog === "delete" && <DeleteNote path={path} onDeleted={() => navigate("/notes")} onClose={() => setDialog(null)} />}
     </div>
   );
+}
+
+function waitingFor(live: LiveNote): string {
+  if (live.trouble.value) return `${capital(live.trouble.value)}. Trying again…`;
+  return live.connection.value === "lost" ? "No connection. Trying again…" : "Loading…";
 }
 
 function remembered(): Mode {

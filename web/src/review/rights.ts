@@ -1,16 +1,8 @@
 // Who may decide, and why somebody may not.
 
-import type { Role } from "../shell/session";
 import { may, session } from "../shell/session";
 
-function covers(path: string): boolean {
-  const folders = session.value?.folders ?? [""];
-  return folders.some((folder) => !folder || path === folder || path.startsWith(`${folder.replace(/\/$/, "")}/`));
-}
-
-export function mayOn(role: Role, note: string): boolean {
-  return may(role) && covers(note) && !session.value?.read_only;
-}
+export { mayOn } from "../shell/session";
 
 /** Why nothing can be decided here at all; empty where it can. */
 export function whyNoDecisions(): string {

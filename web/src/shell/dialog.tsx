@@ -19,10 +19,13 @@ export function Dialog({ title, onClose, children, class: extra }: Properties) {
     element.current?.showModal();
     const own = element.current;
     return () => {
-      // Unless what was chosen in the dialog has moved the focus already.
-      const now = document.activeElement;
-      const isFree = !now || now === document.body || own?.contains(now);
-      if (isFree && before instanceof HTMLElement) before.focus();
+      // Not yet: until the dialog has left the page, nothing outside can have the focus.
+      queueMicrotask(() => {
+        // Unless what was chosen in the dialog has moved the focus already.
+        const now = document.activeElement;
+        const isFree = !now || now === document.body || own?.contains(now);
+        if (isFree && before instanceof HTMLElement) before.focus();
+      });
     };
   }, []);
   return (

@@ -9,6 +9,7 @@ export interface Session {
   name: string;
   role: Role | null;
   folders: string[];
+  grants: { role: Role; folder: string }[];
   workspace: boolean;
   notes: boolean;
   read_only: boolean;
@@ -20,10 +21,25 @@ export const session = signal<Session | null>(null);
 
 const RANK: Record<Role, number> = { read: 1, suggest: 2, write: 3, admin: 4 };
 
-/** Whether the person has at least this role on notes, somewhere. */
-export function may(role: Role): boolean {
-  const own = session.value?.role;
+/** Whether a role, or else the person's highest anywhere, includes another. */
+export function may(role: Role, own = session.value?.role): boolean {
   return own != null && RANK[own] >= RANK[role];
+}
+
+/** The person's role on a note or folder; null where they may not even see it. */
+export function roleOn(path: string): Role | null {
+  const own = path.normalize("NFC");
+  const roles = (session.value?.grants ?? []).flatMap(({ role, folder }) => {
+    const wide = folder.normalize("NFC");
+    return !wide || own === wide || own.startsWith(`${wide}/`) ? role : [];
+  });
+  return roles.sort((one, other) => RANK[other] - RANK[one])[0] ?? null;
+}
+
+/** Whether the person has at least this role on a note or folder, and the server lets it be used. */
+export function mayOn(role: Role, path: string): boolean {
+  if (role !== "read" && session.value?.read_only) return false;
+  return may(role, roleOn(path));
 }
 
 export async function loadSession(): Promise<void> {

@@ -63,6 +63,7 @@ class Catalogue:
         self._entries: dict[str, CatalogueEntry] = {}
         self._by_form: dict[str, str] = {}
         """Path in one Unicode form → id."""
+        self._by_epoch: dict[str, str] = {}
         self._taken: dict[str, dict[str, int]] = {}
         """Twin key of a note or folder → each spelling of it, and how many notes have it."""
         self._watchers: list[Callable[[CatalogueEntry], None]] = []
@@ -73,7 +74,7 @@ class Catalogue:
     def load(self) -> None:
         """Read the table."""
         self.generation += 1
-        self._entries, self._by_form, self._taken = {}, {}, {}
+        self._entries, self._by_form, self._by_epoch, self._taken = {}, {}, {}, {}
         for row in self._database.rows(
             "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
         ):
@@ -91,6 +92,11 @@ class Catalogue:
     def find(self, path: str) -> CatalogueEntry | None:
         """The note at a path, whatever Unicode form its letters have."""
         note = self._by_form.get(paths.form_key(path))
+        return self._entries[note] if note else None
+
+    def of_epoch(self, epoch: str) -> CatalogueEntry | None:
+        """The note whose history has this epoch, wherever it is now, also in the trash."""
+        note = self._by_epoch.get(epoch)
         return self._entries[note] if note else None
 
     def is_taken(self, path: str) -> bool:
@@ -191,6 +197,7 @@ class Catalogue:
             self._database.when_done(lambda: self._notify(entry))
         if before := self._entries.get(entry.id):
             self._take_out(before)
+            self._by_epoch.pop(before.epoch, None)
         self._put(entry)
 
     def _take_out(self, entry: CatalogueEntry) -> None:
@@ -203,6 +210,7 @@ class Catalogue:
     def _put(self, entry: CatalogueEntry) -> None:
         self.generation += 1
         self._entries[entry.id] = entry
+        self._by_epoch[entry.epoch] = entry.id
         if entry.path is not None:
             self._by_form[paths.form_key(entry.path)] = entry.id
             self._count(entry.path, 1)
