@@ -108,6 +108,43 @@ def test_files_are_coloured_by_their_language(pages: Pages) -> None:
             assert page.locator(".code-line code").all_inner_texts() == text.splitlines(), name
 
 
+def test_a_line_inside_a_long_string_or_comment_is_coloured_as_one(pages: Pages) -> None:
+    inside = "".join(f"def inside_{number}(): return {number}\n" for number in range(4_000))
+    java = "".join(f"int field{number};\n" for number in range(1_850))
+    words = "class Inside { return; }\n" * 300
+    files = {
+        "a.py": f'before = 1\ntext = """\n{inside}"""\nafter = 2\n',
+        "a.rb": f"before = 1\n=begin\n{inside}=end\nafter = 'x'\n",
+        "a.java": f"class A {{\n{java}/*\n{words}*/\nint after;\n}}\n",
+    }
+    with searching(pages, files, {}) as site:
+        page = opened(site, "/file/a.py#L3500")
+        expect(line(page, 3500).locator(".tok-string")).to_have_text("def inside_3497(): return 3497")
+        page.goto("/file/a.py#L4004")
+        expect(line(page, 4004).locator(".tok-number")).to_have_text("2")
+        page.goto("/file/a.rb#L3500")
+        expect(line(page, 3500).locator(".tok-comment")).to_contain_text("def inside_3497")
+        # The first piece that is loaded ends inside the comment.
+        page.goto("/file/a.java")
+        expect(line(page, 1).locator(".tok-keyword")).to_have_text("class")
+        page.get_by_role("textbox", name="Line").fill("1950")
+        page.keyboard.press("Enter")
+        expect(line(page, 1950).locator(".tok-comment")).to_have_text("class Inside { return; }")
+        page.get_by_role("textbox", name="Line").fill("2154")
+        page.keyboard.press("Enter")
+        expect(line(page, 2154).locator(".tok-typeName")).to_have_text("int")
+
+
+def test_where_colours_are_not_certain_lines_are_plain_and_the_page_says_so(pages: Pages) -> None:
+    cut = "a = 1\n" + "b = 2 " * 3_000 + "\nc = 3\n"
+    with searching(pages, {"cut.py": cut}, {}) as site:
+        page = opened(site, "/file/cut.py")
+        expect(line(page, 1).locator(".tok-number")).to_have_text("1")
+        expect(page.get_by_text("no colours from line 2 on")).to_be_visible()
+        expect(line(page, 3)).to_contain_text("c = 3")
+        expect(line(page, 3).locator("[class^=tok-]")).to_have_count(0)
+
+
 def test_a_file_of_another_language_is_plain_and_whole(pages: Pages) -> None:
     with searching(pages, {"a.unknown": CODE}, {}) as site:
         page = opened(site, "/file/a.unknown")
@@ -147,11 +184,12 @@ def test_a_huge_file_opens_at_the_match_with_few_lines_in_the_page(pages: Pages)
         page = opened(site, "/file/huge.py?pattern=value_765432%5Cb#L765433")
         expect(line(page, 765433).locator("mark")).to_have_text("value_765432")
         expect(line(page, 765433)).to_be_in_viewport()
-        expect(line(page, 765433).locator(".tok-string")).to_have_text("'text'")
+        expect(page.get_by_text("no colours from line 40,001 on")).to_be_visible()
         assert page.locator("[data-line]").count() < 400
         page.get_by_role("textbox", name="Line").fill("12")
         page.keyboard.press("Enter")
         expect(line(page, 12)).to_contain_text("value_11 =")
+        expect(line(page, 12).locator(".tok-string")).to_have_text("'text'")
         page.get_by_role("button", name="Lines 400,001").click()
         expect(line(page, 400_001)).to_contain_text("value_400000 =")
 
