@@ -119,7 +119,9 @@ def test_a_line_inside_a_long_string_or_comment_is_coloured_as_one(pages: Pages)
     }
     with searching(pages, files, {}) as site:
         page = opened(site, "/file/a.py#L3500")
-        expect(line(page, 3500).locator(".tok-string")).to_have_text("def inside_3497(): return 3497")
+        expect(line(page, 3500).locator(".tok-string")).to_have_text(
+            "def inside_3497(): return 3497"
+        )
         page.goto("/file/a.py#L4004")
         expect(line(page, 4004).locator(".tok-number")).to_have_text("2")
         page.goto("/file/a.rb#L3500")
