@@ -74,11 +74,11 @@ def test_an_index_that_is_being_built_shows_how_far_it_is_and_what_works(pages: 
         card = page.locator(".status-card").filter(has_text="Index")
         expect(card.get_by_text("Everything works meanwhile")).to_be_visible()
         expect(card.get_by_text("Last change")).to_have_count(0)
+        bar = card.get_by_role("progressbar")
         for least in (0.02, 0.1):
             go_on()
             wait_until(lambda least=least: progress() > least, f"progress beyond {least}")
             hold()
-            bar = card.get_by_role("progressbar")
             wait_until(lambda: bar.evaluate("(one) => one.value") == progress(), "bar as far")
             expect(card.get_by_text(f"Building, {math.floor(progress() * 100)} %")).to_be_visible()
         search = opened(site, "/?q=7%5Cn&m=1")
