@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import violations
-from tests.browser.site import Pages
+from tests.browser.site import NARROW, WIDE, Pages
 from tests.browser.test_search import LOOKS, opened, searching
 
 CODE = 'import os\n\n\ndef name(one: int) -> str:\n    """Text."""\n    return "two"  # why\n'
@@ -77,6 +77,10 @@ def test_a_file_that_is_not_there_is_told_with_the_servers_words(pages: Pages) -
         page = opened(site, "/file/src/none.py")
         site.allow("404")
         expect(page.get_by_role("alert")).to_contain_text("File does not exist")
+        site.allow("400")
+        (site.running.home.parent / "workspace" / "raw.dat").write_bytes(b"alpha\0" * 9)
+        page.goto("/file/raw.dat")
+        expect(page.get_by_role("alert")).to_contain_text(re.compile(r"^raw\.dat is a binary file"))
 
 
 # ── colours ──────────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +217,18 @@ def test_long_lines_wrap_or_scroll_and_say_that_they_are_cut(pages: Pages) -> No
         page.reload()
         expect(page.get_by_label("Tab")).to_have_value("8")
         expect(wrap).to_be_checked()
+
+
+def test_a_match_far_into_a_line_that_is_cut_is_shown_beside_it(pages: Pages) -> None:
+    long = "x" * 100_000 + " alpha " + "y" * 100_000
+    with searching(pages, {"long.txt": f"one\n{long}\nthree\n"}) as site:
+        for size in (WIDE, NARROW):
+            page = opened(site, "/file/long.txt?pattern=alpha#L2", size)
+            match = page.locator(".code-cut")
+            expect(match).to_contain_text("column 100,002 of 200,007")
+            expect(match.locator("mark")).to_have_text("alpha")
+            expect(match.locator("mark")).to_be_in_viewport()
+            assert violations(page) == [], size
 
 
 # ── for everybody ────────────────────────────────────────────────────────────────────────────────

@@ -215,6 +215,26 @@ def test_without_a_connection_the_results_stay_and_can_be_asked_for_again(pages:
         expect(page.locator("#search-problem")).to_be_empty()
 
 
+def test_what_is_typed_after_the_sign_in_is_over_is_answered_when_signed_in_again(
+    pages: Pages,
+) -> None:
+    with searching(pages) as site:
+        page = opened(site, "/?q=alpha")
+        expect(found(page)).to_have_count(4)
+        site.allow("401")
+        (site.running.state / "sessions.json").unlink()
+        box(page).fill("beta")
+        notice = page.get_by_role("alert").filter(has_text="Your sign-in has expired")
+        expect(notice).to_be_visible()
+        expect(found(page)).to_have_count(4)
+        page.context.new_page().goto(site.running.link())
+        notice.get_by_role("button", name="Try again").click()
+        expect(notice).to_be_hidden()
+        expect(box(page)).to_have_value("beta")
+        expect(total(page)).to_have_text("1 match in 1 file")
+        expect(page.locator("#search-problem")).to_be_empty()
+
+
 def test_the_types_offered_are_those_the_server_knows() -> None:
     text = (WEB / "src" / "search" / "types.ts").read_text(encoding="utf-8")
     assert re.findall(r'"([a-z]+)"', text) == sorted(TYPES)
@@ -314,6 +334,12 @@ def test_a_query_ranks_passages_and_a_symbol_has_definitions_and_references(page
         page.get_by_role("link", name="Query").click()
         expect(page.locator(".ranked li").first).to_contain_text("alpha")
         expect(page.get_by_text("Only files of the workspace")).to_be_visible()
+        passage = page.locator(".ranked li").first
+        left = passage.locator(".found-number").first.bounding_box()
+        card = passage.bounding_box()
+        assert left
+        assert card
+        assert left["x"] - card["x"] < 5  # lines begin at the edge, as in other results
         page.get_by_role("link", name="Symbol").click()
         expect(page.get_by_role("heading", name="Definitions")).to_be_visible()
         expect(page.locator(".symbol").first).to_contain_text("src/app.py:8")

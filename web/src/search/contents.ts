@@ -80,7 +80,7 @@ export class Contents {
     try {
       for (let range = this.next(); range; range = this.next()) await this.loadRange(range);
     } catch (error) {
-      if (!isAbort(error)) this.failure.value = told(error);
+      if (!isAbort(error)) this.failure.value = told(error, this.path);
     } finally {
       this.isLoading = false;
     }

@@ -84,7 +84,7 @@ function Index({ now }: { now: Status }) {
       </Card>
     );
   }
-  const place: [string, ComponentChildren][] = now.workspace ? [["Workspace", <bdi class="mono">{visible(now.workspace.path)}</bdi>]] : [];
+  const place: [string, ComponentChildren][] = now.workspace ? [["Workspace", <Path of={now.workspace.path} />]] : [];
   if (index.state === "off") {
     return (
       <Card title="Index">
@@ -164,7 +164,7 @@ function Notes({ notes }: { notes: NotesState }) {
           ["Pending suggestions", notes.pending ? <a href="/review">{notes.pending.toLocaleString("en")}</a> : "none"],
           ["In the trash", notes.trash.toLocaleString("en")],
           ["Size on disk", bytes(notes.size_bytes)],
-          ["Folder", <bdi class="mono">{visible(notes.path)}</bdi>],
+          ["Folder", <Path of={notes.path} />],
         ]}
       />
       {notes.quarantined.length === 0 ? (
@@ -189,6 +189,22 @@ function Notes({ notes }: { notes: NotesState }) {
   );
 }
 
+/** A path that is broken at its slashes, if it must be. */
+function Path({ of }: { of: string }) {
+  const parts = of.split("/");
+  return (
+    <bdi class="mono">
+      {parts.map((part, at) => (
+        <>
+          {at > 0 && "/"}
+          {at > 0 && <wbr />}
+          {visible(part)}
+        </>
+      ))}
+    </bdi>
+  );
+}
+
 function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
   return (
     <dl class="facts">
@@ -203,7 +219,7 @@ function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
 }
 
 const CLIENT_COLUMNS: Column<Client>[] = [
-  { title: "Name", cell: (one) => <bdi>{visible(one.name ?? "")}</bdi> },
+  { title: "Name", cell: (one) => (one.name === null ? <span class="muted">no token</span> : <bdi>{visible(one.name)}</bdi>) },
   { title: "Client", cell: (one) => <bdi>{visible(one.client ?? "")}</bdi> },
   { title: "By", cell: (one) => one.transport },
   { title: "Since", cell: (one) => <Age time={one.since} /> },

@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-RHHLAV5W.js";import"./chunk-6LVNTMWJ.js";import"./chunk-OGDO6UGF.js";import"./chunk-SV6D5W46.js";import"./chunk-Q6LHN6TS.js";import"./chunk-QJ3XVCVG.js";import"./chunk-EAGM6Z3H.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};

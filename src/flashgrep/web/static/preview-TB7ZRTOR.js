@@ -1,0 +1,1 @@
+import{b as a,c as b}from"./chunk-OTXMEVSQ.js";import"./chunk-P5G2XM2I.js";import"./chunk-OGDO6UGF.js";import"./chunk-A7BRTZGH.js";import"./chunk-MGYFQ5XX.js";import"./chunk-Q6PNFZDG.js";import"./chunk-N3I2KVGK.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
