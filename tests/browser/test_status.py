@@ -6,6 +6,7 @@ import math
 import os
 import re
 import signal
+from functools import partial
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -69,6 +70,9 @@ def test_an_index_that_is_being_built_shows_how_far_it_is_and_what_works(pages: 
         def progress() -> float:
             return float(site.running.get("/api/status").json()["index"]["progress"])
 
+        def is_beyond(least: float) -> bool:
+            return progress() > least
+
         hold()
         page = opened(site, "/status")
         card = page.locator(".status-card").filter(has_text="Index")
@@ -77,7 +81,7 @@ def test_an_index_that_is_being_built_shows_how_far_it_is_and_what_works(pages: 
         bar = card.get_by_role("progressbar")
         for least in (0.02, 0.1):
             go_on()
-            wait_until(lambda least=least: progress() > least, f"progress beyond {least}")
+            wait_until(partial(is_beyond, least), f"progress beyond {least}")
             hold()
             wait_until(lambda: bar.evaluate("(one) => one.value") == progress(), "bar as far")
             expect(card.get_by_text(f"Building, {math.floor(progress() * 100)} %")).to_be_visible()
