@@ -18,11 +18,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from flashgrep.notes.access.roles import Role
 from tests.browser.agent import Agent, joined
-from tests.transports.clients import PATIENCE_SECONDS
+from tests.transports.clients import PATIENCE_SECONDS, serving
 from tests.web.served import TOKEN, Served, served
 
 WIDE = (1280, 900)
@@ -125,16 +126,38 @@ class Pages:
     def __init__(self, browser: Browser, place: Path) -> None:
         self._browser, self._place = browser, place
 
+    @property
+    def workspace(self) -> Path:
+        """The files that a server finds when it starts."""
+        return self._place / "workspace"
+
     @contextmanager
     def serving(
         self,
         notes: Mapping[str, str],
         edits: Sequence[tuple[str, str, str, str]] = (),
         flags: Sequence[str] = ("--token", TOKEN),
+        is_indexed: bool = False,
     ) -> Iterator[Site]:
         """Serve these notes, with suggestions (note, old, new, author), until the block ends."""
-        with served(self._place, notes, edits, flags) as running:
+        with served(self._place, notes, edits, flags, is_indexed=is_indexed) as running:
             with ExitStack() as ends:
+                site = Site(running, self._browser, ends)
+                yield site
+            site.check()
+
+    @contextmanager
+    def files_alone(self) -> Iterator[Site]:
+        """Serve files and no notes, to everybody, until the block ends."""
+        self.workspace.mkdir(exist_ok=True)
+        flags = ["--http-port", "auto", "--tcp-port", "none", "--socket", "none"]
+        flags += ["--no-index", "--no-auth"]
+        with (
+            serving(self.workspace, flags, ports=False) as server,
+            httpx2.Client(base_url=f"http://127.0.0.1:{server.http}", trust_env=False) as client,
+        ):
+            with ExitStack() as ends:
+                running = Served(server, self._place / "kb", client)
                 site = Site(running, self._browser, ends)
                 yield site
             site.check()

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import violations
-from tests.browser.site import Pages
+from tests.browser.site import NARROW, WIDE, Pages
 from tests.browser.test_search import LOOKS, opened, searching
 
 CODE = 'import os\n\n\ndef name(one: int) -> str:\n    """Text."""\n    return "two"  # why\n'
@@ -77,6 +77,10 @@ def test_a_file_that_is_not_there_is_told_with_the_servers_words(pages: Pages) -
         page = opened(site, "/file/src/none.py")
         site.allow("404")
         expect(page.get_by_role("alert")).to_contain_text("File does not exist")
+        site.allow("400")
+        (site.running.home.parent / "workspace" / "raw.dat").write_bytes(b"alpha\0" * 9)
+        page.goto("/file/raw.dat")
+        expect(page.get_by_role("alert")).to_contain_text(re.compile(r"^raw\.dat is a binary file"))
 
 
 # ── colours ──────────────────────────────────────────────────────────────────────────────────────
@@ -106,6 +110,45 @@ def test_files_are_coloured_by_their_language(pages: Pages) -> None:
             page.goto(f"/file/{name}")
             expect(page.locator(f".tok-{kind}").filter(has_text=coloured).first).to_be_visible()
             assert page.locator(".code-line code").all_inner_texts() == text.splitlines(), name
+
+
+def test_a_line_inside_a_long_string_or_comment_is_coloured_as_one(pages: Pages) -> None:
+    inside = "".join(f"def inside_{number}(): return {number}\n" for number in range(4_000))
+    java = "".join(f"int field{number};\n" for number in range(1_850))
+    words = "class Inside { return; }\n" * 300
+    files = {
+        "a.py": f'before = 1\ntext = """\n{inside}"""\nafter = 2\n',
+        "a.rb": f"before = 1\n=begin\n{inside}=end\nafter = 'x'\n",
+        "a.java": f"class A {{\n{java}/*\n{words}*/\nint after;\n}}\n",
+    }
+    with searching(pages, files, {}) as site:
+        page = opened(site, "/file/a.py#L3500")
+        expect(line(page, 3500).locator(".tok-string")).to_have_text(
+            "def inside_3497(): return 3497"
+        )
+        page.goto("/file/a.py#L4004")
+        expect(line(page, 4004).locator(".tok-number")).to_have_text("2")
+        page.goto("/file/a.rb#L3500")
+        expect(line(page, 3500).locator(".tok-comment")).to_contain_text("def inside_3497")
+        # The first piece that is loaded ends inside the comment.
+        page.goto("/file/a.java")
+        expect(line(page, 1).locator(".tok-keyword")).to_have_text("class")
+        page.get_by_role("textbox", name="Line").fill("1950")
+        page.keyboard.press("Enter")
+        expect(line(page, 1950).locator(".tok-comment")).to_have_text("class Inside { return; }")
+        page.get_by_role("textbox", name="Line").fill("2154")
+        page.keyboard.press("Enter")
+        expect(line(page, 2154).locator(".tok-typeName")).to_have_text("int")
+
+
+def test_where_colours_are_not_certain_lines_are_plain_and_the_page_says_so(pages: Pages) -> None:
+    cut = "a = 1\n" + "b = 2 " * 3_000 + "\nc = 3\n"
+    with searching(pages, {"cut.py": cut}, {}) as site:
+        page = opened(site, "/file/cut.py")
+        expect(line(page, 1).locator(".tok-number")).to_have_text("1")
+        expect(page.get_by_text("no colours from line 2 on")).to_be_visible()
+        expect(line(page, 3)).to_contain_text("c = 3")
+        expect(line(page, 3).locator("[class^=tok-]")).to_have_count(0)
 
 
 def test_a_file_of_another_language_is_plain_and_whole(pages: Pages) -> None:
@@ -147,11 +190,12 @@ def test_a_huge_file_opens_at_the_match_with_few_lines_in_the_page(pages: Pages)
         page = opened(site, "/file/huge.py?pattern=value_765432%5Cb#L765433")
         expect(line(page, 765433).locator("mark")).to_have_text("value_765432")
         expect(line(page, 765433)).to_be_in_viewport()
-        expect(line(page, 765433).locator(".tok-string")).to_have_text("'text'")
+        expect(page.get_by_text("no colours from line 40,001 on")).to_be_visible()
         assert page.locator("[data-line]").count() < 400
         page.get_by_role("textbox", name="Line").fill("12")
         page.keyboard.press("Enter")
         expect(line(page, 12)).to_contain_text("value_11 =")
+        expect(line(page, 12).locator(".tok-string")).to_have_text("'text'")
         page.get_by_role("button", name="Lines 400,001").click()
         expect(line(page, 400_001)).to_contain_text("value_400000 =")
 
@@ -173,6 +217,18 @@ def test_long_lines_wrap_or_scroll_and_say_that_they_are_cut(pages: Pages) -> No
         page.reload()
         expect(page.get_by_label("Tab")).to_have_value("8")
         expect(wrap).to_be_checked()
+
+
+def test_a_match_far_into_a_line_that_is_cut_is_shown_beside_it(pages: Pages) -> None:
+    long = "x" * 100_000 + " alpha " + "y" * 100_000
+    with searching(pages, {"long.txt": f"one\n{long}\nthree\n"}) as site:
+        for size in (WIDE, NARROW):
+            page = opened(site, "/file/long.txt?pattern=alpha#L2", size)
+            match = page.locator(".code-cut")
+            expect(match).to_contain_text("column 100,002 of 200,007")
+            expect(match.locator("mark")).to_have_text("alpha")
+            expect(match.locator("mark")).to_be_in_viewport()
+            assert violations(page) == [], size
 
 
 # ── for everybody ────────────────────────────────────────────────────────────────────────────────

@@ -181,6 +181,9 @@ def test_notes_are_searched_where_there_are_notes(pages: Pages) -> None:
         expect(total(page)).to_have_text("4 matches in 3 files")
         page.get_by_role("combobox", name="In", exact=True).select_option("notes")
         expect(found(page)).to_have_text(["3The alpha pier is old."])
+        expect(total(page)).to_have_text("1 match in 1 note")
+        expect(page.locator(".search-facts").first).to_contain_text("1 note looked at")
+        expect(page.locator(".search-facts").first).to_contain_text("count as accepted")
         expect(page.get_by_role("link", name="Plans/Bridge.md")).to_have_attribute(
             "href", "/notes/Plans/Bridge.md#L3"
         )
@@ -194,6 +197,8 @@ def test_a_server_of_notes_alone_searches_notes(pages: Pages) -> None:
         expect(page.get_by_role("combobox", name="In", exact=True)).to_have_count(0)
         box(page).fill("")
         expect(page.get_by_text("the search covers the notes")).to_be_visible()
+        expect(page.get_by_text("tasks that are open")).to_be_visible()
+        expect(page.get_by_text("definitions of functions")).to_have_count(0)
 
 
 def test_without_a_connection_the_results_stay_and_can_be_asked_for_again(pages: Pages) -> None:
@@ -207,6 +212,26 @@ def test_without_a_connection_the_results_stay_and_can_be_asked_for_again(pages:
         expect(found(page)).to_have_count(4)
         page.context.set_offline(False)
         page.get_by_role("button", name="Try again").click()
+        expect(total(page)).to_have_text("1 match in 1 file")
+        expect(page.locator("#search-problem")).to_be_empty()
+
+
+def test_what_is_typed_after_the_sign_in_is_over_is_answered_when_signed_in_again(
+    pages: Pages,
+) -> None:
+    with searching(pages) as site:
+        page = opened(site, "/?q=alpha")
+        expect(found(page)).to_have_count(4)
+        site.allow("401")
+        (site.running.state / "sessions.json").unlink()
+        box(page).fill("beta")
+        notice = page.get_by_role("alert").filter(has_text="Your sign-in has expired")
+        expect(notice).to_be_visible()
+        expect(found(page)).to_have_count(4)
+        page.context.new_page().goto(site.running.link())
+        notice.get_by_role("button", name="Try again").click()
+        expect(notice).to_be_hidden()
+        expect(box(page)).to_have_value("beta")
         expect(total(page)).to_have_text("1 match in 1 file")
         expect(page.locator("#search-problem")).to_be_empty()
 
@@ -228,6 +253,9 @@ def test_of_thousands_of_matches_few_are_in_the_page_and_more_come_while_scrolli
     with searching(pages, files) as site:
         page = opened(site, "/?q=alpha&c=1")
         expect(total(page)).to_have_text("250 shown; 3,000 matches in 10 files")
+        expect(page.locator(".search-facts")).to_have_count(
+            1
+        )  # no remark: there are more, as shown
         assert page.locator("[data-row]").count() < 200
         page.mouse.move(600, 600)
         for shown in ("1,250", "2,250"):
@@ -306,15 +334,37 @@ def test_a_query_ranks_passages_and_a_symbol_has_definitions_and_references(page
         page = opened(site, "/?q=Alpha")
         page.get_by_role("link", name="Query").click()
         expect(page.locator(".ranked li").first).to_contain_text("alpha")
+        expect(page.get_by_text("Only files of the workspace")).to_be_visible()
+        passage = page.locator(".ranked li").first
+        left = passage.locator(".found-number").first.bounding_box()
+        card = passage.bounding_box()
+        assert left
+        assert card
+        assert left["x"] - card["x"] < 5  # lines begin at the edge, as in other results
         page.get_by_role("link", name="Symbol").click()
         expect(page.get_by_role("heading", name="Definitions")).to_be_visible()
         expect(page.locator(".symbol").first).to_contain_text("src/app.py:8")
+        expect(page.get_by_text("Only files of the workspace")).to_be_visible()
         expect(page.get_by_role("heading", name="References")).to_be_visible()
         box(page).focus()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(r"/file/src/app\.py.*#L8$"))
         expect(page.locator("mark").first).to_have_text("Alpha")
+        page.go_back()
+        page.get_by_role("link", name="search the notes by a pattern").click()
+        expect(page).to_have_url(re.compile(r"/\?q=Alpha&in=notes$"))
+        expect(total(page)).to_have_text("No matches found")
+
+
+def test_a_symbol_is_marked_where_it_is_a_word(pages: Pages) -> None:
+    with searching(pages, {"a.py": "def alpha(): return alphabet(alpha, _alpha)\n"}) as site:
+        page = opened(site, "/?q=alpha&tab=symbol")
+        references = page.locator("section").filter(has_text="References")
+        expect(references.locator("mark")).to_have_text(["alpha", "alpha"])
+        marked = references.locator("code").inner_html()
+        assert "alphabet(" in marked
+        assert "_alpha)" in marked
 
 
 # ── hostile content ──────────────────────────────────────────────────────────────────────────────

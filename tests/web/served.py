@@ -123,13 +123,15 @@ def served(
     edits: Sequence[tuple[str, str, str, str]] = (),
     flags: Sequence[str] = ("--token", TOKEN),
     tools: Sequence[str] = FLASHGREP,
+    is_indexed: bool = False,
 ) -> Iterator[Served]:
     """Serve the notes in `place`, made where there are none."""
     home, workdir = place / "kb", place / "workspace"
     workdir.mkdir(exist_ok=True)
     if notes is not None:
         make(home, notes, edits)
-    every = ["--kb", str(home), "--no-index", "--tcp-port", "none", "--socket", "none", *flags]
+    index = [] if is_indexed else ["--no-index"]
+    every = ["--kb", str(home), *index, "--tcp-port", "none", "--socket", "none", *flags]
     with serving(workdir, ["--http-port", "auto", *every], tools, ports=False) as server:
         base = f"http://127.0.0.1:{server.http or 0}"
         with httpx2.Client(base_url=base, timeout=PATIENCE_SECONDS, trust_env=False) as client:

@@ -15,7 +15,7 @@ export default function Page() {
   if (session.value && !session.value.notes) {
     return (
       <p class="empty">
-        No knowledge base is mounted. Start the server with <code>--kb DIRECTORY</code> to have notes.
+        No knowledge base is mounted. Start the server with <code>--kb PATH</code> to have notes.
       </p>
     );
   }

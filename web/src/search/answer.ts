@@ -1,7 +1,7 @@
 // The answers to what is asked, as one types: a request for each pause, the newest alone counts.
 
 import { effect, signal, untracked } from "@preact/signals";
-import { isAbort, post, Refused, told } from "../shell/api";
+import { isAbort, isSignedOut, post, Refused, told } from "../shell/api";
 import { place } from "../shell/router";
 import type { Question } from "./question";
 import { filters, question } from "./question";
@@ -92,6 +92,16 @@ effect(() => {
   const asked = question.value;
   if (place.value.path !== "/") return;
   untracked(() => begin(asked));
+});
+
+// Whoever has signed in again finds the answer to what they typed meanwhile.
+let wasSignedOut = false;
+effect(() => {
+  const isBack = wasSignedOut && !isSignedOut.value;
+  wasSignedOut = isSignedOut.value;
+  untracked(() => {
+    if (isBack && place.value.path === "/" && failure.value && !failure.value.isPattern) again();
+  });
 });
 
 function begin(asked: Question): void {

@@ -1,10 +1,13 @@
 // The lines of a file in a box that scrolls. Only the blocks of lines near its window are in the page.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { FoundLine } from "./answer";
 import type { Contents } from "./contents";
+import { nearMatch } from "./cut_line";
 import type { Span } from "./drawn";
 import { drawn } from "./drawn";
 import { Heights } from "./heights";
+import type { FileMatches } from "./matches";
 import { matches } from "./matches";
 
 const BLOCK = 25; // lines
@@ -121,7 +124,7 @@ export function Code({ contents, from, to, chosen, reveal, doesWrap, tab, label,
         first={start}
         last={Math.min(start + BLOCK - 1, to)}
         chosen={chosen}
-        spans={matches.value.spans}
+        found={matches.value}
         onChoose={onChoose}
       />,
     );
@@ -150,23 +153,25 @@ interface BlockProperties {
   first: number;
   last: number;
   chosen: Range | null;
-  spans: ReadonlyMap<number, readonly Span[]>;
+  found: FileMatches;
   onChoose: (line: number, isRange: boolean) => void;
 }
 
 const NO_SPANS: readonly Span[] = [];
 
-function Block({ at, contents, version, first, last, chosen, spans, onChoose }: BlockProperties) {
+function Block({ at, contents, version, first, last, chosen, found, onChoose }: BlockProperties) {
   const begin = chosen && chosen.first <= last && chosen.last >= first ? Math.max(chosen.first, first) : 0;
   const end = begin ? Math.min(chosen!.last, last) : 0;
   return useMemo(() => {
     const rows = [];
     for (let number = first; number <= last; number++) {
       const line = contents.line(number);
-      const own = spans.get(number);
+      const own = found.spans.get(number);
+      const cut = found.cut.get(number);
+      if (cut) rows.push(<CutMatch key={`cut ${number}`} line={cut} />);
       const isChosen = begin > 0 && number >= begin && number <= end;
       rows.push(
-        <div key={number} class={`code-line${isChosen ? " chosen" : ""}${own ? " hit" : ""}`} data-line={number}>
+        <div key={number} class={`code-line${isChosen ? " chosen" : ""}${own || cut ? " hit" : ""}`} data-line={number}>
           <a
             class="code-number"
             href={`#L${number}`}
@@ -192,5 +197,15 @@ function Block({ at, contents, version, first, last, chosen, spans, onChoose }: 
         {rows}
       </div>
     );
-  }, [version, first, last, begin, end, spans, contents]);
+  }, [version, first, last, begin, end, found, contents]);
+}
+
+/** What was found in a line that is shown in part, on a row above it: the line may be higher than the window. */
+function CutMatch({ line }: { line: FoundLine }) {
+  const { text, spans, cut } = nearMatch(line);
+  return (
+    <p class="code-cut">
+      <span class="found-cut">{cut}</span> <code>…{drawn(text, spans)}…</code>
+    </p>
+  );
 }

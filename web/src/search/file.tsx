@@ -101,6 +101,11 @@ function FilePage({ path, pattern }: { path: string; pattern: string }) {
       <div class="file-tools" role="group" aria-label="File">
         {(shown.value || pattern) && <a href={back}>← Back to results</a>}
         <span class="muted file-total">{total === null ? "Loading…" : contents.isOpen.value ? `more than ${total.toLocaleString("en")} lines` : counted(total, "line")}</span>
+        {total !== null && total >= contents.plainFrom.value && (
+          <span class="muted" title="To know what a line is, all lines above are looked at: here they are too many, or too long.">
+            no colours from line {contents.plainFrom.value.toLocaleString("en")} on
+          </span>
+        )}
         {matches.value.lines.length > 0 && <MatchSteps line={chosen?.first ?? 0} onStep={goMatch} />}
         <LineField total={total} onGo={(range) => choose(range, false)} />
         <label class="check">

@@ -6,23 +6,31 @@ import { index, indexWords } from "./index_state";
 import type { Question } from "./question";
 import { address, question } from "./question";
 
-const EXAMPLES: { does: string; asked: Partial<Question> }[] = [
+const OF_FILES: { does: string; asked: Partial<Question> }[] = [
   { does: "a word, whole", asked: { text: "\\bTODO\\b" } },
   { does: "definitions of functions", asked: { text: "^\\s*(def|fn|func|function) \\w+" } },
   { does: "either of two, in any case", asked: { text: "error|warning", ignoreCase: true } },
   { does: "a call over several lines", asked: { text: "open\\([^)]*\\)", multiline: true } },
 ];
 
+const OF_NOTES: typeof OF_FILES = [
+  { does: "headings", asked: { text: "^#+ .+" } },
+  { does: "tasks that are open", asked: { text: "^\\s*[-*] \\[ \\]" } },
+  { does: "links to a note", asked: { text: "\\[\\[Home\\b" } },
+  { does: "either of two, in any case", asked: { text: "decided|agreed", ignoreCase: true } },
+];
+
 export function Hints() {
   const has = session.value;
   const state = index.value;
+  const isOfNotes = question.value.where === "notes";
   return (
     <div class="hints">
       {question.value.tab === "search" && (
         <section>
           <h2>Some patterns to begin with</h2>
           <ul class="hint-list">
-            {EXAMPLES.map((one) => (
+            {(isOfNotes ? OF_NOTES : OF_FILES).map((one) => (
               <li key={one.does}>
                 <a class="mono" href={address({ ...question.value, ...one.asked })}>
                   {one.asked.text}
@@ -52,7 +60,7 @@ export function Hints() {
           </li>
           <li>
             <kbd>Enter</kbd>
-            <span class="muted">opens the file at the line</span>
+            <span class="muted">opens the {isOfNotes ? "note" : "file"} at the line</span>
           </li>
           <li>
             <kbd>?</kbd>

@@ -1,28 +1,29 @@
 // Which grammar colours a file; each is loaded when the first file of its language is opened.
 
 import type { Parser } from "@lezer/common";
-import { tokensOf } from "./colours";
-import type { Token } from "./drawn";
+import type { Closing, Painting } from "./colours";
+import { GrammarPainting } from "./colours";
 import type { AnyMode } from "./line_modes";
-import { modeTokensOf } from "./line_modes";
+import { ModePainting } from "./line_modes";
 
-/** Gives the tokens of each line after the first `skip`; null where that would take too long. */
-export type Painter = (lines: readonly string[], skip: number, signal: AbortSignal) => Promise<Token[][] | null>;
-type Load = () => Promise<Painter>;
+type Load = () => Promise<Painting>;
 
 const grammar =
-  (load: () => Promise<Parser>): Load =>
-  async () => {
-    const parser = await load();
-    return (lines, skip, signal) => tokensOf(parser, lines, skip, signal);
-  };
+  (load: () => Promise<Parser>, closing: Closing = () => ""): Load =>
+  async () =>
+    new GrammarPainting(await load(), closing);
 
 const mode =
   (load: () => Promise<unknown>): Load =>
-  async () => {
-    const own = (await load()) as AnyMode;
-    return (lines, skip, signal) => modeTokensOf(own, lines, skip, signal);
-  };
+  async () =>
+    new ModePainting((await load()) as AnyMode);
+
+/** The end of a heredoc, if the last one that a text begins is still open. */
+function heredocEnd(text: string): string {
+  const begun = text.lastIndexOf("<<<");
+  const name = begun < 0 ? undefined : /^<<<\s*["']?(\w+)/.exec(text.slice(begun, begun + 100))?.[1];
+  return name ? `\n${name};\n` : "";
+}
 
 const javascript = (dialect: string): Load => grammar(async () => (await import("@lezer/javascript")).parser.configure({ dialect }));
 
@@ -49,13 +50,13 @@ const BY_ENDING: [string, Load][] = [
   ["tsx", javascript("jsx ts")],
   ["py pyi pyw", grammar(async () => (await import("@lezer/python")).parser)],
   ["c h cc cpp cxx hpp hh hxx inl ino cu cuh", grammar(async () => (await import("@lezer/cpp")).parser)],
-  ["java", grammar(async () => (await import("@lezer/java")).parser)],
+  ["java", grammar(async () => (await import("@lezer/java")).parser, () => '*/"""')],
   ["json jsonl ipynb webmanifest", grammar(async () => (await import("@lezer/json")).parser)],
   ["css scss less", grammar(async () => (await import("@lezer/css")).parser)],
   ["html htm xhtml svg vue svelte xml", html],
-  ["rs", grammar(async () => (await import("@lezer/rust")).parser)],
-  ["go", grammar(async () => (await import("@lezer/go")).parser)],
-  ["php phtml", grammar(async () => (await import("@lezer/php")).parser)],
+  ["rs", grammar(async () => (await import("@lezer/rust")).parser, () => '"#####')],
+  ["go", grammar(async () => (await import("@lezer/go")).parser, () => "`")],
+  ["php phtml", grammar(async () => (await import("@lezer/php")).parser, (text) => `*/${heredocEnd(text)}`)],
   ["yml yaml", grammar(async () => (await import("@lezer/yaml")).parser)],
   ["md markdown mdx", markdown],
   ["sh bash zsh bashrc zshrc profile", mode(async () => (await import("@codemirror/legacy-modes/mode/shell")).shell)],
@@ -91,7 +92,8 @@ const BY_NAME: Record<string, string> = {
 
 const LOADS = new Map(BY_ENDING.flatMap(([endings, load]) => endings.split(" ").map((ending): [string, Load] => [ending, load])));
 
-export async function painterOf(path: string): Promise<Painter | null> {
+/** A new painting of a file; null where the language is not known. */
+export async function paintingOf(path: string): Promise<Painting | null> {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
   const ending = BY_NAME[name] ?? /\.([^.]+)$/.exec(name)?.[1];
   const load = ending === undefined ? undefined : LOADS.get(ending);

@@ -1,5 +1,7 @@
 // Languages without a grammar of their own: modes that go from line to line, in a few KB each.
 
+import type { Painting } from "./colours";
+import { Slices } from "./colours";
 import type { Token } from "./drawn";
 
 interface Mode<State> {
@@ -12,28 +14,23 @@ interface Mode<State> {
 export type AnyMode = Mode<any>;
 
 const INDENT = 4;
-const MOST_LETTERS = 600_000;
-const SLICE_MILLISECONDS = 8;
-const MOST_MILLISECONDS = 1500;
 
-/** The tokens of each line after the first `skip`, which only give the mode its bearings. */
-export async function modeTokensOf(mode: AnyMode, lines: readonly string[], skip: number, signal: AbortSignal): Promise<Token[][] | null> {
-  if (lines.reduce((sum, line) => sum + line.length, 0) > MOST_LETTERS) return null;
-  const state: unknown = mode.startState?.(INDENT) ?? {};
-  const tokens: Token[][] = [];
-  let spent = 0;
-  let since = performance.now();
-  for (const [at, line] of lines.entries()) {
-    const own = tokensIn(mode, line, state);
-    if (at >= skip) tokens.push(own);
-    const now = performance.now();
-    if (now - since < SLICE_MILLISECONDS) continue;
-    spent += now - since;
-    if (spent > MOST_MILLISECONDS || signal.aborted) return null;
-    await new Promise((resolve) => setTimeout(resolve));
-    since = performance.now();
+export class ModePainting implements Painting {
+  private readonly state: unknown;
+
+  constructor(private readonly mode: AnyMode) {
+    this.state = mode.startState?.(INDENT) ?? {};
   }
-  return tokens;
+
+  async paint(lines: readonly string[], _: boolean, signal: AbortSignal): Promise<Token[][] | null> {
+    const tokens: Token[][] = [];
+    const slices = new Slices(signal);
+    for (const line of lines) {
+      tokens.push(tokensIn(this.mode, line, this.state));
+      if (slices.isOver && !(await slices.next())) return null;
+    }
+    return tokens;
+  }
 }
 
 function tokensIn(mode: AnyMode, line: string, state: unknown): Token[] {

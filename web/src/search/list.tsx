@@ -8,6 +8,7 @@ import { place } from "../shell/router";
 import { visible } from "../shell/visible";
 import { resultAddress } from "./addresses";
 import type { FoundFile, FoundLine } from "./answer";
+import { parted } from "./cut_line";
 import { drawn } from "./drawn";
 import { Heights } from "./heights";
 import type { Question } from "./question";
@@ -288,16 +289,6 @@ function lineOf(at: number, line: FoundLine, path: string, asked: Question) {
       )}
     </div>
   );
-}
-
-const CUT = / \[column (\d+), (\d+) chars total\]$/;
-
-/** The text of a line that grep has cut, and in words where that is. */
-function parted(line: FoundLine): { text: string; cut: string } {
-  const found = line.column === undefined ? null : CUT.exec(line.text);
-  if (!found) return { text: line.text, cut: line.column === undefined ? "" : "cut" };
-  const [column, total] = [Number(found[1]), Number(found[2])];
-  return { text: line.text.slice(0, found.index), cut: `column ${column.toLocaleString("en")} of ${total.toLocaleString("en")}` };
 }
 
 /** A click beside the number opens the file too, unless it ends a selection of text. */

@@ -3,16 +3,18 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isAbort, post } from "../shell/api";
-import type { FoundFile } from "./answer";
+import type { FoundFile, FoundLine } from "./answer";
 import type { Span } from "./drawn";
 
 export interface FileMatches {
   lines: number[];
   spans: Map<number, readonly Span[]>;
+  /** Matches in lines that are too long to be shown whole. */
+  cut: Map<number, FoundLine>;
   isWhole: boolean;
 }
 
-const NONE: FileMatches = { lines: [], spans: new Map(), isWhole: true };
+const NONE: FileMatches = { lines: [], spans: new Map(), cut: new Map(), isWhole: true };
 const MOST = 1000;
 
 export const matches = signal<FileMatches>(NONE);
@@ -29,6 +31,7 @@ export function useMatches(path: string, pattern: string, ignoreCase: boolean, m
         matches.value = {
           lines: found.map((line) => line.line),
           spans: new Map(found.filter((line) => line.column === undefined).map((line) => [line.line, line.spans])),
+          cut: new Map(found.filter((line) => line.column !== undefined).map((line) => [line.line, line])),
           isWhole: answer.next_offset === null,
         };
       })

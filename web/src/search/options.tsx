@@ -39,11 +39,11 @@ export function Options() {
         </select>
       </label>
       <label class="option grows">
-        <span>Files</span>
+        <span>{asked.where === "notes" ? "Notes" : "Files"}</span>
         <input
           type="text"
           value={asked.glob}
-          placeholder="*.py, src/**"
+          placeholder={asked.where === "notes" ? "Plans/**, *2026*" : "*.py, src/**"}
           spellcheck={false}
           autocomplete="off"
           autocapitalize="off"

@@ -76,7 +76,7 @@ export default function Page() {
           autocapitalize="off"
           spellcheck={false}
           enterkeyhint="search"
-          placeholder={kind.placeholder}
+          placeholder={isSearch && question.value.where === "notes" ? "Regular expression, for example ^# .*plan" : kind.placeholder}
           value={question.value.text}
           onInput={(event) => ask({ text: event.currentTarget.value })}
           onKeyDown={(event) => {
@@ -132,8 +132,20 @@ function Tabs() {
 }
 
 function OtherOptions() {
-  if (question.value.tab === "symbol") return <p class="search-explained muted">Where the name is defined, then where it stands as a word.</p>;
-  return <p class="search-explained muted">Passages about these words, the best first.</p>;
+  const asked = question.value;
+  const does =
+    asked.tab === "symbol" ? "Where the name is defined, then where it stands as a word." : "Passages about these words, the best first.";
+  return (
+    <p class="search-explained muted">
+      {does}
+      {session.value?.notes && (
+        <>
+          {" "}
+          Only files of the workspace: <a href={address({ ...asked, tab: "search", where: "notes", path: "" })}>search the notes by a pattern</a>.
+        </>
+      )}
+    </p>
+  );
 }
 
 /** The next page comes when the end of the list is near; the button is for whom it does not. */

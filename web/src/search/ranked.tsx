@@ -32,7 +32,7 @@ export function Ranked({ answer, asked, mover, onLeave }: Properties) {
               </span>
             </a>
             {one.symbol && <code class="ranked-symbol">{visible(one.symbol)}</code>}
-            <meter class="ranked-score" min={0} max={best} value={one.score} title={`Score ${one.score.toFixed(1)}`} aria-label="Score" />
+            <Score value={one.score} best={best} />
           </h2>
           <Preview text={one.preview} />
         </li>
@@ -41,10 +41,27 @@ export function Ranked({ answer, asked, mover, onLeave }: Properties) {
   );
 }
 
+/** How good a passage is beside the best, as a bar. */
+function Score({ value, best }: { value: number; best: number }) {
+  return (
+    <span
+      class="ranked-score"
+      role="meter"
+      aria-label="Score"
+      aria-valuemin={0}
+      aria-valuemax={best}
+      aria-valuenow={value}
+      title={`Score ${value.toFixed(1)}`}
+    >
+      <span style={{ width: `${Math.max((value / best) * 100, 2)}%` }} />
+    </span>
+  );
+}
+
 /** Lines as `41: text`; a row without a number is a gap. */
 function Preview({ text }: { text: string }) {
   return (
-    <div class="preview">
+    <div class="passage">
       {text.split("\n").map((row, at) => {
         const parts = /^(\d+): ?(.*)$/.exec(row);
         return (

@@ -6,18 +6,20 @@ import { visible } from "../shell/visible";
 import type { Shown } from "./answer";
 import { again, count, failure, isWaiting, stopCounting } from "./answer";
 import { index, indexWords } from "./index_state";
+import type { Question } from "./question";
 
 export function Summary({ found }: { found: Shown }) {
   const { answer } = found;
   const facts: ComponentChildren[] = [<span key="time">{milliseconds(answer.milliseconds)} on the server</span>];
   if (found.kind === "search") {
     const { files_looked_at: looked, index: state } = found.answer;
-    if (looked !== null) facts.push(<span key="files">{counted(looked, "file")} looked at</span>);
+    if (looked !== null) facts.push(<span key="files">{counted(looked, thing(found.asked))} looked at</span>);
+    if (found.asked.where === "notes") facts.push(<span key="view">pending suggestions count as accepted</span>);
     if (found.asked.where === "workspace" && state) {
       const progress = state.progress ?? (index.value?.state === "building" ? index.value.progress : undefined);
       facts.push(<span key="index">{indexWords(state.state, state.freshness, progress)}</span>);
     }
-  } else if (found.asked.where === "workspace" && index.value) {
+  } else if (index.value) {
     facts.push(<span key="index">{indexWords(index.value.state, index.value.freshness, index.value.progress)}</span>);
   }
   return (
@@ -27,7 +29,7 @@ export function Summary({ found }: { found: Shown }) {
       </p>
       <p class="search-facts muted">{facts}</p>
       {found.kind === "search" && found.answer.shown > 0 && <Remarks message={found.answer.message} />}
-      {found.kind === "search" && <Skipped files={found.answer.skipped} />}
+      {found.kind === "search" && <Skipped files={found.answer.skipped} thing={thing(found.asked)} />}
     </div>
   );
 }
@@ -81,7 +83,7 @@ function Total({ found }: { found: Shown }) {
     );
   }
   if (all === null || all === "stopped") return <>{counted(answer.shown, "match", "matches")} shown; there are more</>;
-  const whole = `${counted(all.matches, "match", "matches")} in ${counted(all.files, "file")}`;
+  const whole = `${counted(all.matches, "match", "matches")} in ${counted(all.files, thing(found.asked))}`;
   return answer.next_offset === null ? <>{whole}</> : <>{`${answer.shown.toLocaleString("en")} shown; ${whole}`}</>;
 }
 
@@ -98,15 +100,15 @@ function NoMatches({ message }: { message: string | null }) {
 
 /** What grep says after its results, but for what the page shows by itself. */
 function Remarks({ message }: { message: string | null }) {
-  const parts = (message ?? "").split("; ").filter((part) => part && !/^paths are relative to|next: offset|not shown:/.test(part));
+  const parts = (message ?? "").split("; ").filter((part) => part && !/^more$|^paths are relative to|next: offset|not shown:/.test(part));
   return parts.length ? <p class="search-facts muted">{visible(parts.join("; "))}</p> : null;
 }
 
-function Skipped({ files }: { files: [string, string][] }) {
+function Skipped({ files, thing }: { files: [string, string][]; thing: string }) {
   if (!files.length) return null;
   return (
     <details class="search-skipped">
-      <summary>{counted(files.length, "file")} skipped</summary>
+      <summary>{counted(files.length, thing)} skipped</summary>
       <ul>
         {files.slice(0, 200).map(([path, why]) => (
           <li key={path}>
@@ -116,6 +118,11 @@ function Skipped({ files }: { files: [string, string][] }) {
       </ul>
     </details>
   );
+}
+
+/** What is searched, one of it. */
+function thing(asked: Question): string {
+  return asked.where === "notes" ? "note" : "file";
 }
 
 export function milliseconds(value: number): string {

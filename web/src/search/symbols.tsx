@@ -59,12 +59,17 @@ export function Symbols({ answer, asked, mover, onLeave }: Properties) {
   );
 }
 
-/** Where the name stands in a line, by plain comparison. */
+/** Where the name stands in a line as a word of its own. */
 function words(text: string, name: string): [number, number][] {
   const found: [number, number][] = [];
   if (!name) return found;
   for (let at = text.indexOf(name); at >= 0 && found.length < 20; at = text.indexOf(name, at + name.length)) {
-    found.push([at, at + name.length]);
+    const isWord = !isLetter(text[at - 1]) && !isLetter(text[at + name.length]);
+    if (isWord) found.push([at, at + name.length]);
   }
   return found;
+}
+
+function isLetter(letter: string | undefined): boolean {
+  return letter !== undefined && /[\p{L}\p{N}_]/u.test(letter);
 }

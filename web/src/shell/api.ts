@@ -73,10 +73,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What to show a person for an error of any kind. */
-export function told(error: unknown): string {
+/** What to show a person for an error of any kind; a name that it begins with stays as it is. */
+export function told(error: unknown, name = ""): string {
   const text = error instanceof Error ? error.message : String(error);
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  const first = name && text.startsWith(name) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(first) ? first : `${first}.`;
 }
 

@@ -99,15 +99,17 @@ function Person() {
       <summary aria-label={`Signed in as ${who.name}`}>{who.name}</summary>
       <div class="person-menu">
         <p>
-          Signed in as <b>{who.name}</b>
-          {who.role && <>, role {who.role} on notes</>}
+          {who.expires === null ? "Everybody is let in as" : "Signed in as"} <b>{who.name}</b>
+          {who.role && who.notes && <>, role {who.role} on notes</>}
         </p>
         <button type="button" onClick={() => openHelp()}>
           Keyboard shortcuts
         </button>
-        <button type="button" onClick={() => void signOut()}>
-          Sign out
-        </button>
+        {who.expires !== null && (
+          <button type="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        )}
         <p class="muted">flashgrep {who.version}</p>
       </div>
     </details>

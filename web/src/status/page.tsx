@@ -4,11 +4,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Age, counted } from "../shell/age";
 import { session } from "../shell/session";
-import { visible } from "../shell/visible";
+import { visible, visibleText } from "../shell/visible";
 import { milliseconds } from "../search/summary";
 import { bytes, duration } from "./figures";
+import type { IndexState } from "../search/index_state";
 import type { Client, NotesState, RecentCall, Status } from "./state";
 import { problem, status, useStatus } from "./state";
+import type { Column } from "./table";
+import { Table } from "./table";
 import { Tokens } from "./tokens";
 
 const MOST_CALLS = 200;
@@ -51,7 +54,7 @@ function Sections({ now }: { now: Status }) {
         {now.notes === null && isWhole && (
           <Card title="Knowledge base">
             <p class="muted">
-              None is mounted. Start the server with <code>--kb FOLDER</code> to have one.
+              None is mounted. Start the server with <code>--kb PATH</code> to have one.
             </p>
           </Card>
         )}
@@ -81,39 +84,59 @@ function Index({ now }: { now: Status }) {
       </Card>
     );
   }
+  const place: [string, ComponentChildren][] = now.workspace ? [["Workspace", <Path of={now.workspace.path} />]] : [];
+  if (index.state === "off") {
+    return (
+      <Card title="Index">
+        {session.value?.workspace ? (
+          <p>
+            Off: searches read every file{index.reason && <span class="muted"> ({visible(index.reason)})</span>}. Answers are the same, and slower
+            in a large tree.
+          </p>
+        ) : (
+          <p class="muted">This server has no workspace, so there are no files to index. Notes have an index of their own.</p>
+        )}
+        <Facts rows={place} />
+      </Card>
+    );
+  }
   const percent = Math.floor((index.progress ?? 0) * 100);
-  const fresh =
-    index.freshness === "watching"
-      ? "changes are watched"
-      : index.freshness === "sweeping"
-        ? "files are looked at now and then"
-        : "unknown";
   return (
     <Card title="Index">
       <div class="status-progress">
-        {index.state === "off" ? (
-          <span>
-            Off: searches read every file{index.reason && <span class="muted"> ({visible(index.reason)})</span>}
-          </span>
-        ) : (
-          <>
-            <progress max={1} value={index.state === "ready" ? 1 : index.progress} aria-label="Progress of the index" />
-            <span>{index.state === "ready" ? "Ready" : `Building, ${percent} %`}</span>
-          </>
-        )}
+        <progress max={1} value={index.state === "ready" ? 1 : index.progress} aria-label="Progress of the index" />
+        <span>{index.state === "ready" ? "Ready" : `Building, ${percent} %`}</span>
       </div>
+      {meanwhile(index) && <p class="muted">{meanwhile(index)}</p>}
       <Facts
         rows={[
-          ["Files", index.total_files.toLocaleString("en")],
-          ["Passages", index.total_chunks.toLocaleString("en")],
-          ["Size on disk", bytes(index.index_size_bytes)],
-          ["Freshness", fresh],
-          ["Last change", index.last_update ? <Age time={Date.parse(index.last_update)} /> : "none yet"],
-          ...(now.workspace ? [["Workspace", <bdi class="mono">{visible(now.workspace.path)}</bdi>] as [string, ComponentChildren]] : []),
+          ...(index.state === "building" ? [] : whole(index)),
+          ...place,
         ]}
       />
     </Card>
   );
+}
+
+/** The figures of an index that is whole. */
+function whole(index: IndexState): [string, ComponentChildren][] {
+  const fresh = index.freshness === "watching" ? "changes are watched" : "each search looks for changes";
+  return [
+    ["Files", index.total_files.toLocaleString("en")],
+    ["Passages", index.total_chunks.toLocaleString("en")],
+    ["Size on disk", bytes(index.index_size_bytes)],
+    ["Freshness", fresh],
+    ["Last change", index.last_update ? <Age time={Date.parse(index.last_update)} /> : "none yet"],
+  ];
+}
+
+/** What works before the index is whole; nothing to say after that. */
+function meanwhile(index: IndexState): string {
+  if (index.state === "building") {
+    const why = index.reason ? `${visibleText(index.reason)}. ` : "";
+    return `${why.charAt(0).toUpperCase()}${why.slice(1)}Everything works meanwhile: searches, queries and symbols read the files themselves.`;
+  }
+  return index.query_ready ? "" : "Searches use it. Queries read the files themselves until the words are ranked too.";
 }
 
 function Server({ now }: { now: Status }) {
@@ -125,7 +148,7 @@ function Server({ now }: { now: Status }) {
           ["Memory, resident", bytes(now.memory?.resident_bytes)],
           ["Up for", duration(now.uptime_seconds ?? 0)],
           ["Version", session.value?.version ?? "unknown"],
-          ["Files can be changed", session.value?.read_only ? "no (--read-only)" : "yes"],
+          ["Changes are allowed", session.value?.read_only ? "no (--read-only)" : "yes"],
         ]}
       />
     </Card>
@@ -141,7 +164,7 @@ function Notes({ notes }: { notes: NotesState }) {
           ["Pending suggestions", notes.pending ? <a href="/review">{notes.pending.toLocaleString("en")}</a> : "none"],
           ["In the trash", notes.trash.toLocaleString("en")],
           ["Size on disk", bytes(notes.size_bytes)],
-          ["Folder", <bdi class="mono">{visible(notes.path)}</bdi>],
+          ["Folder", <Path of={notes.path} />],
         ]}
       />
       {notes.quarantined.length === 0 ? (
@@ -166,6 +189,22 @@ function Notes({ notes }: { notes: NotesState }) {
   );
 }
 
+/** A path that is broken at its slashes, if it must be. */
+function Path({ of }: { of: string }) {
+  const parts = of.split("/");
+  return (
+    <bdi class="mono">
+      {parts.map((part, at) => (
+        <>
+          {at > 0 && "/"}
+          {at > 0 && <wbr />}
+          {visible(part)}
+        </>
+      ))}
+    </bdi>
+  );
+}
+
 function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
   return (
     <dl class="facts">
@@ -179,6 +218,14 @@ function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
   );
 }
 
+const CLIENT_COLUMNS: Column<Client>[] = [
+  { title: "Name", cell: (one) => (one.name === null ? <span class="muted">no token</span> : <bdi>{visible(one.name)}</bdi>) },
+  { title: "Client", cell: (one) => <bdi>{visible(one.client ?? "")}</bdi> },
+  { title: "By", cell: (one) => one.transport },
+  { title: "Since", cell: (one) => <Age time={one.since} /> },
+  { title: "Calls", cell: (one) => one.calls.toLocaleString("en"), isNumber: true },
+];
+
 function Clients({ clients }: { clients: Client[] }) {
   return (
     <section class="status-section">
@@ -188,40 +235,29 @@ function Clients({ clients }: { clients: Client[] }) {
       {clients.length === 0 ? (
         <p class="muted">Nobody is connected.</p>
       ) : (
-        <Scrolled label="Clients">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Client</th>
-                <th scope="col">By</th>
-                <th scope="col">Since</th>
-                <th scope="col" class="number">
-                  Calls
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {clients.map((one, at) => (
-                <tr key={at}>
-                  <td>
-                    <bdi>{visible(one.name ?? "")}</bdi>
-                  </td>
-                  <td>
-                    <bdi>{visible(one.client ?? "")}</bdi>
-                  </td>
-                  <td>{one.transport}</td>
-                  <td>
-                    <Age time={one.since} />
-                  </td>
-                  <td class="number">{one.calls.toLocaleString("en")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolled>
+        <Table label="Clients" columns={CLIENT_COLUMNS} rows={clients} id={(_, at) => String(at)} />
       )}
     </section>
+  );
+}
+
+function callColumns(slowest: number): Column<RecentCall>[] {
+  const bar = (one: RecentCall) => <span class="bar" style={{ width: `${barWidth(one.milliseconds, slowest)}%` }} />;
+  return [
+    { title: "When", cell: (one) => <Age time={one.time} /> },
+    { title: "Tool", cell: (one) => <ToolName call={one} /> },
+    { title: "Client", cell: (one) => <bdi>{visible(one.client ?? "")}</bdi> },
+    { title: "Time", cell: (one) => milliseconds(one.milliseconds), isNumber: true },
+    { title: "Bar", cell: bar, isBare: true, isHidden: true, class: "bar-cell" },
+  ];
+}
+
+function ToolName({ call }: { call: RecentCall }) {
+  return (
+    <>
+      <code>{visible(call.tool)}</code>
+      {!call.ok && <span class="status-failed">refused</span>}
+    </>
   );
 }
 
@@ -234,43 +270,12 @@ function Calls({ calls }: { calls: RecentCall[] }) {
       {calls.length === 0 ? (
         <p class="muted">None since the server was started.</p>
       ) : (
-        <Scrolled label="Recent calls">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">Tool</th>
-                <th scope="col">Client</th>
-                <th scope="col" class="number">
-                  Time
-                </th>
-                <th scope="col">
-                  <span class="visually-hidden">Bar</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {calls.slice(0, MOST_CALLS).map((one, at) => (
-                <tr key={`${one.time} ${at}`}>
-                  <td>
-                    <Age time={one.time} />
-                  </td>
-                  <td>
-                    <code>{visible(one.tool)}</code>
-                    {!one.ok && <span class="status-failed">refused</span>}
-                  </td>
-                  <td>
-                    <bdi>{visible(one.client ?? "")}</bdi>
-                  </td>
-                  <td class="number">{milliseconds(one.milliseconds)}</td>
-                  <td class="bar-cell" aria-hidden="true">
-                    <span class="bar" style={{ width: `${barWidth(one.milliseconds, slowest)}%` }} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolled>
+        <Table
+          label="Recent calls"
+          columns={callColumns(slowest)}
+          rows={calls.slice(0, MOST_CALLS)}
+          id={(one, at) => `${one.time} ${at}`}
+        />
       )}
     </section>
   );
@@ -279,13 +284,4 @@ function Calls({ calls }: { calls: RecentCall[] }) {
 /** By the logarithm: calls take from a fraction of a millisecond to minutes. */
 function barWidth(value: number, slowest: number): number {
   return Math.max((Math.log10(1 + value) / Math.log10(1 + slowest)) * 100, 1);
-}
-
-/** A table that scrolls by itself, by keys too. */
-export function Scrolled({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    <div class="scrolled card" role="region" aria-label={label} tabIndex={0}>
-      {children}
-    </div>
-  );
 }

@@ -68,7 +68,7 @@ export function useStatus(): void {
       try {
         status.value = await get<Status>("/api/status", { signal: ending.signal });
         problem.value = "";
-        if (status.value.memory) await loadTokens(ending.signal);
+        if (status.value.notes) await loadTokens(ending.signal);
       } catch (error) {
         if (isAbort(error)) return;
         problem.value = told(error);

@@ -8,9 +8,10 @@ import { useNotes } from "../shell/notes";
 import { session } from "../shell/session";
 import { complain, say } from "../shell/toast";
 import { visible } from "../shell/visible";
-import { Scrolled } from "./page";
 import type { Token } from "./state";
-import { loadTokens, tokens, tokensProblem } from "./state";
+import { loadTokens, status, tokens, tokensProblem } from "./state";
+import type { Column } from "./table";
+import { Table } from "./table";
 
 interface Made {
   name: string;
@@ -33,8 +34,13 @@ export function Tokens() {
           </button>
         )}
       </div>
+      {status.value?.notes === null && (
+        <p class="muted">
+          Tokens are those of a knowledge base, and this server has none. Its own token and link are printed where it was started.
+        </p>
+      )}
       {tokensProblem.value && <p class="muted">{visible(tokensProblem.value)}</p>}
-      {all && !tokensProblem.value && (all.length ? <Table rows={all} onRevoke={setRevoking} onLink={(token) => void newLink(token.name).then((one) => one && setMade(one))} /> : <p class="muted">There are none yet.</p>)}
+      {all && !tokensProblem.value && (all.length ? <Rows rows={all} onRevoke={setRevoking} onLink={(token) => void newLink(token.name).then((one) => one && setMade(one))} /> : <p class="muted">There are none yet.</p>)}
       {isMaking && (
         <NewToken
           onClose={() => setMaking(false)}
@@ -80,54 +86,36 @@ async function revoke(name: string): Promise<void> {
   await loadTokens().catch(() => undefined);
 }
 
-interface TableProperties {
+interface RowsProperties {
   rows: Token[];
   onRevoke: (token: Token) => void;
   onLink: (token: Token) => void;
 }
 
-function Table({ rows, onRevoke, onLink }: TableProperties) {
-  return (
-    <Scrolled label="Tokens">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Role</th>
-            <th scope="col">Folders</th>
-            <th scope="col">Made</th>
-            <th scope="col">Last use</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="visually-hidden">What to do</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((one) => (
-            <tr key={one.name}>
-              <th scope="row">
-                <bdi>{visible(one.name)}</bdi>
-              </th>
-              <td>{one.role}</td>
-              <td>{one.folders.filter(Boolean).length ? <bdi class="mono">{visible(one.folders.join(", "))}</bdi> : "all"}</td>
-              <td>{one.made === null ? "unknown" : <Age time={one.made} />}</td>
-              <td>{one.last_used === null ? "never" : <Age time={one.last_used} />}</td>
-              <td>{one.expires === null ? "never" : <Until time={one.expires} />}</td>
-              <td class="token-actions">
-                <button type="button" aria-label={`New link for ${one.name}`} onClick={() => onLink(one)}>
-                  New link
-                </button>
-                <button type="button" class="danger" aria-label={`Revoke ${one.name}`} onClick={() => onRevoke(one)}>
-                  Revoke
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolled>
+function Rows({ rows, onRevoke, onLink }: RowsProperties) {
+  const actions = (one: Token) => (
+    <>
+      <button type="button" aria-label={`New link for ${one.name}`} onClick={() => onLink(one)}>
+        New link
+      </button>
+      <button type="button" class="danger" aria-label={`Revoke ${one.name}`} onClick={() => onRevoke(one)}>
+        Revoke
+      </button>
+    </>
   );
+  const columns: Column<Token>[] = [
+    { title: "Name", cell: (one) => <bdi>{visible(one.name)}</bdi>, isHead: true },
+    { title: "Role", cell: (one) => one.role },
+    {
+      title: "Folders",
+      cell: (one) => (one.folders.filter(Boolean).length ? <bdi class="mono">{visible(one.folders.join(", "))}</bdi> : "all"),
+    },
+    { title: "Made", cell: (one) => (one.made === null ? "unknown" : <Age time={one.made} />) },
+    { title: "Last use", cell: (one) => (one.last_used === null ? "never" : <Age time={one.last_used} />) },
+    { title: "Expires", cell: (one) => (one.expires === null ? "never" : <Until time={one.expires} />) },
+    { title: "What to do", cell: actions, isBare: true, class: "token-actions" },
+  ];
+  return <Table label="Tokens" columns={columns} rows={rows} id={(one) => one.name} />;
 }
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });

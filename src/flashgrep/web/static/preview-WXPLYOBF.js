@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-Z2MFGBV6.js";import"./chunk-DTYP2UM2.js";import"./chunk-OGDO6UGF.js";import"./chunk-4JJ36KW6.js";import"./chunk-R4HI3S4G.js";import"./chunk-74GABUOD.js";import"./chunk-RJCNVETC.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
