@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-7BLKJRN2.js";import"./chunk-2JTFICAF.js";import"./chunk-OGDO6UGF.js";import"./chunk-FFPEMA66.js";import"./chunk-4VSMONI4.js";import"./chunk-L7QQFYWW.js";import"./chunk-O2FGRIZ5.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
