@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from flashgrep.notes.access.roles import Role
 from tests.browser.accessible import violations
@@ -127,6 +127,63 @@ def test_an_edited_text_stays_when_somebody_else_decides(pages: Pages) -> None:
         expect(field).to_be_focused()
         button(ann, "Discard").click()
         expect(field).to_have_count(0)
+
+
+def test_a_proposal_that_changes_under_an_editor_is_shown_beside_the_persons_text(
+    pages: Pages,
+) -> None:
+    with pages.serving({NOTE: TEXT}, EDITS[:1]) as site:
+        ann = site.person("ann")
+        button(ann, "Edit").click()
+        field = ann.get_by_role("textbox", name="Text to accept")
+        field.fill("opens in June")
+        with site.running.live(NOTE) as peer:
+            peer.sync()
+            peer.type(", perhaps", after="opens in May")
+            notice = ann.get_by_role("alert").filter(has_text="has changed since you began")
+            expect(notice.locator("ins")).to_contain_text("perhaps")
+            expect(field).to_have_value("opens in June")
+            field.press("Control+Enter")  # not yet: the new proposal was not looked at
+            expect(ann.get_by_text("has changed since you saw it")).to_be_visible()
+            button(ann, "Keep my text").click()
+            expect(notice).to_have_count(0)
+
+            def first(route: Route) -> None:
+                peer.type(" or not", after="perhaps")
+                peer.sync()
+                route.continue_()
+
+            ann.route("**/kb/suggestions/decide", first, times=1)
+            site.allow("409")
+            button(ann, "Accept edited text").click()
+            expect(notice.locator("ins")).to_contain_text("or not")
+            expect(field).to_have_value("opens in June")
+            assert "{++opens in May, perhaps or not++}" in site.running.text(NOTE)
+        button(ann, "Keep my text").click()
+        button(ann, "Accept edited text").click()
+        expect(card(ann, "Accepted with your text")).to_be_visible()
+        assert "It opens in June and" in site.running.text(NOTE)
+
+
+def test_what_changes_before_it_is_accepted_is_shown_and_not_accepted(pages: Pages) -> None:
+    with pages.serving({NOTE: TEXT}, EDITS[:1]) as site:
+        ann = site.person("ann")
+        with site.running.live(NOTE) as peer:
+            peer.sync()
+
+            def first(route: Route) -> None:
+                peer.type(", perhaps", after="opens in May")
+                peer.sync()
+                route.continue_()
+
+            ann.route("**/kb/suggestions/decide", first, times=1)
+            site.allow("409")
+            button(ann, "Accept").click()
+            expect(ann.get_by_text("has changed since you saw it")).to_be_visible()
+        expect(ann.get_by_role("article").locator("ins")).to_contain_text("perhaps")
+        button(ann, "Accept").click()
+        expect(card(ann, "Accepted")).to_be_visible()
+        assert "It opens in May, perhaps and" in site.running.text(NOTE)
 
 
 def test_the_focus_stays_where_it_is_when_others_decide(pages: Pages) -> None:

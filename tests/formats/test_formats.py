@@ -15,8 +15,8 @@ from flashgrep.index.format.segment import MAGIC
 from flashgrep.index.format.store import FORMAT, Store
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import DecisionStatus, Query
+from flashgrep.notes.review.verdict import Action
 from tests.formats.generate import ADMIN, described
 from tests.formats.stored import FORMATS, as_stored, copied, held
 from tests.index.twins import haste, twins

@@ -3,10 +3,12 @@
     GET    /kb/suggestions         ?note= &author= &folder= &text= &older_than= &newer_than= &limit=
                                    &cursor=
     GET    /kb/suggestions/summary how many there are, of each author and in each note
-    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text"};
-                                   a reason goes with reject, a text with accept and one id: it
-                                   takes the place of the new text. For more than 500 ids 202 and a
-                                   job, with progress on /kb/events
+    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text",
+                                   "expected"}; a reason goes with reject, a text with accept and
+                                   one id: it takes the place of the new text. expected is
+                                   {"old", "new"} of one suggestion as it was seen: 409 and what
+                                   it is now where somebody has changed it since. For more than
+                                   500 ids 202 and a job, with progress on /kb/events
     POST   /kb/suggestions/undo    {"decision": number}
     GET    /kb/decisions           ?note= &by= &limit= &before=    the newest first
 
@@ -25,8 +27,8 @@ from starlette.routing import BaseRoute, Route
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import verdict_named
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
+from flashgrep.notes.review.verdict import verdict_named
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.access import Admission
 from flashgrep.web.events import described
@@ -40,7 +42,7 @@ log = logging.getLogger(__name__)
 def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     """The routes of suggestions and decisions."""
     routes = _SuggestionRoutes(kb)
-    words = {"reason": str, "text": str}
+    words = {"reason": str, "text": str, "expected": dict}
     decide = handler(routes.decide, {"ids": list, "action": str}, words)
     undo = handler(routes.undo, {"decision": int})
     return [
@@ -76,7 +78,12 @@ class _SuggestionRoutes:
         ids = body["ids"]
         if not ids or not all(isinstance(one, str) for one in ids):
             raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-        verdict = verdict_named(body["action"], body.get("reason"), body.get("text"))
+        verdict = verdict_named(
+            body["action"],
+            body.get("reason"),
+            body.get("text"),
+            expected=body.get("expected"),
+        )
         if len(set(ids)) > limits.DECISIONS_AT_ONCE:
             job = self._review.jobs.start(ids, verdict, who.on_notes, who.shown)
             return 202, {"job": job.id, "total": job.total}
@@ -117,12 +124,14 @@ def _query(request: Request) -> Query:
 
 
 def _verdict(outcomes: list[StepResult]) -> Answer:
-    """409 where all were decided before, 403 where none may be; otherwise see the results."""
+    """409 where all were decided or changed before, 403 where none may be; else see the results."""
     found = {one.status for one in outcomes}
     if found == {DecisionStatus.FORBIDDEN}:
         status, code, message = 403, "access_denied", "this token may decide none of these"
     elif found == {DecisionStatus.ALREADY}:
         status, code, message = 409, "conflict", "all of these were decided before"
+    elif found == {DecisionStatus.CHANGED}:
+        status, code, message = 409, "conflict", "the suggestion has changed since it was seen"
     else:
         return 200, {}
     return status, {"error": {"code": code, "message": f"{message}; see the results"}}

@@ -6,7 +6,8 @@ import { get, post, Refused, told } from "../shell/api";
 import { hear } from "../shell/events";
 import { session } from "../shell/session";
 import { complain, say } from "../shell/toast";
-import { decided, kept, leave, listed, load, refresh } from "./suggestions";
+import type { Suggestion } from "./suggestions";
+import { decided, kept, leave, listed, load, refresh, show } from "./suggestions";
 
 export type Action = "accept" | "reject";
 export type Outcome = "accepted" | "rejected" | "edited";
@@ -37,7 +38,7 @@ export interface Decision {
 
 interface Result {
   id: string;
-  status: "done" | "already_decided" | "gone" | "not_found" | "forbidden";
+  status: "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden";
   message: string;
   decision?: number;
   action?: Action;
@@ -45,6 +46,15 @@ interface Result {
   reason?: string | null;
   by?: string;
   time?: number;
+  /** What it takes away and brings now, where that is not what was expected. */
+  old?: string;
+  new?: string;
+}
+
+/** A suggestion as the person saw it. */
+export interface Seen {
+  old: string;
+  new: string;
 }
 
 export interface Job {
@@ -60,6 +70,7 @@ export interface Job {
 interface Words {
   reason?: string;
   text?: string;
+  expected?: Seen;
 }
 
 const AT_ONCE = 500; // more are a job of the server
@@ -70,6 +81,8 @@ export const settled = signal<ReadonlyMap<string, Settled>>(new Map());
 export const problems = signal<ReadonlyMap<string, string>>(new Map());
 /** Texts that are being edited, by id. */
 export const drafts = signal<ReadonlyMap<string, string>>(new Map());
+/** What was proposed when each of them was begun, or looked at again since. */
+export const begun = signal<ReadonlyMap<string, Seen>>(new Map());
 export const selected = signal<ReadonlySet<string>>(new Set());
 export const job = signal<Job | null>(null);
 /** Cards that are in the page; others leave at once. */
@@ -91,6 +104,13 @@ function settle(entries: Iterable<[string, Settled | null]>): void {
 }
 
 export function setDraft(id: string, text: string | null): void {
+  drafts.value = changedMap(drafts.value, [[id, text]]);
+  if (text === null) begun.value = changedMap(begun.value, [[id, null]]);
+}
+
+/** Edit a proposal, or go on with the same text after another look at it. */
+export function beginDraft({ id, old, new: proposed }: Suggestion, text: string): void {
+  begun.value = changedMap(begun.value, [[id, { old, new: proposed }]]);
   drafts.value = changedMap(drafts.value, [[id, text]]);
 }
 
@@ -124,16 +144,27 @@ export async function decide(ids: readonly string[], action: Action, words: Word
   const done = results.filter((one) => one.status === "done");
   const outcome = words.text !== undefined ? "edited" : action === "accept" ? "accepted" : "rejected";
   settle(results.map((one) => [one.id, outcomeOf(one, outcome, words.reason)]));
-  drafts.value = changedMap(drafts.value, done.map((one) => [one.id, null]));
+  for (const one of done) setDraft(one.id, null);
   unselect(ids);
   for (const one of results) {
     if (one.decision !== undefined) decided.set(one.id, one.decision);
-    if (one.status === "forbidden") setProblem(one.id, told(one.message));
+    if (isStillOpen(one)) setProblem(one.id, told(one.message));
+    if (one.status === "changed") takeChanged(one);
   }
   const group = done.map((one) => ({ suggestion: one.id, decision: one.decision! }));
   if (group.length) made.push(group);
   if (ids.length > 1) sayResults(action, countsOf(results), group);
-  leaveLater(results.filter((one) => one.status !== "forbidden").map((one) => one.id));
+  leaveLater(results.filter((one) => !isStillOpen(one)).map((one) => one.id));
+}
+
+function isStillOpen(one: Result): boolean {
+  return one.status === "forbidden" || one.status === "changed";
+}
+
+/** Show the suggestion as it is now: the list may come later. */
+function takeChanged({ id, old, new: proposed }: Result): void {
+  const known = listed.value.get(id);
+  if (known && old !== undefined && proposed !== undefined) show({ ...known, old, new: proposed });
 }
 
 function outcomeOf(one: Result, outcome: Outcome, reason?: string): Settled | null {
@@ -142,7 +173,7 @@ function outcomeOf(one: Result, outcome: Outcome, reason?: string): Settled | nu
     const theirs = one.outcome ?? (one.action === "accept" ? "accepted" : "rejected");
     return { state: "others", outcome: theirs, decision: one.decision ?? 0, reason: one.reason ?? null, by: one.by, time: one.time ?? 0 };
   }
-  return one.status === "forbidden" ? null : { state: "gone", message: told(one.message) };
+  return isStillOpen(one) ? null : { state: "gone", message: told(one.message) };
 }
 
 function countsOf(results: readonly Result[]): Job["counts"] {
@@ -236,6 +267,7 @@ export function remove(ids: readonly string[]): void {
   settle(ids.map((id) => [id, null]));
   problems.value = changedMap(problems.value, ids.map((id) => [id, null]));
   drafts.value = changedMap(drafts.value, ids.map((id) => [id, null]));
+  begun.value = changedMap(begun.value, ids.map((id) => [id, null]));
   unselect(ids);
 }
 

@@ -155,6 +155,11 @@ async function loadSummary(): Promise<void> {
   }
 }
 
+/** One suggestion as it is now. */
+export function show(one: Suggestion): void {
+  listed.value = new Map(listed.value).set(one.id, one);
+}
+
 // ── what leaves ──────────────────────────────────────────────────────────────────────────────────
 
 export function leave(ids: Iterable<string>): void {

@@ -20,8 +20,8 @@ from typing import Final
 from flashgrep import limits
 from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, Unavailable
 from flashgrep.notes.access.roles import Principal
-from flashgrep.notes.review.decide import Action, Verdict, verdict_of
-from flashgrep.notes.review.step import StepResult
+from flashgrep.notes.review.step_result import StepResult
+from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 
 PULSE_SECONDS: Final = 0.2
 """After so long without news of a job, its progress is told again."""

@@ -34,13 +34,13 @@ from flashgrep.errors import (
 )
 from flashgrep.notes.access.roles import Author, Principal, Role
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action, Verdict, verdict_of
 from flashgrep.notes.review.decision_jobs import DecisionJobs
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step import Step, path_of
-from flashgrep.notes.review.step import StepResult as StepResult
+from flashgrep.notes.review.step_result import DecisionStatus as DecisionStatus
+from flashgrep.notes.review.step_result import StepResult as StepResult
 from flashgrep.notes.review.undoing import restoration
+from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 from flashgrep.notes.store import paths
 from flashgrep.notes.suggestions.outcomes import News
 from flashgrep.notes.suggestions.own_suggestions import (
