@@ -8,6 +8,7 @@ from pathlib import Path
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.review import Query
+from flashgrep.system.login import login_name
 from tests.transports.clients import with_limits
 from tests.web.served import served
 from tests.web.test_events import events
@@ -46,6 +47,32 @@ def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_
         assert "".join(texts).count("W") == 7
         again = server.post("/kb/suggestions/decide", many)
         assert again.status_code == 202
+
+
+def test_a_token_called_as_the_servers_user_is_somebody_else(tmp_path: Path) -> None:
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        name = login_name()
+        other = server.token(name, Role.ADMIN)
+        cookie, origin = server.cookie(), server.address
+        assert server.get("/api/session", "", cookie=cookie).json()["name"] == name
+        assert server.get("/api/session", other).json()["name"] == f"{name} (token)"
+        ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
+        with events(server, cookie=cookie) as own, events(server, token=other) as others:
+            body = {"ids": ids, "action": "accept"}
+            decide = "/kb/suggestions/decide"
+            job = server.post(decide, body, "", cookie=cookie, origin=origin).json()["job"]
+            own.until("job", job=job, state="done")
+            server.post("/kb/notes", {"path": "Last.md", "text": ""}, other)
+            kinds = []
+            while (news := others.next()) != ("note", news[1]):
+                kinds.append(news[0])
+            assert "job" not in kinds
+            assert kinds.count("decided") == len(ids)
+            assert own.until("changed", note="Last.md")["author"] == f"{name} (token)"
+        mine = server.get(f"/kb/decisions?by={name}").json()["decisions"]
+        assert {row["suggestion"] for row in mine} == set(ids)
+        assert server.get(f"/kb/decisions?by={name} (token)").json()["decisions"] == []
 
 
 def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:

@@ -85,7 +85,9 @@ class _SuggestionRoutes:
             expected=body.get("expected"),
         )
         if len(set(ids)) > limits.DECISIONS_AT_ONCE:
-            job = self._review.jobs.start(ids, verdict, who.on_notes, who.shown)
+            job = self._review.jobs.start(
+                ids, verdict, who.on_notes, who.shown, who.token
+            )
             return 202, {"job": job.id, "total": job.total}
         outcomes = self._review.decide(ids, verdict, who.on_notes, who.shown)
         status, failure = _verdict(outcomes)

@@ -49,7 +49,7 @@ class Job:
 
     id: str
     whose: str
-    """The token that began it, and that gets its progress."""
+    """The key of the token that began it, and that gets its progress."""
     total: int
     done: int = 0
     """Ids that have an outcome."""
@@ -75,8 +75,18 @@ class DecisionJobs:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def start(self, ids: Sequence[str], decided: Verdict | Action, who: Principal, by: str) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run."""
+    def start(
+        self,
+        ids: Sequence[str],
+        decided: Verdict | Action,
+        who: Principal,
+        by: str,
+        whose: str = "",
+    ) -> Job:
+        """Begin to decide; refused where too many are named, or too many jobs run.
+
+        `by` is logged; `whose` job it is, if not of the same name, hears its progress.
+        """
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > limits.DECISIONS_A_JOB:
             raise InvalidParams(
@@ -84,7 +94,7 @@ class DecisionJobs:
             )
         verdict = verdict_of(decided)
         verdict.check_ids(wanted)
-        job = Job(secrets.token_hex(8), by, len(wanted))
+        job = Job(secrets.token_hex(8), whose or by, len(wanted))
         with self._guard:
             if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
                 raise Unavailable(
