@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -255,42 +254,6 @@ def test_all_of_a_note_or_of_an_author_are_decided(pages: Pages) -> None:
         expect(card(ann, "“not now”")).to_have_count(2)
         ann.get_by_role("combobox", name="Author").select_option("")
         expect(cards(ann)).to_have_count(1)
-
-
-@pytest.mark.skipif(not os.environ.get("FLASHGREP_HEAVY"), reason="slow: make fuzz runs it")
-def test_a_decision_on_more_than_five_hundred_shows_its_progress_and_its_end(pages: Pages) -> None:
-    marks = {
-        f"Many/{number}.md": "\n\n".join(f"line {{++{at}++}}" for at in range(60))
-        for number in range(10)
-    }
-    with pages.serving({}) as site:
-        for path, text in marks.items():
-            assert site.running.post("/kb/notes", {"path": path, "text": text}).status_code == 201
-        ann = site.person("ann")
-        button(ann, "Decide all 600").click()
-        ann.get_by_role("menuitem", name="Accept all 600").click()
-        button(ann.get_by_role("dialog"), "Accept 600").click()
-        expect(ann.get_by_text("600 suggestions accepted")).to_be_visible()
-        expect(ann.get_by_text("Nothing waits for a decision")).to_be_visible()
-        assert "{++" not in site.running.text("Many/9.md")
-
-
-def test_of_five_thousand_suggestions_few_are_in_the_page(pages: Pages) -> None:
-    with pages.serving({}) as site:
-        for number in range(200):
-            text = "\n\n".join(f"line {{++{at}++}}" for at in range(25))
-            site.running.post("/kb/notes", {"path": f"F{number % 7}/N{number}.md", "text": text})
-        ann = site.person("ann")
-        expect(ann.get_by_text("5,000 suggestions in 200 notes")).to_be_visible()
-        drawn = ann.get_by_role("article")
-        assert drawn.count() < 60
-        ann.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
-        expect(drawn.first).to_be_visible()
-        assert drawn.count() < 60
-        ann.keyboard.press("j")
-        for _ in range(5):
-            ann.keyboard.press("a")
-        expect(ann.get_by_text("4,995 suggestions in")).to_be_visible()
 
 
 # ── by keyboard, filters, marks ──────────────────────────────────────────────────────────────────

@@ -102,6 +102,34 @@ def test_a_job_carries_its_reason_to_every_decision(tmp_path: Path) -> None:
         assert [(row["outcome"], row["reason"]) for row in rows] == [("rejected", "not now")] * 12
 
 
+def test_what_a_job_has_decided_is_undone_by_whoever_began_it(tmp_path: Path) -> None:
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
+        other = server.token("other", Role.ADMIN)
+        texts = {note: server.text(note) for note in NOTES}
+        with events(server) as own:
+            body = {"ids": ids, "action": "accept"}
+            job = server.post("/kb/suggestions/decide", body).json()["job"]
+            own.until("job", job=job, state="done")
+            told = server.get(f"/kb/jobs/{job}").json()
+            assert (told["state"], told["counts"]) == ("done", {"done": 12})
+            undo = {"job": job}
+            assert server.get(f"/kb/jobs/{job}", other).status_code == 404
+            assert server.post("/kb/suggestions/undo", undo, other).status_code == 404
+            newest = server.get("/kb/decisions?limit=1").json()["decisions"][0]["decision"]
+            assert server.post("/kb/suggestions/undo", {"decision": newest}, other).is_success
+            answer = server.post("/kb/suggestions/undo", undo)
+            assert (answer.status_code, answer.json()["total"]) == (202, 12)
+            last = own.until("job", job=answer.json()["job"], state="done")
+            assert last["counts"] == {"done": 11, "already_decided": 1}
+        assert {note: server.text(note) for note in NOTES} == texts
+        again = server.post("/kb/suggestions/undo", {"job": answer.json()["job"]})
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
+        for wrong in ({}, {"job": job, "decision": newest}):
+            assert server.post("/kb/suggestions/undo", wrong).status_code == 400
+
+
 def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:
     notes = {f"M{number}.md": " ".join(WORDS) for number in range(12)}
     edits = [(note, word, word.upper(), "agent") for note in notes for word in WORDS]

@@ -263,15 +263,7 @@ class Events:
             self._put("comment", (path,), {"note": path, "id": name, "was": was})
 
     def _job(self, job: Job) -> None:
-        told = {
-            "job": job.id,
-            "done": job.done,
-            "total": job.total,
-            "counts": job.counts,
-            "state": job.state,
-            "message": job.message,
-        }
-        self._put("job", (), told, job.whose)
+        self._put("job", (), job.as_json(), job.whose)
 
     def _path(self, note: str) -> str | None:
         return self._paths.get(note, (None, ""))[0]

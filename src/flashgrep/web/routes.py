@@ -9,7 +9,9 @@
                                    {"old", "new"} of one suggestion as it was seen: 409 and what
                                    it is now where somebody has changed it since. For more than
                                    500 ids 202 and a job, with progress on /kb/events
-    POST   /kb/suggestions/undo    {"decision": number}
+    POST   /kb/suggestions/undo    {"decision": number}, or {"job": id} for all that a job of one's
+                                   own has decided: 202 and a job
+    GET    /kb/jobs/{id}           how far a job of one's own is; 404 after a restart
     GET    /kb/decisions           ?note= &by= &limit= &before=    the newest first
 
 Whole notes are in `notes`, comments in `comments`, and `site` joins all routes.
@@ -44,12 +46,13 @@ def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     routes = _SuggestionRoutes(kb)
     words = {"reason": str, "text": str, "expected": dict}
     decide = handler(routes.decide, {"ids": list, "action": str}, words)
-    undo = handler(routes.undo, {"decision": int})
+    undo = handler(routes.undo, {}, {"decision": int, "job": str})
     return [
         Route("/kb/suggestions", handler(routes.suggestions), methods=["GET"]),
         Route("/kb/suggestions/summary", handler(routes.summary), methods=["GET"]),
         Route("/kb/suggestions/decide", decide, methods=["POST"]),
         Route("/kb/suggestions/undo", undo, methods=["POST"]),
+        Route("/kb/jobs/{job}", handler(routes.job), methods=["GET"]),
         Route("/kb/decisions", handler(routes.decisions), methods=["GET"]),
     ]
 
@@ -86,7 +89,7 @@ class _SuggestionRoutes:
         )
         if len(set(ids)) > limits.DECISIONS_AT_ONCE:
             job = self._review.jobs.start(
-                ids, verdict, who.on_notes, who.shown, who.token
+                ids, verdict, who.on_notes, who.shown, who.key or who.shown
             )
             return 202, {"job": job.id, "total": job.total}
         outcomes = self._review.decide(ids, verdict, who.on_notes, who.shown)
@@ -94,8 +97,19 @@ class _SuggestionRoutes:
         return status, {**failure, "results": [one.as_json() for one in outcomes]}
 
     def undo(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
-        undone = self._review.undo(body["decision"], who.on_notes, who.shown)
-        return 200, {"undone": described(undone)}
+        decision, job = body.get("decision"), body.get("job")
+        if (decision is None) is (job is None):
+            raise InvalidParams("undo needs a decision (its number) or a job (its id), one of them")
+        if decision is not None:
+            undone = self._review.undo(decision, who.on_notes, who.shown)
+            return 200, {"undone": described(undone)}
+        begun = self._review.undo_job(str(job), who.on_notes, who.shown, who.key or who.shown)
+        return 202, {"job": begun.id, "total": begun.total}
+
+    def job(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        check_query(request, ())
+        found = self._review.jobs.find(request.path_params["job"], who.key or who.shown)
+        return 200, found.as_json()
 
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         check_query(request, ("note", "by", "limit", "before"))

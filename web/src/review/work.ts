@@ -5,10 +5,12 @@ import { navigate } from "../shell/router";
 import { inUrl } from "../shell/api";
 import { advance, current, elementOf, focusCard } from "./cursor";
 import type { Action } from "./decisions";
-import { begun, beginDraft, decide, drafts, selected, setDraft, settled, undo, undoLast } from "./decisions";
+import { begun, beginDraft, decide, drafts, setDraft, settled, undo, undoLast } from "./decisions";
 import { filters } from "./filters";
+import { isBusy } from "./jobs";
 import { mayOn } from "./rights";
 import { seen } from "./seen";
+import { selected } from "./selection";
 import type { Group, Suggestion } from "./suggestions";
 import { groups, listed } from "./suggestions";
 
@@ -87,7 +89,7 @@ export function closeEditor(id: string): void {
 /** One is decided at once; for more the number is shown first. */
 export function decideAll(ids: string[], action: Action): void {
   if (ids.length === 1) void decide(ids, action);
-  else if (ids.length) question.value = { kind: "many", ids, action };
+  else if (ids.length && !isBusy()) question.value = { kind: "many", ids, action };
 }
 
 export function select(ids: readonly string[], isChosen: boolean): void {
