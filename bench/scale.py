@@ -33,8 +33,8 @@ from flashgrep.notes.folders.importing import IncomingNote, take
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 

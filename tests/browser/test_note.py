@@ -151,6 +151,29 @@ def test_a_suggestion_is_edited_then_accepted(pages: Pages) -> None:
         assert site.running.text("Fox.md") == NOTE.replace("brown fox", "red panda")
 
 
+def test_a_text_for_a_proposal_that_has_changed_stays_beside_the_new_one(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}, [("Fox.md", "brown fox", "red cat", "robot")]) as site:
+        ann = opened(site, "ann")
+        ann.get_by_role("tab", name="Suggestions").click()
+        ann.get_by_role("tabpanel").get_by_role("button", name="Edit").click()
+        field = ann.get_by_role("textbox", name="Your text")
+        field.fill("red panda")
+        with site.running.live("Fox.md") as peer:
+            peer.sync()
+            peer.type(" asleep", after="red cat")
+            peer.sync()
+        site.allow("409")
+        ann.get_by_role("button", name="Accept this text").click()
+        dialog = ann.get_by_role("dialog")
+        expect(dialog.get_by_role("alert")).to_contain_text("has changed since you saw it")
+        expect(dialog.locator("ins")).to_have_text("red cat asleep")
+        expect(field).to_have_value("red panda")
+        ann.get_by_role("button", name="Accept my text anyway").click()
+        toast(ann, "Accepted with your text")
+        expect(dialog).to_have_count(0)
+        assert site.running.text("Fox.md") == NOTE.replace("brown fox", "red panda")
+
+
 def test_who_decides_second_is_told_so(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}, [("Fox.md", "brown fox", "red cat", "robot")]) as site:
         ann = opened(site, "ann")

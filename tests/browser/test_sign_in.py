@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from flashgrep.notes.access.roles import Role
-from flashgrep.web.sessions import login_name
+from flashgrep.system.login import login_name
 from tests.browser.accessible import violations
 from tests.browser.site import NARROW, WIDE, Pages
 

@@ -30,7 +30,7 @@ from typing import Any
 from pycrdt import Doc, Text
 
 from flashgrep.notes import history
-from flashgrep.notes.access.roles import Role, everywhere
+from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.document import note as note_module
 from flashgrep.notes.document.note import CONTENTS, Amendment
@@ -40,14 +40,16 @@ from flashgrep.notes.folders.importing import IncomingNote, take
 from flashgrep.notes.home import ATTACHMENTS, Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action, Verdict
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose
 
 START = 1_700_000_000_000
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 ADMIN = everywhere("ann", Role.ADMIN)
+CLAUDE = Author("tok/claude", AuthorKind.TOKEN)
 
 GARDEN = """---
 related: "[[Plan]]"
@@ -158,6 +160,8 @@ def write_notes(hand: Hand) -> None:
     (outcome,) = review.decide([undone], Action.ACCEPT, ADMIN, "ann")
     assert outcome.decided is not None
     review.undo(outcome.decided.id, ADMIN, "bob")
+    clock.now += MINUTE
+    write_words(hand)
 
     clock.now += MINUTE
     hand.suggest("Plan.md", "beta", "BETA", "tok/claude")
@@ -177,6 +181,33 @@ def write_notes(hand: Hand) -> None:
     kb.ask(lambda library: library.delete(gone))
     kb.ask(lambda library: library.catalogue.move(moved, "Garden/Deep/Moved here.md"))
     kb.ask(lambda library: library.rebuild(again, "Begun anew.\n", "ann"))
+
+
+def write_words(hand: Hand) -> None:
+    """What people say when they decide: reasons, texts of their own, comments."""
+    review, commenting = hand.kb.review, hand.kb.commenting
+    hand.add("Said.md", "Red, green, blue.\nCyan, pink, grey. Größe 😀 end.\n")
+    refused = hand.suggest("Said.md", "Red", "Rot", CLAUDE.name, source=AuthorKind.TOKEN)
+    edited = hand.suggest("Said.md", "green", "grün", CLAUDE.name, source=AuthorKind.TOKEN)
+    undone = hand.suggest("Said.md", "blue", "blau", "mcp-client", source=AuthorKind.LOCAL)
+    discussed = hand.suggest("Said.md", "Cyan", "Türkis", CLAUDE.name, source=AuthorKind.TOKEN)
+    hand.suggest("Said.md", "Größe 😀", "Size 📏", CLAUDE.name, source=AuthorKind.TOKEN)
+    note = hand.id("Said.md")
+    ann, bob = Author("ann", AuthorKind.PERSON), Author("bob", AuthorKind.PERSON)
+    said = commenting.on_suggestion("Said.md", discussed, "Is that the same?", ADMIN, ann)
+    commenting.reply(said.id, "Nearly 😀.", ADMIN, CLAUDE)
+    commenting.on_suggestion("Said.md", refused, "Why German?", ADMIN, bob)
+    before = hand.kb.read(note).text.partition("pink")[0]
+    start = len(before.encode("utf-16-le")) // 2
+    passage = CommentedPassage(start, start + 4, "pink")
+    resolved = commenting.on_passage("Said.md", passage, "Pink?", ADMIN, ann)
+    commenting.resolve(resolved.id, ADMIN, "ann")
+    hand.clock.now += MINUTE
+    review.decide([refused], Verdict(Action.REJECT, reason="English, please: é"), ADMIN, "bob")
+    review.decide([edited], Verdict(Action.ACCEPT, text="mint green"), ADMIN, "ann")
+    (outcome,) = review.decide([undone], Verdict(Action.ACCEPT, text="navy"), ADMIN, "ann")
+    assert outcome.decided is not None
+    review.undo(outcome.decided.id, ADMIN, "ann")
 
 
 def write_rest(home: Home, scratch: Path) -> dict[str, str]:
@@ -251,6 +282,13 @@ def described(kb: KnowledgeBase) -> dict[str, Any]:
             ]
             for path, row in kb.review.decisions(ADMIN)
         ],
+        "words": {
+            str(row.id): [row.reason, row.text, [list(one) for one in row.comments]]
+            for _, row in kb.review.decisions(ADMIN)
+        },
+        "comments": kb.commenting.listed(ADMIN)[0],
+        "resolved": kb.commenting.resolved(ADMIN)[0],
+        "news": news(kb),
         "links": {path: links(kb, path) for path in paths},
         "attachments": {
             path: hashlib.sha256((attachments / path).read_bytes()).hexdigest()
@@ -261,6 +299,13 @@ def described(kb: KnowledgeBase) -> dict[str, Any]:
             for one in Tokens(kb.home.path).listed()
         ],
     }
+
+
+def news(kb: KnowledgeBase) -> list[list[Any]]:
+    """What the agent was not told yet."""
+    notes = kb.ask(lambda library: [entry.id for entry in library.catalogue.entries()])
+    found = [one for note in notes for one in kb.review.news(CLAUDE, note)[0]]
+    return [[one.suggestion, one.outcome, one.by, one.reason, one.text] for one in found]
 
 
 def links(kb: KnowledgeBase, path: str) -> list[list[Any]]:

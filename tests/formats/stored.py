@@ -8,8 +8,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from flashgrep.notes.store.database import FORMAT
+
 HERE = Path(__file__).parent
 FORMATS = sorted(path.name for path in HERE.iterdir() if path.name.isdecimal())
+EARLIER = [name for name in FORMATS if int(name) < FORMAT]
+"""Those that are migrated; the rest is as this version writes it."""
+WITH_INDEX = [name for name in FORMATS if (HERE / name / "index").is_dir()]
 
 
 def copied(name: str, part: str, target: Path) -> Path:

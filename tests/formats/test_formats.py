@@ -15,10 +15,10 @@ from flashgrep.index.format.segment import MAGIC
 from flashgrep.index.format.store import FORMAT, Store
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import DecisionStatus, Query
+from flashgrep.notes.review.verdict import Action
 from tests.formats.generate import ADMIN, described
-from tests.formats.stored import FORMATS, as_stored, copied, held
+from tests.formats.stored import FORMATS, WITH_INDEX, as_stored, copied, held
 from tests.index.twins import haste, twins
 
 each_format = pytest.mark.parametrize("name", FORMATS)
@@ -34,7 +34,9 @@ def test_everything_in_a_stored_knowledge_base_is_there(name: str, tmp_path: Pat
     suggestions = {one["id"]: one for one in found["suggestions"]}
     for one in expected["suggestions"]:
         assert suggestions[one["id"]] == one
-    for part in ("notes", "decisions", "links", "attachments", "tokens"):
+    parts = {"notes", "decisions", "links", "attachments", "tokens"}
+    words = {"words", "comments", "resolved", "news"}  # from format 3 on
+    for part in parts | (words & expected.keys()):
         assert found[part] == expected[part], part
 
 
@@ -74,12 +76,33 @@ def test_decisions_of_a_stored_knowledge_base_can_be_undone(name: str, tmp_path:
         assert {row.action for row in standing} == {Action.ACCEPT, Action.REJECT}
         for row in standing:
             kb.review.undo(row.id, ADMIN)
-        note = standing[0].note
-        text = kb.ask(lambda library: library.read(note).text)
-        assert all(f"{{--{row.old}--}}{{++{row.new}++}}" in text for row in standing)
+        texts = {row.note: kb.read(row.note).text for row in standing}
+        assert all(f"{{--{row.old}--}}{{++{row.new}++}}" in texts[row.note] for row in standing)
         ids = [row.suggestion for row in standing]
         outcomes = kb.review.decide(ids, Action.ACCEPT, ADMIN)
         assert [one.status for one in outcomes] == ["done"] * len(ids)
+    finally:
+        kb.close()
+
+
+def test_what_people_said_in_a_stored_knowledge_base_comes_back_with_the_suggestion(
+    tmp_path: Path,
+) -> None:
+    kb = KnowledgeBase(copied("3", "kb", tmp_path / "kb"))
+    try:
+        rows = {row.old: row for path, row in kb.review.decisions(ADMIN) if path == "Said.md"}
+        refused, edited = rows["Red"], rows["green"]
+        assert (refused.reason, refused.outcome) == ("English, please: é", "rejected")
+        assert (edited.text, edited.outcome) == ("mint green", "edited")
+        assert [one.text for one in refused.comments] == ["Why German?"]
+        before = kb.read(edited.note).text
+        assert before.startswith("Red, mint green, ")
+        kb.review.undo(edited.id, ADMIN)
+        kb.review.undo(refused.id, ADMIN)
+        text = kb.read(edited.note).text
+        assert text.startswith("{--Red--}{++Rot++}{>>Why German?<<}, {--green--}{++grün++}, ")
+        said = kb.commenting.on_suggestions([refused.suggestion])[refused.suggestion]
+        assert [(one["author"], one["text"]) for one in said] == [("bob", "Why German?")]
     finally:
         kb.close()
 
@@ -108,7 +131,7 @@ VARIANTS: dict[str, Callable[[Path], None]] = {
 }
 
 
-@each_format
+@pytest.mark.parametrize("name", WITH_INDEX)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_index_of_another_format_is_built_again_and_answers_right(
     name: str, variant: str, tmp_path: Path

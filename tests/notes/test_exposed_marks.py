@@ -12,8 +12,8 @@ from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import TYPED_CHARS, Library
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import DecisionStatus, Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending
 from tests.notes.desk import Peer
 

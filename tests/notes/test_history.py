@@ -8,7 +8,7 @@ from flashgrep.notes import history
 from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide as deciding
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import pending
 from flashgrep.notes.suggestions.plan import Edit

@@ -37,7 +37,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide as deciding
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.pending import Pending, pending
 from flashgrep.notes.suggestions.plan import Edit

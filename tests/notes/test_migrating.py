@@ -17,7 +17,7 @@ from flashgrep.notes.home import OLDEST, STEPS, Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.store.database import FORMAT, Database
 from tests.formats.generate import described
-from tests.formats.stored import FORMATS, as_stored, copied, held
+from tests.formats.stored import EARLIER, as_stored, copied, held
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
@@ -62,11 +62,11 @@ def dying(home: Path, step: int) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_format_that_was_ever_stored_has_a_way_to_ours() -> None:
-    assert sorted(map(int, FORMATS)) == [OLDEST, *sorted(STEPS)[1:]]
+    assert sorted(map(int, EARLIER)) == [OLDEST, *sorted(STEPS)[1:]]
     assert sorted(STEPS) == list(range(OLDEST, FORMAT))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EARLIER)
 def test_the_database_as_it_was_is_kept_beside_the_new_one(name: str, tmp_path: Path) -> None:
     home = copied(name, "kb", tmp_path / "kb")
     before = (home / "notes.db").read_bytes()
@@ -82,7 +82,7 @@ def test_the_database_as_it_was_is_kept_beside_the_new_one(name: str, tmp_path: 
 
 
 def test_a_copy_can_be_put_back_and_is_brought_up_again(tmp_path: Path) -> None:
-    name = FORMATS[0]
+    name = EARLIER[0]
     home = copied(name, "kb", tmp_path / "kb")
     assert content(home, name) == expected(name)
     copy = home / f"notes.db.format-{name}"
@@ -98,8 +98,8 @@ def test_a_database_of_our_format_is_not_copied(tmp_path: Path) -> None:
 
 
 def test_only_copies_of_earlier_migrations_are_removed(tmp_path: Path) -> None:
-    home = copied(FORMATS[-1], "kb", tmp_path / "kb")
-    number = int(FORMATS[-1])
+    home = copied(EARLIER[-1], "kb", tmp_path / "kb")
+    number = int(EARLIER[-1])
     others = {
         f"notes.db.format-{number - 1}": False,
         f"notes.db.format-{number + 5}": True,
@@ -117,7 +117,7 @@ def test_only_copies_of_earlier_migrations_are_removed(tmp_path: Path) -> None:
 def test_a_format_without_a_way_to_ours_is_refused_and_left_alone(
     number: int, tmp_path: Path
 ) -> None:
-    home = copied(FORMATS[0], "kb", tmp_path / "kb")
+    home = copied(EARLIER[0], "kb", tmp_path / "kb")
     connection = sqlite3.connect(home / "notes.db")
     connection.execute(f"PRAGMA user_version = {number}")
     connection.close()
@@ -138,20 +138,20 @@ def test_a_format_without_a_way_to_ours_is_refused_and_left_alone(
 def test_a_step_that_fails_leaves_the_old_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = copied(FORMATS[-1], "kb", tmp_path / "kb")
+    home = copied(EARLIER[-1], "kb", tmp_path / "kb")
     before = tables_of(home / "notes.db")
     with monkeypatch.context() as patched:
         patched.setitem(STEPS, FORMAT - 1, STEPS[FORMAT - 1] + "CREATE TABLE notes (x);\n")
         with pytest.raises(Exception, match="already exists"):
             KnowledgeBase(home)
     assert (format_of(home / "notes.db"), tables_of(home / "notes.db")) == (FORMAT - 1, before)
-    assert content(home, FORMATS[-1]) == expected(FORMATS[-1])
+    assert content(home, EARLIER[-1]) == expected(EARLIER[-1])
 
 
 @pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_format_and_both_open(tmp_path: Path) -> None:
-    name = FORMATS[0]
+    name = EARLIER[0]
     whole = copied(name, "kb", tmp_path / "whole")
     steps = int(dying(whole, 10**9).stdout)
     assert steps > KILLS

@@ -19,8 +19,8 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.links.parse import Paths, parse
 from flashgrep.notes.moving import MoveResult, delete_folder
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose

@@ -25,8 +25,8 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.links.parse import links_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review.commenting import CommentedPassage
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.comments import comments_in
 from flashgrep.notes.suggestions.pending import suggestions_in

@@ -150,6 +150,19 @@ def test_words_that_do_not_go_with_the_decision_are_refused(desk: Desk) -> None:
     assert set(desk.ids()) >= {two, beta}
 
 
+def test_a_proposal_that_is_not_the_expected_one_stays_pending(desk: Desk) -> None:
+    two, beta, _ = desk.ids()
+    for option, message in (("--expected-new", "brings 'zwei'"), ("--expected-old", "replaces 't")):
+        other = desk.run("decide", "accept", two, "--text", "deux", option, "dos")
+        assert other.status == 1
+        assert message in other.err
+    assert two in desk.ids()
+    assert desk.run("decide", "accept", two, beta, "--expected-new", "zwei").status == 2
+    seen = ("--expected-old", "two", "--expected-new", "zwei")
+    assert desk.run("decide", "accept", two, "--text", "deux", *seen).status == 0
+    assert desk.text("Folder/N.md") == "one deux three\n"
+
+
 def test_what_cannot_be_decided_is_an_error(desk: Desk) -> None:
     assert desk.run("decide", "accept").status == 2
     assert desk.run("decide", "undo", "x").status == 2

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from flashgrep.web.sessions import login_name
+from flashgrep.system.login import login_name
 from flashgrep.web.sign_in_links import ServerAddress, SignInLinks, announce, servers
 from tests.terminal.console import Ran, flashgrep
 from tests.transports.clients import PATIENCE_SECONDS, Server, serving

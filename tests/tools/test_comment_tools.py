@@ -11,7 +11,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.review.commenting import CommentedPassage
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.verdict import Action
 from tests.tools.notes_desk import NotesDesk, notes_desk
 
 WRITER = everywhere("Eva", Role.WRITE)

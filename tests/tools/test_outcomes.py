@@ -16,9 +16,9 @@ from flashgrep.notes.access.roles import Author, Role, everywhere
 from flashgrep.notes.decided_block import DECIDED
 from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
-from flashgrep.notes.review.decide import Action, Verdict
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action, Verdict
 from flashgrep.notes.suggestions.outcomes import News
 from flashgrep.notes.suggestions.own_suggestions import STATES
 from flashgrep.tools.mounts.notes import NoteDocument

@@ -63,10 +63,13 @@ class Live:
     def send(self, frame: bytes | str) -> None:
         self.socket.send(frame)
 
-    def type(self, text: str, is_sent: bool = True) -> bytes:
-        """Put a text at the end; gives the update."""
+    def type(self, text: str, is_sent: bool = True, after: str | None = None) -> bytes:
+        """Put a text at the end, or after some words; gives the update."""
         before = self.doc.get_state()
-        self._text += text
+        if after is None:
+            self._text += text
+        else:
+            self._text.insert(self.text.index(after) + len(after), text)
         update = self.doc.get_update(before)
         if is_sent:
             self.send(protocol.update(update))

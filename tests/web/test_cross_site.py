@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.web.sessions import login_name
+from flashgrep.system.login import login_name
 from tests.transports.clients import FLASHGREP
 from tests.web.live import Live
 from tests.web.served import TOKEN, Served, served

@@ -8,6 +8,7 @@ from pathlib import Path
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.review import Query
+from flashgrep.system.login import login_name
 from tests.transports.clients import with_limits
 from tests.web.served import served
 from tests.web.test_events import events
@@ -48,6 +49,32 @@ def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_
         assert again.status_code == 202
 
 
+def test_a_token_called_as_the_servers_user_is_somebody_else(tmp_path: Path) -> None:
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        name = login_name()
+        other = server.token(name, Role.ADMIN)
+        cookie, origin = server.cookie(), server.address
+        assert server.get("/api/session", "", cookie=cookie).json()["name"] == name
+        assert server.get("/api/session", other).json()["name"] == f"{name} (token)"
+        ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
+        with events(server, cookie=cookie) as own, events(server, token=other) as others:
+            body = {"ids": ids, "action": "accept"}
+            decide = "/kb/suggestions/decide"
+            job = server.post(decide, body, "", cookie=cookie, origin=origin).json()["job"]
+            own.until("job", job=job, state="done")
+            server.post("/kb/notes", {"path": "Last.md", "text": ""}, other)
+            kinds = []
+            while (news := others.next()) != ("note", news[1]):
+                kinds.append(news[0])
+            assert "job" not in kinds
+            assert kinds.count("decided") == len(ids)
+            assert own.until("changed", note="Last.md")["author"] == f"{name} (token)"
+        mine = server.get(f"/kb/decisions?by={name}").json()["decisions"]
+        assert {row["suggestion"] for row in mine} == set(ids)
+        assert server.get(f"/kb/decisions?by={name} (token)").json()["decisions"] == []
+
+
 def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
     tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, NOTES, EDITS, tools=tools) as server:
@@ -73,6 +100,34 @@ def test_a_job_carries_its_reason_to_every_decision(tmp_path: Path) -> None:
             own.until("job", job=job, state="done")
         rows = server.get("/kb/decisions").json()["decisions"]
         assert [(row["outcome"], row["reason"]) for row in rows] == [("rejected", "not now")] * 12
+
+
+def test_what_a_job_has_decided_is_undone_by_whoever_began_it(tmp_path: Path) -> None:
+    tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
+    with served(tmp_path, NOTES, EDITS, tools=tools) as server:
+        ids = [one["id"] for one in server.get("/kb/suggestions").json()["suggestions"]]
+        other = server.token("other", Role.ADMIN)
+        texts = {note: server.text(note) for note in NOTES}
+        with events(server) as own:
+            body = {"ids": ids, "action": "accept"}
+            job = server.post("/kb/suggestions/decide", body).json()["job"]
+            own.until("job", job=job, state="done")
+            told = server.get(f"/kb/jobs/{job}").json()
+            assert (told["state"], told["counts"]) == ("done", {"done": 12})
+            undo = {"job": job}
+            assert server.get(f"/kb/jobs/{job}", other).status_code == 404
+            assert server.post("/kb/suggestions/undo", undo, other).status_code == 404
+            newest = server.get("/kb/decisions?limit=1").json()["decisions"][0]["decision"]
+            assert server.post("/kb/suggestions/undo", {"decision": newest}, other).is_success
+            answer = server.post("/kb/suggestions/undo", undo)
+            assert (answer.status_code, answer.json()["total"]) == (202, 12)
+            last = own.until("job", job=answer.json()["job"], state="done")
+            assert last["counts"] == {"done": 11, "already_decided": 1}
+        assert {note: server.text(note) for note in NOTES} == texts
+        again = server.post("/kb/suggestions/undo", {"job": answer.json()["job"]})
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
+        for wrong in ({}, {"job": job, "decision": newest}):
+            assert server.post("/kb/suggestions/undo", wrong).status_code == 400
 
 
 def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:

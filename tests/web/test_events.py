@@ -63,8 +63,11 @@ class Stream:
 
 
 @contextmanager
-def events(server: Served, last: str = "", token: str = TOKEN) -> Iterator[Stream]:
-    headers = {"authorization": f"Bearer {token}"} | ({"last-event-id": last} if last else {})
+def events(
+    server: Served, last: str = "", token: str = TOKEN, cookie: str = ""
+) -> Iterator[Stream]:
+    who = {"cookie": cookie} if cookie else {"authorization": f"Bearer {token}"}
+    headers = who | ({"last-event-id": last} if last else {})
     with server.client.stream("GET", "/kb/events", headers=headers) as answer:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")

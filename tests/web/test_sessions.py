@@ -10,7 +10,8 @@ import pytest
 from flashgrep import limits
 from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
-from flashgrep.web.sessions import LoginSessions, login_name
+from flashgrep.system.login import login_name
+from flashgrep.web.sessions import LoginSessions
 from flashgrep.web.sign_in_links import SignInLink
 
 OWN = SignInLink(None, 0)

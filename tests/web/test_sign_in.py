@@ -15,7 +15,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Role
-from flashgrep.web.sessions import login_name
+from flashgrep.system.login import login_name
 from flashgrep.web.sign_in_links import SignInLinks
 from tests.transports.clients import PATIENCE_SECONDS, serving, with_limits
 from tests.web.live import Live

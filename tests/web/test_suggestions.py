@@ -22,6 +22,7 @@ NOTES = {
     "Found.md": "x1. x2. x3. x4. x5. x6.\n",
     "Words/Edit.md": "alpha beta\n",
     "Words/Refuse.md": "alpha Größe\n",
+    "Seen.md": "alpha beta\n",
 }
 EDITS = [
     ("A.md", "two", "2", "agent/one"),
@@ -29,6 +30,7 @@ EDITS = [
     ("Live.md", "beta", "gamma", "agent/one"),
     ("Undo.md", "beta", "gamma", "agent/one"),
     *(("Found.md", f"x{n}.", f"Y{n}.", "agent/found") for n in range(1, 7)),
+    ("Seen.md", "beta", "gamma", "agent/seen"),
     ("Words/Edit.md", "beta", "gamma", "agent/words"),
     ("Words/Refuse.md", "Größe", "size", "agent/words"),
     *(("Many.md", f"w{n}.", f"W{n}.", "agent/many") for n in range(20)),
@@ -233,3 +235,27 @@ def test_a_reason_and_a_text_are_kept_and_told(server: Served) -> None:
     undone = server.post("/kb/suggestions/undo", {"decision": taken["decision"]}).json()["undone"]
     assert (undone["outcome"], undone["text"]) == ("edited", "gamut")
     assert server.text("Words/Edit.md") == "alpha {--beta--}{++gamma++}\n"
+
+
+def test_a_text_replaces_only_the_proposal_that_its_writer_saw(server: Served) -> None:
+    (seen,) = _listed(server, "note=Seen.md")
+    expected = {"old": seen["old"], "new": seen["new"]}
+    with server.live("Seen.md") as peer:
+        peer.sync()
+        peer.type(" rays", after="gamma")
+        peer.sync()
+    body = {"ids": [seen["id"]], "action": "accept", "text": "delta", "expected": expected}
+    refused = server.post("/kb/suggestions/decide", body)
+    assert refused.status_code == 409
+    (result,) = refused.json()["results"]
+    assert (result["status"], result["old"], result["new"]) == ("changed", "beta", "gamma rays")
+    assert "it brings 'gamma rays' now, not 'gamma'" in result["message"]
+    assert server.text("Seen.md") == "alpha {--beta--}{++gamma rays++}\n"
+    for wrong in ({"new": 1}, {"now": "x"}, "gamma"):
+        assert server.post("/kb/suggestions/decide", {**body, "expected": wrong}).status_code == 400
+    several = {**body, "text": None, "ids": [seen["id"], "s_other"]}
+    assert "goes with one id" in server.post("/kb/suggestions/decide", several).text
+    body["expected"] = {"old": "beta", "new": "gamma rays"}
+    taken = server.post("/kb/suggestions/decide", body)
+    assert taken.json()["results"][0]["outcome"] == "edited"
+    assert server.text("Seen.md") == "alpha delta\n"

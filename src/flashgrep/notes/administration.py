@@ -14,8 +14,8 @@ same functions either way. `NotesApi` is what both look like. File contents are 
     kb/give     {notes, folder}               notes as the files they become
     kb/suggestions {note, author, folder, older_than, newer_than, cursor}    what is pending, by
                                               pages
-    kb/decide   {ids, action, by, reason, text}  accept or reject it; a reason goes with reject, a
-                                              text with accept
+    kb/decide   {ids, action, by, reason, text, expected}  accept or reject it; a reason goes with
+                                              reject, a text with accept
     kb/undo     {decisions, by}               bring decided suggestions back
     kb/comments {note, resolved}              the open comments, or what was resolved
 """
@@ -40,8 +40,8 @@ from flashgrep.notes.folders.carried_suggestions import MARK_CLOSERS
 from flashgrep.notes.folders.importing import IncomingNote
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import verdict_named
 from flashgrep.notes.review.review import Query, Review
+from flashgrep.notes.review.verdict import verdict_named
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.store.journal import DamagedNote
@@ -192,11 +192,12 @@ class Administration:
         by: str = "",
         reason: str | None = None,
         text: str | None = None,
+        expected: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Accept or reject; a result for each id."""
         if not ids or not all(isinstance(one, str) for one in ids):
             raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-        verdict = verdict_named(action, reason, text)
+        verdict = verdict_named(action, reason, text, expected=expected)
         who = everywhere(by or _OWNER, Role.ADMIN)
         outcomes = self._notes.review.decide(ids, verdict, who, who.name)
         return {"results": [one.as_json() for one in outcomes]}

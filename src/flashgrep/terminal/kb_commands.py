@@ -193,6 +193,8 @@ def shortened(text: str) -> str:
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", metavar="TEXT", help="With reject: why, for the agent to read.")
 @click.option("--text", metavar="TEXT", help="With accept and one id: what to take instead.")
+@click.option("--expected-old", metavar="TEXT", help="With one id: only if it still replaces this.")
+@click.option("--expected-new", metavar="TEXT", help="With one id: only if it still brings this.")
 @author_option
 @json_option
 @kb_option
@@ -209,15 +211,20 @@ def decide(
     Each line ends with the number of the decision, which `kb undo` takes.
 
     A suggestion that is nearly right is accepted with another text: --text takes the place of
-    what the agent proposed.
+    what the agent proposed. Somebody may be typing in that proposal: with --expected-new and
+    --expected-old nothing is decided where it is no longer the one you saw.
 
     The first decision on each counts. One that was decided before, or is not there, is
     reported, with exit status 1.
     """
     given = {name: value for name, value in words.items() if value is not None}
-    if "text" in given and len(ids) > 1:
-        raise InvalidParams(f"--text goes with one id, and {len(ids)} were given")
-    wanted = {"action": action, "by": author or user_name(), **given}
+    for name in [one for one in given if one != "reason" and len(ids) > 1]:
+        option = "--" + name.replace("_", "-")
+        raise InvalidParams(f"{option} goes with one id, and {len(ids)} were given")
+    seen = {name: given.pop(f"expected_{name}", None) for name in ("old", "new")}
+    wanted: dict[str, Any] = {"action": action, "by": author or user_name(), **given}
+    if expected := {name: value for name, value in seen.items() if value is not None}:
+        wanted["expected"] = expected
     results: list[dict[str, Any]] = []
     with opened_api(kb) as api:
         for at in range(0, len(ids), DECISIONS_A_CALL):

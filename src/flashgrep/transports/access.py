@@ -22,6 +22,7 @@ from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, Unavailable
 from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.system.clock import milliseconds
+from flashgrep.system.login import login_name
 from flashgrep.tools.dispatch.caller import Caller
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ SERVER: Final = "server"
 """What the server's own token, given or generated, is called in the names of authors."""
 ANYONE: Final = "anyone"
 """Who decides and writes where no token is asked for."""
+_OF_NOTES: Final = "kb:"
+"""What the keys of tokens of a knowledge base begin with."""
 _MARK: Final = "fgkb_"
 """What tokens of a knowledge base begin with."""
 SESSION_MARK: Final = "fgse_"
@@ -165,7 +168,7 @@ class Admission:
     @property
     def key(self) -> str:
         """Unique for the token: one of the notes may be called `server` too."""
-        return f"kb:{self.token}" if self.principal else self.token
+        return f"{_OF_NOTES}{self.token}" if self.principal else self.token
 
     @property
     def may_write_notes(self) -> bool:
@@ -175,7 +178,7 @@ class Admission:
     @property
     def shown(self) -> str:
         """The name under which changes of notes are kept."""
-        return self.token or ANYONE
+        return shown_name(self.key)
 
     @property
     def on_notes(self) -> Principal:
@@ -186,6 +189,18 @@ class Admission:
     def on_tools(self) -> Principal:
         """The roles in the tools."""
         return self.principal or everywhere(self.shown, Role.SUGGEST)
+
+
+def shown_name(key: str) -> str:
+    """What the one with this key is called; no two are called the same.
+
+    A token may have the name of the server's user, or of the server's own token. Then it is shown
+    as a token; no token can have that name, which has brackets.
+    """
+    name = key.removeprefix(_OF_NOTES)
+    if name != key and name in (login_name(), SERVER, ANYONE):
+        return f"{name} (token)"
+    return name or ANYONE
 
 
 def same_token(given: str, token: str) -> bool:

@@ -263,15 +263,7 @@ class Events:
             self._put("comment", (path,), {"note": path, "id": name, "was": was})
 
     def _job(self, job: Job) -> None:
-        told = {
-            "job": job.id,
-            "done": job.done,
-            "total": job.total,
-            "counts": job.counts,
-            "state": job.state,
-            "message": job.message,
-        }
-        self._put("job", (), told, job.whose)
+        self._put("job", (), job.as_json(), job.whose)
 
     def _path(self, note: str) -> str | None:
         return self._paths.get(note, (None, ""))[0]
@@ -338,7 +330,7 @@ class Events:
         due = now() + EVENT_SECONDS
         while (admission := entrance.admit(secret)) is not None:
             page.principal = admission.on_notes
-            for said in self._said(page, admission.shown):
+            for said in self._said(page, admission.key or admission.shown):
                 yield said
                 due = now() + EVENT_SECONDS
             page.is_there.clear()
@@ -355,14 +347,14 @@ class Events:
         last = page.unsent[0].number - 1 if page.unsent else self._number
         return f"id: {self._ids.made(last)}"
 
-    def _said(self, page: _Page, name: str) -> Iterator[bytes]:
-        """What is new for a page whose token has this name."""
+    def _said(self, page: _Page, key: str) -> Iterator[bytes]:
+        """What is new for a page whose token has this key."""
         if page.has_missed:
             page.has_missed = False
             yield b"event: reload\ndata: {}\n\n"
         while page.unsent:
             event = page.unsent.popleft()
-            told = event.told_to(page.principal) if event.whose in ("", name) else None
+            told = event.told_to(page.principal) if event.whose in ("", key) else None
             if told is not None:
                 yield self._shown(event, told)
 

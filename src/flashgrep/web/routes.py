@@ -3,11 +3,15 @@
     GET    /kb/suggestions         ?note= &author= &folder= &text= &older_than= &newer_than= &limit=
                                    &cursor=
     GET    /kb/suggestions/summary how many there are, of each author and in each note
-    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text"};
-                                   a reason goes with reject, a text with accept and one id: it
-                                   takes the place of the new text. For more than 500 ids 202 and a
-                                   job, with progress on /kb/events
-    POST   /kb/suggestions/undo    {"decision": number}
+    POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text",
+                                   "expected"}; a reason goes with reject, a text with accept and
+                                   one id: it takes the place of the new text. expected is
+                                   {"old", "new"} of one suggestion as it was seen: 409 and what
+                                   it is now where somebody has changed it since. For more than
+                                   500 ids 202 and a job, with progress on /kb/events
+    POST   /kb/suggestions/undo    {"decision": number}, or {"job": id} for all that a job of one's
+                                   own has decided: 202 and a job
+    GET    /kb/jobs/{id}           how far a job of one's own is; 404 after a restart
     GET    /kb/decisions           ?note= &by= &limit= &before=    the newest first
 
 Whole notes are in `notes`, comments in `comments`, and `site` joins all routes.
@@ -25,8 +29,8 @@ from starlette.routing import BaseRoute, Route
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import verdict_named
 from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
+from flashgrep.notes.review.verdict import verdict_named
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.access import Admission
 from flashgrep.web.events import described
@@ -40,14 +44,15 @@ log = logging.getLogger(__name__)
 def suggestion_routes(kb: KnowledgeBase) -> list[BaseRoute]:
     """The routes of suggestions and decisions."""
     routes = _SuggestionRoutes(kb)
-    words = {"reason": str, "text": str}
+    words = {"reason": str, "text": str, "expected": dict}
     decide = handler(routes.decide, {"ids": list, "action": str}, words)
-    undo = handler(routes.undo, {"decision": int})
+    undo = handler(routes.undo, {}, {"decision": int, "job": str})
     return [
         Route("/kb/suggestions", handler(routes.suggestions), methods=["GET"]),
         Route("/kb/suggestions/summary", handler(routes.summary), methods=["GET"]),
         Route("/kb/suggestions/decide", decide, methods=["POST"]),
         Route("/kb/suggestions/undo", undo, methods=["POST"]),
+        Route("/kb/jobs/{job}", handler(routes.job), methods=["GET"]),
         Route("/kb/decisions", handler(routes.decisions), methods=["GET"]),
     ]
 
@@ -76,17 +81,35 @@ class _SuggestionRoutes:
         ids = body["ids"]
         if not ids or not all(isinstance(one, str) for one in ids):
             raise InvalidParams("ids must be a list of ids of suggestions, at least one")
-        verdict = verdict_named(body["action"], body.get("reason"), body.get("text"))
+        verdict = verdict_named(
+            body["action"],
+            body.get("reason"),
+            body.get("text"),
+            expected=body.get("expected"),
+        )
         if len(set(ids)) > limits.DECISIONS_AT_ONCE:
-            job = self._review.jobs.start(ids, verdict, who.on_notes, who.shown)
+            job = self._review.jobs.start(
+                ids, verdict, who.on_notes, who.shown, who.key or who.shown
+            )
             return 202, {"job": job.id, "total": job.total}
         outcomes = self._review.decide(ids, verdict, who.on_notes, who.shown)
         status, failure = _verdict(outcomes)
         return status, {**failure, "results": [one.as_json() for one in outcomes]}
 
     def undo(self, _: Request, who: Admission, body: Mapping[str, Any]) -> Answer:
-        undone = self._review.undo(body["decision"], who.on_notes, who.shown)
-        return 200, {"undone": described(undone)}
+        decision, job = body.get("decision"), body.get("job")
+        if (decision is None) is (job is None):
+            raise InvalidParams("undo needs a decision (its number) or a job (its id), one of them")
+        if decision is not None:
+            undone = self._review.undo(decision, who.on_notes, who.shown)
+            return 200, {"undone": described(undone)}
+        begun = self._review.undo_job(str(job), who.on_notes, who.shown, who.key or who.shown)
+        return 202, {"job": begun.id, "total": begun.total}
+
+    def job(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
+        check_query(request, ())
+        found = self._review.jobs.find(request.path_params["job"], who.key or who.shown)
+        return 200, found.as_json()
 
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         check_query(request, ("note", "by", "limit", "before"))
@@ -117,12 +140,14 @@ def _query(request: Request) -> Query:
 
 
 def _verdict(outcomes: list[StepResult]) -> Answer:
-    """409 where all were decided before, 403 where none may be; otherwise see the results."""
+    """409 where all were decided or changed before, 403 where none may be; else see the results."""
     found = {one.status for one in outcomes}
     if found == {DecisionStatus.FORBIDDEN}:
         status, code, message = 403, "access_denied", "this token may decide none of these"
     elif found == {DecisionStatus.ALREADY}:
         status, code, message = 409, "conflict", "all of these were decided before"
+    elif found == {DecisionStatus.CHANGED}:
+        status, code, message = 409, "conflict", "the suggestion has changed since it was seen"
     else:
         return 200, {}
     return status, {"error": {"code": code, "message": f"{message}; see the results"}}

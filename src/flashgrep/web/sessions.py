@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import pwd
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Iterator
@@ -33,11 +32,13 @@ from typing import Any, Final
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable, from_os_error
 from flashgrep.notes.access.tokens import Tokens
-from flashgrep.system.atomic import is_ours_alone, open_own, replace_file
+from flashgrep.system.atomic import replace_file
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.lock import lock, open_lock_file
+from flashgrep.system.login import login_name
+from flashgrep.system.own_file import FileStatus, read_own, status_of
 from flashgrep.system.watching import Watching
-from flashgrep.transports.access import SERVER, SESSION_MARK, Admission, same_token
+from flashgrep.transports.access import SESSION_MARK, Admission, same_token
 from flashgrep.web.sign_in_links import SignInLink, hash_of
 
 log = logging.getLogger(__name__)
@@ -49,8 +50,6 @@ _SECRET_BYTES: Final = 32
 _OWN: Final = "server"
 _NOTES: Final = "notes"
 
-_Status = tuple[int, int, int]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
@@ -61,14 +60,6 @@ class SignedIn:
     token: str
     made: int
     expires: int
-
-
-def login_name() -> str:
-    """What the person who runs the server is called."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name or SERVER
-    except KeyError:
-        return SERVER
 
 
 class LoginSessions:
@@ -188,7 +179,7 @@ class _SessionFile:
         self._path = directory / FILE if directory else None
         self._lock_path = directory / LOCK if directory else None
         self._guard = threading.Lock()
-        self._status: _Status | None = None
+        self._status: FileStatus | None = None
         self._by_hash: dict[str, SignedIn] = {}
 
     def known(self) -> dict[str, SignedIn]:
@@ -196,7 +187,7 @@ class _SessionFile:
         if self._path is None:
             return self._by_hash
         with self._guard:
-            status = _look(self._path)
+            status = status_of(self._path)
             if status != self._status:
                 self._by_hash = _read(self._path) if status else {}
                 self._status = status
@@ -228,26 +219,9 @@ class _SessionFile:
                     os.close(descriptor)
 
 
-def _look(path: Path) -> _Status | None:
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise from_os_error(error, str(path)) from None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def _read(path: Path) -> dict[str, SignedIn]:
     """The sessions of a file that is ours alone; anything else is refused."""
-    try:
-        with open_own(path) as file:
-            status = os.fstat(file.fileno())
-            data = file.read()
-    except OSError as error:
-        raise from_os_error(error, str(path)) from None
-    if not is_ours_alone(status):
-        raise Unavailable(f"{path} can be written by others; look who did, then remove it")
+    data = read_own(path, "remove it")
     try:
         held: Any = json.loads(data)
         if held["format"] != _FORMAT:

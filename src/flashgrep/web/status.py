@@ -38,7 +38,7 @@ from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.tokens import Token, Tokens
 from flashgrep.system.clock import milliseconds
 from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.access import Admission, Entrance
+from flashgrep.transports.access import Admission, Entrance, shown_name
 from flashgrep.web.handler import Answer, handler, refused
 from flashgrep.web.parts import SiteParts
 from flashgrep.web.search import page_caller
@@ -131,7 +131,7 @@ class _Status:
 
     def _live(self) -> Iterator[dict[str, Any]]:
         for token, since in self._entrance.places.held():
-            name = token.removeprefix("kb:") or None
+            name = shown_name(token) if token else None
             yield {"transport": "live", "name": name, "client": None, "since": since, "calls": 0}
 
     def _notes(self) -> dict[str, Any] | None:

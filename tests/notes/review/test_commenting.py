@@ -16,7 +16,7 @@ from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.commenting import CommentedPassage, Said
-from flashgrep.notes.review.decide import Action, Verdict
+from flashgrep.notes.review.verdict import Action, Verdict
 from flashgrep.notes.suggestions.comments import comments_in
 from flashgrep.notes.suggestions.propose import Edit, Markup, propose
 

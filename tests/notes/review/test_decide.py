@@ -13,7 +13,8 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import MarkKind
-from flashgrep.notes.review.decide import Action, Cut, Decision, _decision, decide, undo
+from flashgrep.notes.review.decide import Cut, Decision, _decision, decide, undo
+from flashgrep.notes.review.verdict import Action
 from tests.notes.marked import Note, anything, note_of, notes
 
 CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200

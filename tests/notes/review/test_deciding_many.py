@@ -25,10 +25,11 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review import decide, deciding_many
-from flashgrep.notes.review.decide import Action, Cut
+from flashgrep.notes.review.decide import Cut
 from flashgrep.notes.review.deciding_many import Deciding, _Gone
 from flashgrep.notes.review.review import DecisionStatus
 from flashgrep.notes.review.step import Step
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.pending import Recorded, pending
 from tests.notes.marked import Note, notes
 

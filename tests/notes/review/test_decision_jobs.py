@@ -16,9 +16,9 @@ from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action, Verdict
 from flashgrep.notes.review.decision_jobs import DecisionJobs, Job, State
 from flashgrep.notes.review.review import DecisionStatus, Query, StepResult
+from flashgrep.notes.review.verdict import Action, Verdict
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 

@@ -21,9 +21,10 @@ from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
-from flashgrep.notes.review.decide import Action, Outcome, Verdict, accept_as, undo
+from flashgrep.notes.review.decide import accept_as, undo
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.review import DecisionStatus, StepResult
+from flashgrep.notes.review.verdict import Action, Outcome, Verdict
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 from tests.notes.desk import Peer

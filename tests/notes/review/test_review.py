@@ -14,8 +14,8 @@ from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.decide import Action
 from flashgrep.notes.review.review import DecisionStatus, Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 

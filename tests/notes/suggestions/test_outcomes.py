@@ -10,12 +10,12 @@ import pytest
 from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.review import OwnQuery
-from tests.formats.stored import FORMATS, copied, held
+from tests.formats.stored import EARLIER, copied, held
 
 ADMIN = everywhere("ann", Role.ADMIN)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EARLIER)
 def test_decisions_of_an_older_knowledge_base_are_listed_and_not_told(
     name: str, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose_in

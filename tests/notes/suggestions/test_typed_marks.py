@@ -13,6 +13,7 @@ from flashgrep.notes.document.note import Amendment
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic, literal
 from flashgrep.notes.review import decide
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.suggestions.pending import pending
@@ -194,7 +195,7 @@ def test_a_mark_in_a_suggestion_is_one_of_its_writer_once_that_is_decided(desk: 
     desk.time += 1_000
 
     def plan(text: str, _: object) -> Amendment:
-        decided = decide.decide(text, held.spans, decide.Action.ACCEPT, [])
+        decided = decide.decide(text, held.spans, Action.ACCEPT, [])
         return Amendment(decided.splices, {name: None})
 
     desk.library.amend(ann.note, plan, "reviewer")

@@ -10,39 +10,49 @@ import type { Suggestion } from "./marked";
 
 interface Result {
   id: string;
-  status: "done" | "already_decided" | "gone" | "not_found" | "forbidden";
+  status: "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden" | "failed";
   message: string;
   decision?: { decision: number } | number | null;
+  /** What it takes away and brings now, where that is not what was expected. */
+  old?: string;
+  new?: string;
 }
 
+interface More {
+  text?: string;
+  reason?: string;
+  expected?: { old: string; new: string };
+}
+
+const FIRST = "Somebody else decided on this suggestion first.";
 const DONE = { accept: "Accepted", reject: "Rejected" };
 
 /** Decide on one suggestion, and offer to undo it. */
-export async function decide(
-  id: string,
-  action: "accept" | "reject",
-  more: { text?: string; reason?: string } = {},
-): Promise<boolean> {
+export async function decide(id: string, action: "accept" | "reject"): Promise<boolean> {
+  const result = await send(id, action, {});
+  if (result.status === "done") sayDone(result, `${DONE[action]}.`);
+  else complain(result.message);
+  return result.status === "done";
+}
+
+/** What became of a decision, in words for a person. */
+async function send(id: string, action: "accept" | "reject", more: More): Promise<Result> {
+  let result: Result | undefined;
   try {
-    const answer = await post<{ results: Result[] }>("/kb/suggestions/decide", { ids: [id], action, ...more });
-    const [result] = answer.results;
-    if (result?.status !== "done") {
-      complain(told(result?.message ?? "The server did not decide."));
-      return false;
-    }
-    const { decision } = result;
-    const number = typeof decision === "number" ? decision : decision?.decision;
-    say(
-      more.text === undefined ? `${DONE[action]}.` : "Accepted with your text.",
-      number === undefined ? undefined : { name: "Undo", run: () => void undo(number) },
-    );
-    return true;
+    const body = { ids: [id], action, ...more };
+    [result] = (await post<{ results: Result[] }>("/kb/suggestions/decide", body)).results;
   } catch (error) {
-    complain(
-      error instanceof Refused && error.status === 409 ? "Somebody else decided on this suggestion first." : told(error),
-    );
-    return false;
+    const body = error instanceof Refused ? (error.body as { results?: Result[] } | null) : null;
+    result = body?.results?.[0] ?? { id, status: "failed", message: told(error) };
   }
+  result ??= { id, status: "failed", message: "The server did not decide." };
+  const message = result.status === "already_decided" ? FIRST : told(result.message);
+  return { ...result, message };
+}
+
+function sayDone({ decision }: Result, words: string): void {
+  const number = typeof decision === "number" ? decision : decision?.decision;
+  say(words, number === undefined ? undefined : { name: "Undo", run: () => void undo(number) });
 }
 
 async function undo(decision: number): Promise<void> {
@@ -110,24 +120,52 @@ function Card({ suggestion, actions }: { suggestion: Suggestion; actions: CardAc
   );
 }
 
-/** Change what is suggested, then accept that. */
+/** Change what is suggested, then accept that. Open until it is taken: no text is lost. */
 export function EditSuggestion({
   suggestion,
-  onAccept,
+  settled,
   onClose,
 }: {
   suggestion: Suggestion;
-  onAccept: (text: string) => void;
+  /** Wait until the server has what was typed in the note. */
+  settled: () => Promise<void>;
   onClose: () => void;
 }) {
   const [text, setText] = useState(suggestion.new);
+  const [seen, setSeen] = useState({ old: suggestion.old, new: suggestion.new });
+  const [problem, setProblem] = useState("");
+  const [hasChanged, setChanged] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const acceptText = async () => {
+    setBusy(true);
+    await settled();
+    const result = await send(suggestion.id, "accept", { text, expected: seen });
+    if (result.status === "done") {
+      onClose();
+      sayDone(result, "Accepted with your text.");
+      return;
+    }
+    setBusy(false);
+    setProblem(result.message);
+    if (result.status !== "changed" || result.old === undefined || result.new === undefined) return;
+    setSeen({ old: result.old, new: result.new });
+    setChanged(true);
+  };
   return (
     <Dialog title="Edit the suggestion" onClose={onClose}>
-      {suggestion.old && (
+      {seen.old && (
         <>
           <h3>It replaces</h3>
           <pre class="suggestion-old">
-            <del>{suggestion.old}</del>
+            <del>{seen.old}</del>
+          </pre>
+        </>
+      )}
+      {hasChanged && (
+        <>
+          <h3>It proposes now</h3>
+          <pre class="suggestion-old">
+            <ins>{seen.new}</ins>
           </pre>
         </>
       )}
@@ -135,20 +173,18 @@ export function EditSuggestion({
         Your text
         <textarea autofocus rows={6} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
+      {problem && (
+        <p class="problem" role="alert">
+          {problem} Your text is still here.
+        </p>
+      )}
       <p class="muted">It is accepted as yours; {suggestion.author} is told that it was edited.</p>
       <footer class="dialog-foot">
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button
-          type="button"
-          class="primary"
-          onClick={() => {
-            onClose();
-            onAccept(text);
-          }}
-        >
-          Accept this text
+        <button type="button" class="primary" disabled={isBusy} onClick={() => void acceptText()}>
+          {hasChanged ? "Accept my text anyway" : "Accept this text"}
         </button>
       </footer>
     </Dialog>

@@ -390,7 +390,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       {editing && (
         <EditSuggestion
           suggestion={editing}
-          onAccept={(text) => void live.settled().then(() => decide(editing.id, "accept", { text }))}
+          settled={() => live.settled()}
           onClose={() => setEditing(null)}
         />
       )}

@@ -1,8 +1,11 @@
 // The bar at the foot of the page: what is selected, and how far a large decision has come.
 
 import { counted } from "../shell/age";
-import type { Job } from "./decisions";
-import { job, resultText, selected } from "./decisions";
+import { told } from "../shell/api";
+import { resultText } from "./decisions";
+import type { Job } from "./jobs";
+import { canUndo, job, undoJob } from "./jobs";
+import { selected } from "./selection";
 import { chosen, decideAll, open, select, shownCards } from "./work";
 
 export function BulkBar() {
@@ -33,24 +36,33 @@ export function BulkBar() {
   );
 }
 
+const DOING = { accept: "Accepting", reject: "Rejecting", undo: "Undoing" };
+
 function Progress({ running }: { running: Job }) {
   const { state, done, total, action, counts, message } = running;
-  const doing = action === "accept" ? "Accepting" : "Rejecting";
+  const doing = DOING[action];
+  const things = counted(total, action === "undo" ? "decision" : "suggestion");
+  const isKnown = Object.keys(counts).length > 0;
   return (
     <div class="bulk" role="region" aria-label="Decision in progress">
       {state === "running" ? (
         <>
           <span>
-            {doing} {counted(total, "suggestion")}: {done.toLocaleString("en")} done
+            {doing} {things}: {done.toLocaleString("en")} done
           </span>
-          <progress max={total} value={done} aria-label={`${doing} ${counted(total, "suggestion")}`} />
+          <progress max={total} value={done} aria-label={`${doing} ${things}`} />
         </>
       ) : (
         <>
           <span class="bulk-count" role="status">
-            {resultText(action, counts)}
-            {state !== "done" && `. ${message || "It stopped before the end."}`}
+            {(isKnown || state === "done") && resultText(action, counts)}
+            {state !== "done" && `${isKnown ? ". " : ""}${message ? told(message) : "It stopped before the end."}`}
           </span>
+          {canUndo(running) && (
+            <button type="button" onClick={() => void undoJob(running)}>
+              Undo all {counts.done!.toLocaleString("en")}
+            </button>
+          )}
           <button type="button" onClick={() => (job.value = null)}>
             Close
           </button>

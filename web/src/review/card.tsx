@@ -7,10 +7,11 @@ import { wordDiff } from "../shell/diff";
 import { Menu } from "../shell/menu";
 import { Change, clipped, Pieces } from "./change";
 import { current, takeFocus } from "./cursor";
-import type { Settled } from "./decisions";
-import { drafts, drawn, problems, remove, selected, setDraft, settled } from "./decisions";
+import type { Seen, Settled } from "./decisions";
+import { begun, beginDraft, drafts, drawn, problems, remove, setDraft, setProblem, settled } from "./decisions";
 import { Discussion } from "./discussion";
 import { mayOn } from "./rights";
+import { selected } from "./selection";
 import { markSeen, seen, watchSeen } from "./seen";
 import type { Suggestion } from "./suggestions";
 import { accept, askReason, closeEditor, openEditor, reject, select, takeBack } from "./work";
@@ -133,6 +134,13 @@ function Editor({ one, draft, state }: { one: Suggestion; draft: string; state: 
     field.current.style.height = `${Math.min(field.current.scrollHeight + 4, innerHeight * 0.6)}px`;
   }, [draft]);
   const isOver = state !== undefined && state.state !== "busy";
+  const before = begun.value.get(one.id);
+  const hasChanged = !isOver && before !== undefined && (before.new !== one.new || before.old !== one.old);
+  const goOn = (text: string) => {
+    setProblem(one.id, null);
+    beginDraft(one, text);
+    field.current?.focus();
+  };
   const [pieces] = clipped(wordDiff(one.old, draft));
   return (
     <div class="editor">
@@ -141,6 +149,7 @@ function Editor({ one, draft, state }: { one: Suggestion; draft: string; state: 
           {toldSettled(state)} Your text is still here: copy it if you need it.
         </p>
       )}
+      {hasChanged && <ChangedProposal one={one} before={before} />}
       <textarea
         ref={field}
         aria-label="Text to accept"
@@ -162,6 +171,18 @@ function Editor({ one, draft, state }: { one: Suggestion; draft: string; state: 
           <button type="button" onClick={() => remove([one.id])}>
             Discard
           </button>
+        ) : hasChanged ? (
+          <>
+            <button type="button" class="primary" onClick={() => goOn(draft)}>
+              Keep my text
+            </button>
+            <button type="button" onClick={() => goOn(one.new)}>
+              Take the new proposal
+            </button>
+            <button type="button" onClick={() => closeEditor(one.id)}>
+              Cancel
+            </button>
+          </>
         ) : (
           <>
             <button type="button" class="primary" disabled={state?.state === "busy"} onClick={() => accept(one.id, draft)}>
@@ -173,6 +194,30 @@ function Editor({ one, draft, state }: { one: Suggestion; draft: string; state: 
           </>
         )}
       </p>
+    </div>
+  );
+}
+
+/** What somebody made of the proposal since the person began to edit it. */
+function ChangedProposal({ one, before }: { one: Suggestion; before: Seen }) {
+  const changes = [
+    ["It brings", before.new, one.new],
+    ["It replaces", before.old, one.old],
+  ] as const;
+  return (
+    <div class="changed-proposal" role="alert">
+      <p>This proposal has changed since you began to edit it. Your text is still here.</p>
+      {changes.map(
+        ([name, then, now]) =>
+          then !== now && (
+            <>
+              <p class="muted">{name} now:</p>
+              <pre class="change-source" dir="auto">
+                <Pieces pieces={clipped(wordDiff(then, now))[0]} />
+              </pre>
+            </>
+          ),
+      )}
     </div>
   );
 }

@@ -6,7 +6,11 @@ import { get, post, Refused, told } from "../shell/api";
 import { hear } from "../shell/events";
 import { session } from "../shell/session";
 import { complain, say } from "../shell/toast";
-import { decided, kept, leave, listed, load, refresh } from "./suggestions";
+import type { Counts, Job } from "./jobs";
+import { canUndo, decideMany, followJobs, isInJob, job, undoJob } from "./jobs";
+import { unselect } from "./selection";
+import type { Suggestion } from "./suggestions";
+import { decided, kept, leave, listed, refresh, show } from "./suggestions";
 
 export type Action = "accept" | "reject";
 export type Outcome = "accepted" | "rejected" | "edited";
@@ -37,7 +41,7 @@ export interface Decision {
 
 interface Result {
   id: string;
-  status: "done" | "already_decided" | "gone" | "not_found" | "forbidden";
+  status: "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden";
   message: string;
   decision?: number;
   action?: Action;
@@ -45,21 +49,21 @@ interface Result {
   reason?: string | null;
   by?: string;
   time?: number;
+  /** What it takes away and brings now, where that is not what was expected. */
+  old?: string;
+  new?: string;
 }
 
-export interface Job {
-  job: string;
-  action: Action;
-  done: number;
-  total: number;
-  counts: Partial<Record<Result["status"], number>>;
-  state: "running" | "done" | "stopped" | "failed";
-  message: string;
+/** A suggestion as the person saw it. */
+export interface Seen {
+  old: string;
+  new: string;
 }
 
 interface Words {
   reason?: string;
   text?: string;
+  expected?: Seen;
 }
 
 const AT_ONCE = 500; // more are a job of the server
@@ -70,8 +74,8 @@ export const settled = signal<ReadonlyMap<string, Settled>>(new Map());
 export const problems = signal<ReadonlyMap<string, string>>(new Map());
 /** Texts that are being edited, by id. */
 export const drafts = signal<ReadonlyMap<string, string>>(new Map());
-export const selected = signal<ReadonlySet<string>>(new Set());
-export const job = signal<Job | null>(null);
+/** What was proposed when each of them was begun, or looked at again since. */
+export const begun = signal<ReadonlyMap<string, Seen>>(new Map());
 /** Cards that are in the page; others leave at once. */
 export const drawn = new Set<string>();
 
@@ -92,6 +96,13 @@ function settle(entries: Iterable<[string, Settled | null]>): void {
 
 export function setDraft(id: string, text: string | null): void {
   drafts.value = changedMap(drafts.value, [[id, text]]);
+  if (text === null) begun.value = changedMap(begun.value, [[id, null]]);
+}
+
+/** Edit a proposal, or go on with the same text after another look at it. */
+export function beginDraft({ id, old, new: proposed }: Suggestion, text: string): void {
+  begun.value = changedMap(begun.value, [[id, { old, new: proposed }]]);
+  drafts.value = changedMap(drafts.value, [[id, text]]);
 }
 
 export function setProblem(id: string, text: string | null): void {
@@ -105,7 +116,7 @@ const made: { suggestion: string; decision: number }[][] = [];
 
 export async function decide(ids: readonly string[], action: Action, words: Words = {}): Promise<void> {
   if (!ids.length) return;
-  if (ids.length > AT_ONCE) return decideMany(ids, action, words);
+  if (ids.length > AT_ONCE) return decideMany(ids, action, words.reason);
   settle(ids.map((id) => [id, { state: "busy", action }]));
   problems.value = changedMap(problems.value, ids.map((id) => [id, null]));
   let results: Result[];
@@ -124,16 +135,27 @@ export async function decide(ids: readonly string[], action: Action, words: Word
   const done = results.filter((one) => one.status === "done");
   const outcome = words.text !== undefined ? "edited" : action === "accept" ? "accepted" : "rejected";
   settle(results.map((one) => [one.id, outcomeOf(one, outcome, words.reason)]));
-  drafts.value = changedMap(drafts.value, done.map((one) => [one.id, null]));
+  for (const one of done) setDraft(one.id, null);
   unselect(ids);
   for (const one of results) {
     if (one.decision !== undefined) decided.set(one.id, one.decision);
-    if (one.status === "forbidden") setProblem(one.id, told(one.message));
+    if (isStillOpen(one)) setProblem(one.id, told(one.message));
+    if (one.status === "changed") takeChanged(one);
   }
   const group = done.map((one) => ({ suggestion: one.id, decision: one.decision! }));
   if (group.length) made.push(group);
   if (ids.length > 1) sayResults(action, countsOf(results), group);
-  leaveLater(results.filter((one) => one.status !== "forbidden").map((one) => one.id));
+  leaveLater(results.filter((one) => !isStillOpen(one)).map((one) => one.id));
+}
+
+function isStillOpen(one: Result): boolean {
+  return one.status === "forbidden" || one.status === "changed";
+}
+
+/** Show the suggestion as it is now: the list may come later. */
+function takeChanged({ id, old, new: proposed }: Result): void {
+  const known = listed.value.get(id);
+  if (known && old !== undefined && proposed !== undefined) show({ ...known, old, new: proposed });
 }
 
 function outcomeOf(one: Result, outcome: Outcome, reason?: string): Settled | null {
@@ -142,71 +164,34 @@ function outcomeOf(one: Result, outcome: Outcome, reason?: string): Settled | nu
     const theirs = one.outcome ?? (one.action === "accept" ? "accepted" : "rejected");
     return { state: "others", outcome: theirs, decision: one.decision ?? 0, reason: one.reason ?? null, by: one.by, time: one.time ?? 0 };
   }
-  return one.status === "forbidden" ? null : { state: "gone", message: told(one.message) };
+  return isStillOpen(one) ? null : { state: "gone", message: told(one.message) };
 }
 
-function countsOf(results: readonly Result[]): Job["counts"] {
-  const counts: Job["counts"] = {};
+function countsOf(results: readonly Result[]): Counts {
+  const counts: Counts = {};
   for (const one of results) counts[one.status] = (counts[one.status] ?? 0) + 1;
   return counts;
 }
 
-function sayResults(action: Action, counts: Job["counts"], group: { suggestion: string; decision: number }[]): void {
+function sayResults(action: Action, counts: Counts, group: { suggestion: string; decision: number }[]): void {
   const undo = group.length ? { name: `Undo all ${group.length}`, run: () => void undoAll(group) } : undefined;
   say(resultText(action, counts), undo);
 }
 
+const PAST = { accept: "accepted", reject: "rejected", undo: "undone" };
+
 /** "4,998 accepted, 2 decided by others before". */
-export function resultText(action: Action, counts: Job["counts"]): string {
+export function resultText(action: Job["action"], counts: Counts): string {
+  const isUndo = action === "undo";
   const parts = [
-    `${counted(counts.done ?? 0, "suggestion")} ${action === "accept" ? "accepted" : "rejected"}`,
-    counts.already_decided ? `${counts.already_decided.toLocaleString("en")} decided by others before` : "",
+    `${counted(counts.done ?? 0, isUndo ? "decision" : "suggestion")} ${PAST[action]}`,
+    counts.already_decided ? `${counts.already_decided.toLocaleString("en")} ${isUndo ? "undone" : "decided by others"} before` : "",
     (counts.gone ?? 0) + (counts.not_found ?? 0)
-      ? `${((counts.gone ?? 0) + (counts.not_found ?? 0)).toLocaleString("en")} no longer in their notes`
+      ? `${((counts.gone ?? 0) + (counts.not_found ?? 0)).toLocaleString("en")} ${isUndo ? "that cannot be undone any more" : "no longer in their notes"}`
       : "",
     counts.forbidden ? `${counts.forbidden.toLocaleString("en")} that you may not decide` : "",
   ];
   return parts.filter(Boolean).join(", ");
-}
-
-let inJob: ReadonlySet<string> = new Set();
-
-async function decideMany(ids: readonly string[], action: Action, words: Words): Promise<void> {
-  inJob = new Set(ids);
-  try {
-    const answer = await post<{ job: string; total: number }>("/kb/suggestions/decide", { ids, action, ...words });
-    const early = unheard.get(answer.job);
-    job.value = { done: 0, counts: {}, state: "running", message: "", ...early, ...answer, action };
-    unheard.clear();
-    if (early && early.state !== "running") finish();
-  } catch (error) {
-    complain(told(error));
-  }
-}
-
-/** News of a job may come before the answer that names it. */
-const unheard = new Map<string, Omit<Job, "action">>();
-
-function hearJob(event: Omit<Job, "action">): void {
-  const current = job.value;
-  if (!current || current.job !== event.job) {
-    unheard.set(event.job, event);
-    return;
-  }
-  if (current.state !== "running") return;
-  job.value = { ...current, ...event };
-  if (event.state !== "running") finish();
-}
-
-function finish(): void {
-  selected.value = new Set();
-  void load();
-}
-
-function unselect(ids: Iterable<string>): void {
-  const rest = new Set(selected.value);
-  for (const id of ids) rest.delete(id);
-  if (rest.size !== selected.value.size) selected.value = rest;
 }
 
 // ── leaving ──────────────────────────────────────────────────────────────────────────────────────
@@ -236,6 +221,7 @@ export function remove(ids: readonly string[]): void {
   settle(ids.map((id) => [id, null]));
   problems.value = changedMap(problems.value, ids.map((id) => [id, null]));
   drafts.value = changedMap(drafts.value, ids.map((id) => [id, null]));
+  begun.value = changedMap(begun.value, ids.map((id) => [id, null]));
   unselect(ids);
 }
 
@@ -285,6 +271,10 @@ async function undoAll(group: readonly { suggestion: string; decision: number }[
 
 /** Take back what was decided last, here or before; gives the suggestion. */
 export async function undoLast(): Promise<string | null> {
+  if (canUndo(job.value)) {
+    await undoJob(job.value);
+    return null;
+  }
   while (made.length && !made.at(-1)!.length) made.pop();
   const group = made.pop();
   if (group) return undoAll([...group]);
@@ -327,20 +317,24 @@ function takeIn(): void {
   const known = fresh.filter((one) => listed.value.has(one.suggestion) && settled.value.get(one.suggestion)?.state !== "busy");
   for (const one of fresh) decided.set(one.suggestion, one.decision);
   const shown = known.filter((one) => drawn.has(one.suggestion) || drafts.value.has(one.suggestion));
-  settle(
-    shown.map((one) => [
-      one.suggestion,
-      { state: "others", outcome: outcomeName(one), decision: one.decision, reason: one.reason ?? null, by: one.by, time: one.time },
-    ]),
-  );
+  settle(shown.map((one) => [one.suggestion, heardState(one)]));
   unselect(known.map((one) => one.suggestion));
   leaveLater(known.map((one) => one.suggestion));
   const others = new Map<string, Decision[]>();
   for (const one of known) {
-    if (one.by === session.value?.name && inJob.has(one.suggestion)) continue;
+    if (isOwnJob(one)) continue;
     others.set(one.by, [...(others.get(one.by) ?? []), one]);
   }
   for (const [by, decisions] of others) say(`${by === session.value?.name ? "You, elsewhere," : by} ${verbs(decisions)}`);
+}
+
+function isOwnJob(one: Decision): boolean {
+  return one.by === session.value?.name && isInJob(one.suggestion);
+}
+
+function heardState(one: Decision): Settled {
+  const heard = { outcome: outcomeName(one), decision: one.decision, reason: one.reason ?? null };
+  return isOwnJob(one) ? { state: "own", ...heard } : { state: "others", ...heard, by: one.by, time: one.time };
 }
 
 function verbs(decisions: readonly Decision[]): string {
@@ -356,11 +350,8 @@ function verbs(decisions: readonly Decision[]): string {
 export function followDecisions(): () => void {
   const ends = [
     hear("decided", hearDecision),
-    hear("job", hearJob),
-    hear("reload", () => {
-      // The end of a job may be among what was missed.
-      if (job.value?.state === "running") void load();
-    }),
+    hear("reload", () => decided.clear()), // undone ones may be among what was missed
+    followJobs(),
   ];
   return () => ends.forEach((end) => end());
 }

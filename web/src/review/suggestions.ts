@@ -58,6 +58,10 @@ const PAGE = 1000; // the most that the server gives at once
 const MOST = 20_000; // in this browser; a decision on more is refused anyway
 const MANY_NOTES = 20; // that changed together: then all is loaded again
 const SOON = 250; // milliseconds
+const LATER = 3000; // while a large decision changes one note after the other
+
+/** Whether notes change so fast that listing them again each time would only slow them down. */
+export const pace = { isSlow: false };
 
 export const listed = signal<ReadonlyMap<string, Suggestion>>(new Map());
 export const isLoading = signal(true);
@@ -117,7 +121,7 @@ export async function load(fresh = false): Promise<void> {
   if (ending === own) isLoading.value = false;
 }
 
-function listPage(question: string, cursor: string | null, limit: number, signal?: AbortSignal): Promise<Page> {
+export function listPage(question: string, cursor: string | null, limit: number, signal?: AbortSignal): Promise<Page> {
   const query = new URLSearchParams(question);
   query.set("limit", String(limit));
   if (cursor) query.set("cursor", cursor);
@@ -155,6 +159,11 @@ async function loadSummary(): Promise<void> {
   }
 }
 
+/** One suggestion as it is now. */
+export function show(one: Suggestion): void {
+  listed.value = new Map(listed.value).set(one.id, one);
+}
+
 // ── what leaves ──────────────────────────────────────────────────────────────────────────────────
 
 export function leave(ids: Iterable<string>): void {
@@ -177,7 +186,7 @@ export function refresh(note: string): void {
 }
 
 function later(): void {
-  if (!timer && !isCatchingUp) timer = window.setTimeout(() => void catchUp(), SOON);
+  if (!timer && !isCatchingUp) timer = window.setTimeout(() => void catchUp(), pace.isSlow ? LATER : SOON);
 }
 
 async function catchUp(): Promise<void> {

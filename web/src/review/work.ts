@@ -5,10 +5,12 @@ import { navigate } from "../shell/router";
 import { inUrl } from "../shell/api";
 import { advance, current, elementOf, focusCard } from "./cursor";
 import type { Action } from "./decisions";
-import { decide, drafts, selected, setDraft, settled, undo, undoLast } from "./decisions";
+import { begun, beginDraft, decide, drafts, setDraft, settled, undo, undoLast } from "./decisions";
 import { filters } from "./filters";
+import { isBusy } from "./jobs";
 import { mayOn } from "./rights";
 import { seen } from "./seen";
+import { selected } from "./selection";
 import type { Group, Suggestion } from "./suggestions";
 import { groups, listed } from "./suggestions";
 
@@ -44,17 +46,20 @@ function isOpen(id: string): boolean {
   return one !== undefined && !settled.value.has(id) && mayOn("write", one.note);
 }
 
+/** Accept what is shown; with a text, that in its place. What somebody changed meanwhile is shown instead. */
 export function accept(id: string, text?: string): void {
-  if (!isOpen(id)) return;
-  const isChanged = text !== undefined && text !== listed.value.get(id)?.new;
-  if (text !== undefined && !isChanged) setDraft(id, null);
-  if (!isChanged) {
-    void decide([id], "accept");
+  const one = listed.value.get(id);
+  if (!one || !isOpen(id)) return;
+  const isEdited = text !== undefined && text !== one.new;
+  if (text !== undefined && !isEdited) setDraft(id, null);
+  if (!isEdited) {
+    void decide([id], "accept", { expected: { old: one.old, new: one.new } });
     advance(shownCards.value, id);
     return;
   }
   // The editor stays until the text is taken.
-  void decide([id], "accept", { text }).then(() => {
+  const expected = begun.value.get(id) ?? { old: one.old, new: one.new };
+  void decide([id], "accept", { text, expected }).then(() => {
     const focused = document.activeElement;
     const isHere = !focused || focused === document.body || elementOf(id)?.contains(focused);
     if (isHere && !drafts.value.has(id)) advance(shownCards.value, id);
@@ -73,7 +78,7 @@ export function askReason(id: string): void {
 
 export function openEditor(id: string): void {
   const one = listed.value.get(id);
-  if (one && isOpen(id) && !drafts.value.has(id)) setDraft(id, one.new);
+  if (one && isOpen(id) && !drafts.value.has(id)) beginDraft(one, one.new);
 }
 
 export function closeEditor(id: string): void {
@@ -84,7 +89,7 @@ export function closeEditor(id: string): void {
 /** One is decided at once; for more the number is shown first. */
 export function decideAll(ids: string[], action: Action): void {
   if (ids.length === 1) void decide(ids, action);
-  else if (ids.length) question.value = { kind: "many", ids, action };
+  else if (ids.length && !isBusy()) question.value = { kind: "many", ids, action };
 }
 
 export function select(ids: readonly string[], isChosen: boolean): void {

@@ -60,6 +60,7 @@ from flashgrep.notes.store import paths
 from flashgrep.system.atomic import is_ours_alone, open_own, replace_file
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.lock import lock, open_lock_file
+from flashgrep.system.own_file import FileStatus, read_own, status_of
 from flashgrep.system.watching import Watching
 
 log = logging.getLogger(__name__)
@@ -121,14 +122,7 @@ def encoded(tokens: Sequence[Token]) -> bytes:
 
 def read(path: Path) -> dict[str, Token]:
     """The tokens of a file that is ours alone; anything else is refused, not taken for none."""
-    try:
-        with open_own(path) as file:
-            status = os.fstat(file.fileno())
-            data = file.read()
-    except OSError as error:
-        raise from_os_error(error, str(path)) from None
-    if not is_ours_alone(status):
-        raise Unavailable(f"{path} can be written by others; look who did, then chmod go-w it")
+    data = read_own(path, "chmod go-w it")
     try:
         held: Any = json.loads(data)
         if held["format"] != _FORMAT:
@@ -173,9 +167,6 @@ _MARK: Final = "fgkb_"
 _NAME: Final = re.compile(r"[^\W_][\w .@-]*", re.ASCII)
 _NAME_CHARS: Final = 64
 
-_Status = tuple[int, int, int]
-"""Inode, size and time of the file; every replacement makes another."""
-
 TokenState = tuple[int, frozenset[str]]
 """How often the file was found changed, and the hashes of the tokens that count.
 
@@ -193,7 +184,7 @@ class Tokens:
         self._lock_path = home / LOCK
         self._now = now
         self._guard = threading.Lock()
-        self._status: _Status | None = None
+        self._status: FileStatus | None = None
         self._by_hash: dict[str, Token] = {}
         self._readings = 0
         self._watching = Watching(
@@ -299,21 +290,12 @@ class Tokens:
 
     def _known(self) -> dict[str, Token]:
         with self._guard:
-            status = self._look()
+            status = status_of(self._path)
             if status != self._status:
                 self._by_hash = read(self._path) if status else {}
                 self._status = status
                 self._readings += 1
             return self._by_hash
-
-    def _look(self) -> _Status | None:
-        try:
-            found = os.lstat(self._path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise from_os_error(error, str(self._path)) from None
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def new_secret() -> str:

@@ -20,104 +20,21 @@ was taken out of the proposed text too, and `Decision.put` says what was put in:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams
-from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.text import (
     TextSplice,
     between,
-    check_characters,
     growth,
     spliced,
-    with_lf,
 )
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, MarkKind, Span
-
-
-class Action(StrEnum):
-    """What becomes of a suggestion."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-
-
-class Outcome(StrEnum):
-    """What became of a suggestion, in the words that people and agents read."""
-
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    EDITED = "edited"
-    """Accepted with another text than the one proposed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What somebody decides; refused where its parts do not go together."""
-
-    action: Action
-    reason: str | None = None
-    """Why, for whoever made the suggestion; only with a rejection."""
-    text: str | None = None
-    """What takes the place of what the suggestion brings; only with an acceptance of one."""
-    source: AuthorKind = AuthorKind.PERSON
-    """What kind of author decides: the text is theirs."""
-
-    def __post_init__(self) -> None:
-        if self.reason is not None and self.action is not Action.REJECT:
-            raise InvalidParams("reason goes with reject; accept takes none")
-        if self.text is not None and self.action is not Action.ACCEPT:
-            raise InvalidParams("text goes with accept, where it takes the place of the new text")
-        for name, value, most in (
-            ("reason", self.reason, limits.REASON_CHARS),
-            ("text", self.text, limits.ACCEPTED_TEXT_CHARS),
-        ):
-            if value is not None:
-                _check_words(name, value, most)
-        if self.text is not None and (found := critic.token(self.text)):
-            raise InvalidParams(
-                f"text contains {found}, which begins or ends a mark; choose a text without it"
-            )
-
-    def check_ids(self, ids: Collection[str]) -> None:
-        """Refuse a text for any number of suggestions but one."""
-        if self.text is not None and len(ids) != 1:
-            raise InvalidParams(f"text goes with one id, and {len(ids)} were given")
-
-
-def verdict_of(given: Verdict | Action) -> Verdict:
-    """A verdict; an action alone is one without words."""
-    return Verdict(given) if isinstance(given, Action) else given
-
-
-def verdict_named(
-    name: str,
-    reason: str | None = None,
-    text: str | None = None,
-    source: AuthorKind = AuthorKind.PERSON,
-) -> Verdict:
-    """A verdict as people send it; a reason without a word in it is none."""
-    try:
-        action = Action(name)
-    except ValueError:
-        raise InvalidParams(f"action is {name[:40]!r}; it must be accept or reject") from None
-    said = with_lf(reason or "").strip() or None
-    return Verdict(action, reason=said, text=text, source=source)
-
-
-def _check_words(name: str, value: str, most: int) -> None:
-    if len(value) > most:
-        raise InvalidParams(f"{name} has {len(value)} characters; it may have at most {most}")
-    try:
-        check_characters(value)
-    except InvalidParams as error:
-        raise InvalidParams(f"{name}: {error.message}") from None
+from flashgrep.notes.review.verdict import Action
 
 
 class Cut(NamedTuple):

@@ -19,7 +19,8 @@ from itertools import accumulate
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import Mark, Span
-from flashgrep.notes.review.decide import Action, Cut, Edge, in_order, refused
+from flashgrep.notes.review.decide import Cut, Edge, in_order, refused
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions.comments import ThreadComment
 from flashgrep.notes.suggestions.pending import Pending, Recorded, pending

@@ -3,7 +3,8 @@
 Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
 the server for one, has decided some notes and not the others. The ids of the rest are pending as
 they were, and can be sent again. Progress is told after each note, and while one takes long, the
-same again: who waits sees that it runs.
+same again: who waits sees that it runs. To undo what a job has decided is a job too. The last jobs
+are remembered, as long as the server runs.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, Unavailable
+from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, NotFound, Unavailable
 from flashgrep.notes.access.roles import Principal
-from flashgrep.notes.review.decide import Action, Verdict, verdict_of
-from flashgrep.notes.review.step import StepResult
+from flashgrep.notes.review.step_result import DecisionStatus, StepResult
+from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 
 PULSE_SECONDS: Final = 0.2
 """After so long without news of a job, its progress is told again."""
@@ -32,6 +33,8 @@ Decide = Callable[
     [Sequence[str], Verdict, Principal, str, Callable[[], bool]],
     Iterator[Mapping[str, StepResult]],
 ]
+Work = Callable[[Callable[[], bool]], Iterator[Mapping[str, StepResult]]]
+"""What a job does, step by step, until it is told to stop."""
 
 
 class State(StrEnum):
@@ -49,7 +52,7 @@ class Job:
 
     id: str
     whose: str
-    """The token that began it, and that gets its progress."""
+    """The key of the token that began it, and that gets its progress."""
     total: int
     done: int = 0
     """Ids that have an outcome."""
@@ -58,6 +61,17 @@ class Job:
     state: State = State.RUNNING
     message: str = ""
     """Why it stopped or failed."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As routes and events tell it."""
+        return {
+            "job": self.id,
+            "done": self.done,
+            "total": self.total,
+            "counts": self.counts,
+            "state": self.state,
+            "message": self.message,
+        }
 
 
 class DecisionJobs:
@@ -69,14 +83,27 @@ class DecisionJobs:
         self._threads: dict[str, threading.Thread] = {}
         self._is_closing = threading.Event()
         self._listeners: list[Callable[[Job], None]] = []
+        self._last: OrderedDict[str, Job] = OrderedDict()
+        self._decided: dict[str, list[int]] = {}
+        """What each of them has decided, in order."""
 
     def listen(self, listener: Callable[[Job], None]) -> Callable[[], None]:
         """Call a listener, in any thread, after each step of a job; gives the way to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def start(self, ids: Sequence[str], decided: Verdict | Action, who: Principal, by: str) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run."""
+    def start(
+        self,
+        ids: Sequence[str],
+        decided: Verdict | Action,
+        who: Principal,
+        by: str,
+        whose: str = "",
+    ) -> Job:
+        """Begin to decide; refused where too many are named, or too many jobs run.
+
+        `by` is logged; `whose` job it is, if not of the same name, hears its progress.
+        """
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > limits.DECISIONS_A_JOB:
             raise InvalidParams(
@@ -84,7 +111,15 @@ class DecisionJobs:
             )
         verdict = verdict_of(decided)
         verdict.check_ids(wanted)
-        job = Job(secrets.token_hex(8), by, len(wanted))
+        return self.begin(
+            len(wanted),
+            lambda is_cancelled: self._decide(wanted, verdict, who, by, is_cancelled),
+            whose or by,
+        )
+
+    def begin(self, total: int, work: Work, whose: str) -> Job:
+        """Begin some work on so many suggestions."""
+        job = Job(secrets.token_hex(8), whose, total)
         with self._guard:
             if self._is_closing.is_set() or len(self._threads) >= limits.DECISION_JOBS:
                 raise Unavailable(
@@ -92,13 +127,36 @@ class DecisionJobs:
                 )
             thread = threading.Thread(
                 target=self._run,
-                args=(job, wanted, verdict, who, by),
+                args=(job, work),
                 name="flashgrep-deciding",
                 daemon=True,
             )
             self._threads[job.id] = thread
+            self._remember(job)
             thread.start()
         return job
+
+    def find(self, name: str, whose: str) -> Job:
+        """One's own job as it is now; `NotFound` where it is not remembered."""
+        job = self._last.get(name)
+        if job is None or job.whose != whose:
+            raise NotFound(
+                f"there is no job {name[: limits.QUOTED_CHARS]} of yours; what it has decided "
+                "is in the list of decisions"
+            )
+        return job
+
+    def decided_by(self, job: Job) -> list[int]:
+        """The decisions that a job has made, in order."""
+        with self._guard:
+            return list(self._decided.get(job.id, ()))
+
+    def _remember(self, job: Job) -> None:
+        self._last[job.id] = job
+        self._decided[job.id] = []
+        while len(self._last) > limits.DECISION_JOBS_KEPT:
+            oldest, _ = self._last.popitem(last=False)
+            del self._decided[oldest]
 
     def close(self) -> None:
         """Stop all jobs, each after the note it is at."""
@@ -106,14 +164,15 @@ class DecisionJobs:
         for thread in list(self._threads.values()):
             thread.join()
 
-    def _run(self, job: Job, ids: list[str], verdict: Verdict, who: Principal, by: str) -> None:
+    def _run(self, job: Job, work: Work) -> None:
         counts: Counter[str] = Counter()
         last = job
         pulse = _Pulse(job, self._notify)
         try:
-            for outcomes in self._decide(ids, verdict, who, by, self._is_closing.is_set):
+            for outcomes in work(self._is_closing.is_set):
                 counts.update(str(one.status) for one in outcomes.values())
                 last = replace(job, done=counts.total(), counts=dict(counts))
+                self._took(last, outcomes)
                 if last.done < last.total:
                     pulse.tell(last)
             last = replace(last, state=State.DONE)
@@ -128,7 +187,19 @@ class DecisionJobs:
             pulse.end()
             with self._guard:
                 del self._threads[job.id]
+            self._took(last, {})
             self._notify(last)
+
+    def _took(self, job: Job, outcomes: Mapping[str, StepResult]) -> None:
+        with self._guard:
+            if job.id not in self._last:
+                return  # forgotten: many have begun since
+            self._last[job.id] = job
+            self._decided[job.id] += [
+                one.decided.id
+                for one in outcomes.values()
+                if one.status is DecisionStatus.DONE and one.decided and not one.decided.is_undone
+            ]
 
     def _notify(self, job: Job) -> None:
         for listener in list(self._listeners):

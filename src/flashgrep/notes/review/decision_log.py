@@ -33,7 +33,8 @@ from typing import Any, Final, NamedTuple
 from flashgrep.errors import NotFound
 from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.review.decide import Action, Cut, Edge, Outcome
+from flashgrep.notes.review.decide import Cut, Edge
+from flashgrep.notes.review.verdict import Action, Outcome
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.outcomes import Ended, Outcomes
 from flashgrep.notes.suggestions.pending import LATEST, made_at, source_of

@@ -34,13 +34,13 @@ from flashgrep.errors import (
 )
 from flashgrep.notes.access.roles import Author, Principal, Role
 from flashgrep.notes.library import Library
-from flashgrep.notes.review.decide import Action, Verdict, verdict_of
-from flashgrep.notes.review.decision_jobs import DecisionJobs
+from flashgrep.notes.review.decision_jobs import DecisionJobs, Job
 from flashgrep.notes.review.decision_log import Decided
-from flashgrep.notes.review.step import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step import Step, path_of
-from flashgrep.notes.review.step import StepResult as StepResult
-from flashgrep.notes.review.undoing import restoration
+from flashgrep.notes.review.step_result import DecisionStatus as DecisionStatus
+from flashgrep.notes.review.step_result import StepResult as StepResult
+from flashgrep.notes.review.undoing import UndoneBefore, restoration, undo_each
+from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 from flashgrep.notes.store import paths
 from flashgrep.notes.suggestions.outcomes import News
 from flashgrep.notes.suggestions.own_suggestions import (
@@ -318,7 +318,7 @@ class Review:
             row = self._kb.decisions.get(decision)
             _check_role(library, row, who)
             if row.is_undone:
-                raise Conflict(f"decision {decision} was undone already, by {row.undone_by}")
+                raise UndoneBefore(f"decision {decision} was undone already, by {row.undone_by}")
             with library.together():
                 library.amend(row.note, restoration(library, row), by or who.name)
                 return self._kb.decisions.undo(decision, by or who.name, self._now())
@@ -326,6 +326,14 @@ class Review:
         undone = self._kb.ask(job)
         self._notify([undone])
         return undone
+
+    def undo_job(self, name: str, who: Principal, by: str, whose: str) -> Job:
+        """Undo all that one's own job has decided, as a job."""
+        made = self.jobs.decided_by(self.jobs.find(name, whose))
+        if not made:
+            raise Conflict("this job has decided nothing that could be undone")
+        undo = partial(self.undo, who=who, by=by)
+        return self.jobs.begin(len(made), partial(undo_each, undo, made), whose)
 
     def _notify(self, decided: Sequence[Decided | None]) -> None:
         with self._notifying:

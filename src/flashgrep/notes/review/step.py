@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from flashgrep import limits
 from flashgrep.errors import (
     Conflict,
     FlashgrepError,
@@ -26,9 +24,17 @@ from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup.critic import WIDTH, Mark, Span
 from flashgrep.notes.review import decide
-from flashgrep.notes.review.decide import Action, Cut, Edge, Outcome, Verdict, verdict_of
+from flashgrep.notes.review.decide import Cut, Edge
 from flashgrep.notes.review.deciding_many import Deciding
 from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, LeftComment, Run
+from flashgrep.notes.review.step_result import (
+    DecisionStatus,
+    StepResult,
+    failed_result,
+    not_found_result,
+    past,
+)
+from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.comments import ThreadComment
@@ -39,45 +45,6 @@ if TYPE_CHECKING:
 
 ANCHORS_A_TURN: Final = 200
 """…for which so many characters are named at a time (40 ms in a note of 15,000 blocks)."""
-
-
-class DecisionStatus(StrEnum):
-    """What became of one id of a decision."""
-
-    DONE = "done"
-    ALREADY = "already_decided"
-    GONE = "gone"
-    NOT_FOUND = "not_found"
-    FORBIDDEN = "forbidden"
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What became of one id; `decided` is the decision that counts, ours or an earlier one."""
-
-    id: str
-    status: DecisionStatus
-    message: str
-    decided: Decided | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """As routes and commands shown it."""
-        shown: dict[str, Any] = {
-            "id": self.id,
-            "status": self.status.value,
-            "message": self.message,
-        }
-        if row := self.decided:
-            shown |= {
-                "decision": row.id,
-                "action": row.action.value,
-                "outcome": row.outcome.value,
-                "by": row.by,
-                "time": row.time,
-                "reason": row.reason,
-                "text": row.text,
-            }
-        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +140,12 @@ class Step:
         if refused := self._refusal(library):
             status, message = refused
             if status is DecisionStatus.NOT_FOUND:
-                return {name: _not_found(name) for name in names}
+                return {name: not_found_result(name) for name in names}
             return {name: StepResult(name, status, message) for name in names}
         try:
             with library.together():
                 left = list(names)
-                if self._verdict.text is not None:
+                if self._verdict.is_for_one:
                     self._one(library, left.pop(0))
                 while left:
                     left = left[self._many(library, left) :]
@@ -244,16 +211,18 @@ class Step:
                 return None
             read = pending(text, pending_suggestions.recorded(besides))
             said = comments.on_each(read).get(name, [])
+            own = next(one for one in read.suggestions if one.id == name)
+            change = read.change(own)
             try:
+                self._verdict.check_seen(name, *change)
                 others = [span for one in read.records for span in one.spans]
                 decision = self._decision(text, record, others, [one.mark for one in said])
             except Conflict as error:
                 failed.append(error)
                 return None
-            own = next(one for one in read.suggestions if one.id == name)
             row = _DecisionRow(
                 record=record,
-                change=read.change(own),
+                change=change,
                 cuttings=(),
                 marks=decision.marks,
                 text=self._verdict.text if decision.is_edited else None,
@@ -265,7 +234,7 @@ class Step:
 
         library.amend(self._note, plan, self._by, source=self._verdict.source)
         if failed:
-            self._outcomes[name] = StepResult(name, DecisionStatus.GONE, failed[0].message)
+            self._outcomes[name] = failed_result(name, failed[0])
         elif not made:
             self._outcomes[name] = self._unknown(library, name)
         else:
@@ -312,7 +281,7 @@ class Step:
             )
         )
         self._outcomes[name] = StepResult(
-            id=name, status=DecisionStatus.DONE, message=_past(decided), decided=decided
+            id=name, status=DecisionStatus.DONE, message=past(decided), decided=decided
         )
 
     def _refusal(self, library: Library) -> tuple[DecisionStatus, str] | None:
@@ -331,8 +300,8 @@ class Step:
         """Not pending: decided before, or never made."""
         row = self._decisions.latest(name)
         if row is None or not self._who.may(Role.READ, path_of(library, row.note)):
-            return _not_found(name)
-        message = f"{name} was {_past(row)} by {row.by} already; the first decision counts"
+            return not_found_result(name)
+        message = f"{name} was {past(row)} by {row.by} already; the first decision counts"
         return StepResult(id=name, status=DecisionStatus.ALREADY, message=message, decided=row)
 
 
@@ -340,15 +309,6 @@ def path_of(library: Library, note: str) -> str:
     """Where a note is, or was before it went to the trash."""
     entry = library.catalogue.entry(note)
     return entry.path or entry.last_path or ""
-
-
-def _not_found(name: str) -> StepResult:
-    shown = name[: limits.QUOTED_CHARS]
-    return StepResult(name, DecisionStatus.NOT_FOUND, f"there is no pending suggestion {shown}")
-
-
-def _past(row: Decided) -> str:
-    return "edited and accepted" if row.outcome is Outcome.EDITED else row.outcome.value
 
 
 def _left(

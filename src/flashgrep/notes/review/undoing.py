@@ -3,14 +3,15 @@
 Each cut is put between the two characters it was between, or beside the one of them that is left;
 it stays with the text that the mark held. What the decision put in is taken out, as far as it is
 still there; what others have typed beside it stays. Where neither character is left, or another
-mark is there now, it is refused.
+mark is there now, it is refused. `undo_each` goes through many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
-from flashgrep.errors import Conflict
+from flashgrep.errors import AccessDenied, Cancelled, Conflict, NotFound
 from flashgrep.notes.document.anchors import Anchor
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
@@ -19,7 +20,40 @@ from flashgrep.notes.markup.critic import Span
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Cut
 from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.step_result import DecisionStatus, StepResult
 from flashgrep.notes.suggestions import pending
+
+UNDONE_A_STEP: Final = 25
+"""Decisions that are undone between two pieces of news, each in a turn of its own."""
+
+
+def undo_each(
+    undo: Callable[[int], Decided], decisions: Sequence[int], is_cancelled: Callable[[], bool]
+) -> Iterator[dict[str, StepResult]]:
+    """Undo decisions, the last one first; what cannot be undone is passed over, and told."""
+    left = list(reversed(decisions))
+    for at in range(0, len(left), UNDONE_A_STEP):
+        if is_cancelled():
+            raise Cancelled("stopped between two decisions; what was undone stays so")
+        yield {str(number): _undone(undo, number) for number in left[at : at + UNDONE_A_STEP]}
+
+
+def _undone(undo: Callable[[int], Decided], number: int) -> StepResult:
+    name = str(number)
+    try:
+        return StepResult(name, DecisionStatus.DONE, "undone", undo(number))
+    except NotFound as error:
+        return StepResult(name, DecisionStatus.NOT_FOUND, error.message)
+    except AccessDenied as error:
+        return StepResult(name, DecisionStatus.FORBIDDEN, error.message)
+    except UndoneBefore as error:
+        return StepResult(name, DecisionStatus.ALREADY, error.message)
+    except Conflict as error:
+        return StepResult(name, DecisionStatus.GONE, error.message)
+
+
+class UndoneBefore(Conflict):
+    """Somebody has undone the decision already."""
 
 
 def restoration(

@@ -1,7 +1,7 @@
 """An author's own suggestions with their states, the newest first.
 
     pending     waits for a decision
-    accepted, rejected, edited     what was decided (see `decide.Outcome`)
+    accepted, rejected, edited     what was decided (see `verdict.Outcome`)
     withdrawn   its author took it back
     gone        its marks were edited away by hand, its note was deleted or began anew
 

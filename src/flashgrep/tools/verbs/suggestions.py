@@ -130,7 +130,7 @@ LIST_SUGGESTIONS = ToolSpec(
 def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
     """Decide each suggestion; one that was decided before stays as it was."""
     from flashgrep.notes.document.text import with_lf
-    from flashgrep.notes.review.decide import verdict_named
+    from flashgrep.notes.review.verdict import verdict_named
     from flashgrep.tools.mounts.notes import notes_of  # with the engine of the notes
 
     ids: list[str] = arguments.get("ids")

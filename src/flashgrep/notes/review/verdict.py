@@ -1,0 +1,146 @@
+"""What somebody decides on suggestions: an action, and the words that go with it.
+
+A reason goes with a rejection. A text goes with the acceptance of one suggestion, in the place of
+what that brings. Both are refused where they do not belong. Who says what they saw of a suggestion
+decides on that alone: one that was changed meanwhile stays pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from flashgrep import limits
+from flashgrep.errors import Conflict, InvalidParams
+from flashgrep.notes.access.roles import AuthorKind
+from flashgrep.notes.document.text import check_characters, with_lf
+from flashgrep.notes.markup import critic
+
+
+class Action(StrEnum):
+    """What becomes of a suggestion."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+
+
+class Outcome(StrEnum):
+    """What became of a suggestion, in the words that people and agents read."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    EDITED = "edited"
+    """Accepted with another text than the one proposed."""
+
+
+class ProposalChanged(Conflict):
+    """The suggestion is not what the person saw any more."""
+
+    def __init__(self, name: str, old: str, new: str, changed: Collection[str]) -> None:
+        """`old` and `new` are what it takes away and brings now."""
+        super().__init__(
+            f"{name} has changed since you saw it: {' and '.join(changed)}; look at it again"
+        )
+        self.now = (old, new)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What somebody decides; refused where its parts do not go together."""
+
+    action: Action
+    reason: str | None = None
+    """Why, for whoever made the suggestion; only with a rejection."""
+    text: str | None = None
+    """What takes the place of what the suggestion brings; only with an acceptance of one."""
+    source: AuthorKind = AuthorKind.PERSON
+    """What kind of author decides: the text is theirs."""
+    seen_old: str | None = None
+    """What the suggestion took away when the person saw it; it is decided only if it still does."""
+    seen_new: str | None = None
+    """What it brought then."""
+
+    def __post_init__(self) -> None:
+        if self.reason is not None and self.action is not Action.REJECT:
+            raise InvalidParams("reason goes with reject; accept takes none")
+        if self.text is not None and self.action is not Action.ACCEPT:
+            raise InvalidParams("text goes with accept, where it takes the place of the new text")
+        for name, value, most in (
+            ("reason", self.reason, limits.REASON_CHARS),
+            ("text", self.text, limits.ACCEPTED_TEXT_CHARS),
+        ):
+            if value is not None:
+                _check_words(name, value, most)
+        if self.text is not None and (found := critic.token(self.text)):
+            raise InvalidParams(
+                f"text contains {found}, which begins or ends a mark; choose a text without it"
+            )
+
+    @property
+    def is_for_one(self) -> bool:
+        """Whether it says something of one suggestion, which no other can share."""
+        return any(one is not None for one in (self.text, self.seen_old, self.seen_new))
+
+    def check_ids(self, ids: Collection[str]) -> None:
+        """Refuse what goes with one suggestion for any number of them but one."""
+        if self.is_for_one and len(ids) != 1:
+            name = "text" if self.text is not None else "expected"
+            raise InvalidParams(f"{name} goes with one id, and {len(ids)} were given")
+
+    def check_seen(self, name: str, old: str, new: str) -> None:
+        """Refuse a suggestion that takes away or brings something else than the person saw."""
+        changed = [
+            f"it {verb} {_quoted(now)} now, not {_quoted(seen)}"
+            for verb, seen, now in (
+                ("replaces", self.seen_old, old),
+                ("brings", self.seen_new, new),
+            )
+            if seen is not None and seen != now
+        ]
+        if changed:
+            raise ProposalChanged(name, old, new, changed)
+
+
+def verdict_of(given: Verdict | Action) -> Verdict:
+    """A verdict; an action alone is one without words."""
+    return Verdict(given) if isinstance(given, Action) else given
+
+
+def verdict_named(
+    name: str,
+    reason: str | None = None,
+    text: str | None = None,
+    source: AuthorKind = AuthorKind.PERSON,
+    expected: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """A verdict as people send it; a reason without a word in it is none.
+
+    `expected` may have `old` and `new`: what the suggestion was when the person saw it.
+    """
+    try:
+        action = Action(name)
+    except ValueError:
+        raise InvalidParams(f"action is {name[:40]!r}; it must be accept or reject") from None
+    said = with_lf(reason or "").strip() or None
+    seen = dict(expected or {})
+    old, new = seen.pop("old", None), seen.pop("new", None)
+    if seen or not all(one is None or isinstance(one, str) for one in (old, new)):
+        raise InvalidParams('expected must be {"old": string, "new": string}, either or both')
+    return Verdict(action, reason=said, text=text, source=source, seen_old=old, seen_new=new)
+
+
+def _quoted(text: str) -> str:
+    """A text in a message, shortened at its end."""
+    shown = text[: limits.SHORT_DIFF_CHARS]
+    return f"{shown!r}{'...' if len(text) > len(shown) else ''}"
+
+
+def _check_words(name: str, value: str, most: int) -> None:
+    if len(value) > most:
+        raise InvalidParams(f"{name} has {len(value)} characters; it may have at most {most}")
+    try:
+        check_characters(value)
+    except InvalidParams as error:
+        raise InvalidParams(f"{name}: {error.message}") from None
