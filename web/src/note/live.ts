@@ -105,7 +105,7 @@ export class LiveNote {
     this.provider = new WebsocketProvider(`${scheme}//${location.host}/kb/ws`, inUrl(path), this.doc, {
       disableBc: true,
       connect: false,
-      params: { epoch },
+      params: { epoch, person },
     });
     const handle = this.provider.messageHandlers[SYNC]!;
     this.provider.messageHandlers[SYNC] = (encoder, decoder, ...rest) => {

@@ -2,8 +2,11 @@
 
 import { signal } from "@preact/signals";
 
-/** Whether the server says that nobody is signed in (any more). */
+/** Whether the server says that nobody is signed in (any more), or somebody else. */
 export const isSignedOut = signal(false);
+
+/** Whom this page was loaded for: all tabs have one cookie, and somebody else may sign in in another. */
+export const person = signal<string | null>(null);
 
 export class Refused extends Error {
   constructor(
@@ -19,7 +22,8 @@ export class Refused extends Error {
 /** The server cannot be reached: it ended, or the connection is gone. */
 export class Unreachable extends Error {}
 
-type Options = { signal?: AbortSignal | undefined; cache?: RequestCache };
+/** `forAnyone`: whoever is signed in now. */
+type Options = { signal?: AbortSignal | undefined; cache?: RequestCache; forAnyone?: boolean };
 
 export function get<T>(path: string, options: Options = {}): Promise<T> {
   return ask<T>("GET", path, undefined, options);
@@ -41,10 +45,13 @@ export function inUrl(path: string): string {
 async function ask<T>(method: string, path: string, body: unknown, options: Options): Promise<T> {
   const request: RequestInit = { method, credentials: "same-origin", cache: options.cache ?? "no-store" };
   if (options.signal) request.signal = options.signal;
+  const headers: Record<string, string> = {};
+  if (person.value !== null && !options.forAnyone) headers["x-flashgrep-person"] = encodeURIComponent(person.value);
   if (body !== undefined) {
     request.body = JSON.stringify(body);
-    request.headers = { "content-type": "application/json" };
+    headers["content-type"] = "application/json";
   }
+  request.headers = headers;
   let response: Response;
   try {
     response = await fetch(path, request);

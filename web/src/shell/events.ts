@@ -110,7 +110,7 @@ function lead(): void {
 
 function open(): void {
   if (source || !isLeading) return;
-  source = new EventSource("/kb/events");
+  source = new EventSource(`/kb/events?person=${encodeURIComponent(session.value?.name ?? "")}`);
   source.onopen = () => {
     became("open");
     if (wasLost) pass("reload", {}); // what happened in between may be kept no longer

@@ -8,7 +8,7 @@ import { connection } from "./events";
 import { openHelp, ShortcutHelp, useShortcuts } from "./keys";
 import { openPalette, Palette } from "./palette";
 import { navigate, place } from "./router";
-import { loadSession, session, signOut } from "./session";
+import { loadSession, other, session, signOut } from "./session";
 import { Toasts } from "./toast";
 import { NoteTree } from "./tree";
 
@@ -118,6 +118,22 @@ function Person() {
 
 /** What a person must know before going on: signed out, or no connection. The page stays as it is. */
 function Notice() {
+  if (other.value !== null) {
+    return (
+      <div class="notice" role="alert">
+        <span>
+          <b>{other.value}</b> has signed in in this browser, and this page is {session.value?.name}’s. Nothing you do here is sent until{" "}
+          {session.value?.name} signs in again.
+        </span>
+        <button type="button" class="primary" onClick={() => void loadSession()}>
+          Try again
+        </button>
+        <button type="button" onClick={() => location.reload()}>
+          Go on as {other.value}
+        </button>
+      </div>
+    );
+  }
   if (isSignedOut.value) {
     return (
       <div class="notice" role="alert">

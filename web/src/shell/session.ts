@@ -1,7 +1,7 @@
 // Who is signed in, and what they may do.
 
 import { signal } from "@preact/signals";
-import { get, isSignedOut, post } from "./api";
+import { get, isSignedOut, person, post } from "./api";
 
 export type Role = "read" | "suggest" | "write" | "admin";
 
@@ -42,9 +42,20 @@ export function mayOn(role: Role, path: string): boolean {
   return may(role, roleOn(path));
 }
 
+/** Who has signed in in this browser instead of the one this page was loaded for. */
+export const other = signal<string | null>(null);
+
 export async function loadSession(): Promise<void> {
   try {
-    session.value = await get<Session>("/api/session");
+    const found = await get<Session>("/api/session", { forAnyone: true });
+    if (session.value && found.name !== session.value.name) {
+      other.value = found.name;
+      isSignedOut.value = true;
+      return;
+    }
+    other.value = null;
+    session.value = found;
+    person.value = found.name;
     isSignedOut.value = false;
   } catch (error) {
     if (!isSignedOut.value) throw error;

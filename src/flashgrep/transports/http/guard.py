@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -93,6 +93,8 @@ COOKIE: Final = "flashgrep_session"
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 _OWN_SITE: Final = ("same-origin", "none")
 """What a browser says of a request that our page makes, or the person by themselves."""
+PERSON: Final = b"x-flashgrep-person"
+"""The header in which a page says whom it was loaded for, percent-encoded."""
 SIGN_IN_AGAIN: Final = (
     "Get a new link: run flashgrep open in the directory that flashgrep serve was started in"
 )
@@ -276,6 +278,10 @@ class Guard:
             remedy = self._notes_remedy if scope["path"].startswith(NOTES) else self._remedy
             told = f"{what}. {remedy}" if remedy else what
             raise Refusal(401, told, www_authenticate='Bearer realm="flashgrep"')
+        named = _person(scope) if is_session(secret) else None
+        if named is not None and named != admission.shown:
+            now = f"{admission.shown} is signed in in this browser now, not {named[:_SHOWN_CHARS]}"
+            raise Refusal(401, f"{now}. Reload the page, or sign in again as before.")
         return admission
 
 
@@ -304,6 +310,18 @@ def _queried(scope: Scope) -> str:
     query: str = scope["query_string"].decode("latin-1")
     given = parse_qs(query, errors="replace").get("token", [""])[0]
     return "" if is_session(given) else given
+
+
+def _person(scope: Scope) -> str | None:
+    """Whose page sends this, as it says; None where it does not.
+
+    All tabs of a browser have one cookie. Without this, what somebody does in a tab would count as
+    done by whoever has signed in since in another one.
+    """
+    if values := _header(scope, PERSON):
+        return unquote(values[0])
+    query: str = scope["query_string"].decode("latin-1")
+    return next(iter(parse_qs(query, errors="replace").get("person", ())), None)
 
 
 def _takes_cookie(scope: Scope) -> bool:

@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-CI7RCRMY.js";import"./chunk-TL7UAQKN.js";import"./chunk-OGDO6UGF.js";import"./chunk-SKZRF7K7.js";import"./chunk-PSQWMRGZ.js";import"./chunk-SP5JMIRQ.js";import"./chunk-HYZEOFFV.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
