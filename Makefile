@@ -57,7 +57,7 @@ faults: $(READY)
 	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py tests/notes/test_kills.py -s --timeout 7200 -o faulthandler_timeout=0
 
 fuzz: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/notes tests/web tests/browser -n 2 --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/notes tests/web tests/browser tests/bench -n 2 --timeout 7200 -o faulthandler_timeout=0
 
 # MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them;
 # MUTANTS=--near asks only the tests near each defect.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from bench.flows.calls import Called, recordings
 from bench.flows.page import PAGE, modules, modules_on, render
 
 
+@pytest.mark.skipif(not os.environ.get("FLASHGREP_HEAVY"), reason="slow: make fuzz runs it")
 @pytest.mark.timeout(600)
 def test_the_flows_on_the_page_are_those_of_the_running_program() -> None:
     drawn = modules_on(PAGE.read_text(encoding="utf-8"))
