@@ -161,14 +161,17 @@ def serve(**given: Any) -> None:
     settings = _settings(given)
     from flashgrep.app import build
     from flashgrep.transports.daemon.serve import Serving
+    from flashgrep.web.sign_in_links import told_of_running
 
     application = build(settings, keeps_notes=True)
+    state = application.state
     serving = Serving.prepare(
         application.toolbox,
         application.callers,
         settings,
         application.workdir,
-        application.state,
+        state,
+        told_of_running(state.path, application.workdir) if state else "",
     )
     serving.toolbox_for = application.toolbox_for
     _mount_site(application, serving)
@@ -195,6 +198,7 @@ def _mount_site(application: Application, serving: Serving) -> None:
         workdir=application.workdir,
         notes=application.notes,
         address=serving.address,
+        http_off=serving.off.get("http", ""),
         secret=serving.secret.token,
     )
     serving.mounted = mount(parts, serving.agents_of(application.workdir))

@@ -156,7 +156,7 @@ class Home:
         self._lock: int | None = None
         if not self.database.is_file():
             raise NotFound(
-                f"no knowledge base in {path}; make one with: flashgrep kb init --kb {path}"
+                f"no knowledge base in {path}; make one with: {own_command()} kb init --kb {path}"
             )
         _check(path)
 
