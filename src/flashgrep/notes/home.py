@@ -39,6 +39,7 @@ from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.notes.suggestions import outcomes, pending_table
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
+from flashgrep.system.program import own_command
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from flashgrep import limits
 from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
+from flashgrep.system.program import own_command
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
 from flashgrep.transports.daemon.notes_client import OwnerClient
 
@@ -110,7 +112,7 @@ _ELSEWHERE: Final = {
     "decide": "decide",
     "undo": "undo",
     "comments": "kb_comments.comments",
-    "token": "token_command",
+    "token": "kb_tokens.token_command",
 }
 """Subcommands of `kb_commands`, which imports more, or of the module that is named."""
 
@@ -146,7 +148,10 @@ def init(kb: Path) -> int:
     from flashgrep.notes.home import Home
 
     Home.create(kb)
-    say(f"made {kb}; bring notes in with: flashgrep kb import DIR --kb {kb}")
+    say(
+        f"made {kb}; bring notes in with: {own_command()} kb import DIR --kb {kb}, "
+        f"or begin on the pages of: {own_command()} serve --kb {kb}"
+    )
     return FOUND
 
 
@@ -166,6 +171,9 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
     for note in notes:
         if not as_json and "quarantined" in note:
             say(note["quarantined"])
+    if not notes and not as_json:
+        bring = f"there are no notes; bring some in with: {own_command()} kb import DIR --kb {kb}"
+        say("the trash is empty" if trash else bring)
     return FOUND if notes else NOTHING
 
 
@@ -213,7 +221,18 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
     with opened_api(kb) as api:
         answer = api.call("kb/restore", params)
     say(f"restored {answer['path']}")
+    if gone := _gone(answer):
+        back = shlex.join([answer["path"], str(answer["before"]), "--kb", str(kb)])
+        say(f"{gone}. To get back what was there: {own_command()} kb restore {back}")
     return FOUND
+
+
+def _gone(answer: Mapping[str, Any]) -> str:
+    """What was pending before and is not in the restored text; empty for nothing."""
+    counts = ((answer["suggestions"], "pending suggestion"), (answer["comments"], "comment"))
+    named = [f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
+    verb = "is" if answer["suggestions"] + answer["comments"] == 1 else "are"
+    return f"{' and '.join(named)} {verb} not in that version, and gone" if named else ""
 
 
 @terminal_command("backup")
@@ -242,7 +261,8 @@ def check(kb: Path, as_json: bool) -> int:
     total = f"{answer['notes']} notes, {len(answer['damaged'])} damaged"
     show(answer, as_json, [*lines, total])
     if answer["damaged"] and not as_json:
-        say("look at a note with flashgrep kb history, go back with flashgrep kb restore")
+        own = own_command()
+        say(f"look at a note with {own} kb history, go back with {own} kb restore")
     return NOTHING if answer["damaged"] or answer["problems"] else FOUND
 
 
