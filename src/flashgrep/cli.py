@@ -154,7 +154,7 @@ def _serve_through_server(settings: Settings) -> None:
         _leave(lambda: None, status)
 
 
-@cli.command()
+@cli.command(short_help="Serve many clients: HTTP, TCP and a unix socket.")
 @_options(serve=True)
 def serve(**given: Any) -> None:
     """Serve many clients: HTTP, TCP and a unix socket."""

@@ -312,6 +312,10 @@ def test_commands_say_what_they_do() -> None:
         assert name in told
         assert flashgrep("kb", name, "-h").status == 0
     assert "token" in told
+    for help_text in (told, flashgrep("kb", "token", "-h").text, flashgrep("-h").text):
+        assert "...\n" not in help_text.replace("COMMAND [ARGS]...", "")
+    for name in ("import", "export", "backup"):
+        assert "[OPTIONS] DIR" in flashgrep("kb", name, "-h").text
 
 
 # ── what an export carries ──────────────────────────────────────────────────────────────────────

@@ -108,6 +108,9 @@ def test_a_server_that_ended_is_not_found(workspace: Path, number: int) -> None:
         printed(flashgrep("open", "--workdir", str(workspace)))
         server.stop(number)
         assert flashgrep("open", "--workdir", str(workspace)).status == 2
+        if number == signal.SIGTERM:
+            log = server.log.read_text(encoding="utf-8")
+            assert "flashgrep.transports.signals: stopping on SIGTERM" in log
     with serving(workspace, FLAGS, ports=False) as server:
         link = printed(flashgrep("open", "--workdir", str(workspace)))
         assert f":{server.http}/" in link

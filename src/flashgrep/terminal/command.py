@@ -29,6 +29,12 @@ _INTERRUPTED: Final = 128 + signal.SIGINT
 _OUTPUT_BYTES: Final = 64 * 1024
 
 
+class WholeNumber(click.IntRange):
+    """A number of at least so much; what click calls it is no word for a person."""
+
+    name = "whole number"
+
+
 class TerminalCommand(click.Command):
     """A command whose function gives its exit status."""
 

@@ -141,7 +141,7 @@ def kb_command() -> None:
     """
 
 
-@terminal_command("init")
+@terminal_command("init", short_help="Make an empty knowledge base.")
 @kb_option
 def init(kb: Path) -> int:
     """Make an empty knowledge base in a directory that is new or empty."""
@@ -155,7 +155,7 @@ def init(kb: Path) -> int:
     return FOUND
 
 
-@terminal_command("list")
+@terminal_command("list", short_help="List notes, or the trash.")
 @click.option("--trash", is_flag=True, help="Those that were deleted.")
 @json_option
 @kb_option
@@ -184,7 +184,7 @@ def _row(note: dict[str, Any]) -> str:
     return f"{note['path']}\t{note['version']}\t{when(note['time'])}\t{note['author']}{gone}"
 
 
-@terminal_command("history")
+@terminal_command("history", short_help="List the versions of a note.")
 @click.argument("note")
 @click.option("--show", "shown", metavar="VERSION", type=int, help="Print the text of a version.")
 @json_option
@@ -204,7 +204,7 @@ def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
     return FOUND if rows else NOTHING
 
 
-@terminal_command("restore")
+@terminal_command("restore", short_help="Go back to a version, or out of the trash.")
 @click.argument("note")
 @click.argument("version", type=int, required=False)
 @click.option("--salvage", is_flag=True, help="As much of a damaged note as can be trusted.")
@@ -235,8 +235,8 @@ def _gone(answer: Mapping[str, Any]) -> str:
     return f"{' and '.join(named)} {verb} not in that version, and gone" if named else ""
 
 
-@terminal_command("backup")
-@click.argument("target", type=click.Path(path_type=Path))
+@terminal_command("backup", short_help="Copy everything to a new directory.")
+@click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
 @kb_option
 def backup(kb: Path, target: Path) -> int:
     """Copy all notes, with their history, into a new directory; a server keeps running.
@@ -249,7 +249,7 @@ def backup(kb: Path, target: Path) -> int:
     return FOUND
 
 
-@terminal_command("check")
+@terminal_command("check", short_help="Look for damaged notes.")
 @json_option
 @kb_option
 def check(kb: Path, as_json: bool) -> int:

@@ -19,6 +19,7 @@ from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
     Bar,
+    WholeNumber,
     say,
     show,
     terminal_command,
@@ -39,14 +40,14 @@ _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
 
 
-@terminal_command("import")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Let the folder win where both changed.")
+@terminal_command("import", short_help="Import a directory of Markdown notes.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Let the file win if both changed.")
 @author_option
 @json_option
 @kb_option
 def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_json: bool) -> int:
-    """Import a folder of Markdown, an Obsidian vault for one; other files become attachments.
+    """Import a directory of Markdown, such as an Obsidian vault; other files become attachments.
 
     Importing again changes nothing; a file that changed becomes an edit of its note. What could
     not be imported is listed, with exit status 1. Hidden files are left out.
@@ -103,13 +104,13 @@ def _tell_hidden(hidden: Sequence[str]) -> None:
         say(f"{len(others)} hidden {names} left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
 
 
-@terminal_command("export")
-@click.argument("folder", type=click.Path(path_type=Path))
+@terminal_command("export", short_help="Write all notes to a directory.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite what is in the way.")
 @json_option
 @kb_option
 def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
-    """Write all notes and attachments into a folder that is new, empty, or an earlier export.
+    """Write all notes and attachments to a directory: new, empty, or exported to before.
 
     Nothing is deleted there. What could not be written is listed, with exit status 1.
     """
@@ -149,7 +150,7 @@ def _tell(reasons: Mapping[str, str], before: str = "") -> None:
 # flashgrep kb suggestions, decide and undo: what agents suggest, listed, accepted, rejected.
 
 
-@terminal_command("suggestions")
+@terminal_command("suggestions", short_help="List what agents suggest.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
 @click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
 @click.option("--folder", metavar="FOLDER", help="Only those in notes below this folder.")
@@ -194,7 +195,7 @@ def shortened(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
 
 
-@terminal_command("decide")
+@terminal_command("decide", short_help="Accept or reject suggestions.")
 @click.argument("action", type=click.Choice(["accept", "reject"]))
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", metavar="TEXT", help="With reject: why, for the agent to read.")
@@ -245,8 +246,8 @@ def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
     return NOTHING if failed else FOUND
 
 
-@terminal_command("undo")
-@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=click.IntRange(1))
+@terminal_command("undo", short_help="Undo decisions.")
+@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=WholeNumber(1))
 @author_option
 @json_option
 @kb_option

@@ -13,7 +13,7 @@ from flashgrep.terminal.kb import json_option, kb_option, opened_api, when
 from flashgrep.terminal.kb_commands import shortened
 
 
-@terminal_command("comments")
+@terminal_command("comments", short_help="List open comments.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
 @click.option("--resolved", is_flag=True, help="Those that were resolved, the newest first.")
 @json_option

@@ -32,7 +32,7 @@ def token_command() -> None:
     """Make, list and revoke tokens. A running server sees a change at once."""
 
 
-@terminal_command("make")
+@terminal_command("make", short_help="Make a token, or a sign-in link.")
 @click.argument("name")
 @click.option(
     "--role",
@@ -92,7 +92,7 @@ def _told_of_role(name: str, role: Role, folders: Sequence[str]) -> str:
     return f"{name} may {may}{where}{more}{remedy}"
 
 
-@terminal_command("link")
+@terminal_command("link", short_help="Print another sign-in link.")
 @click.argument("name")
 @json_option
 @kb_option
@@ -128,7 +128,7 @@ def _back(kb: Path, name: str) -> str:
     return f"{own_command()} {shlex.join(['kb', 'token', 'revoke', name, '--kb', str(kb)])}"
 
 
-@terminal_command("list")
+@terminal_command("list", short_help="List the tokens.")
 @json_option
 @kb_option
 def list_tokens(kb: Path, as_json: bool) -> int:
@@ -155,7 +155,7 @@ def list_tokens(kb: Path, as_json: bool) -> int:
     return FOUND if tokens else NOTHING
 
 
-@terminal_command("revoke")
+@terminal_command("revoke", short_help="Revoke a token.")
 @click.argument("name")
 @kb_option
 def revoke(kb: Path, name: str) -> int:

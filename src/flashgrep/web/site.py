@@ -20,7 +20,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.transports.access import Entrance
 from flashgrep.transports.http.server import Mounted
-from flashgrep.web.pages import is_open, page_routes
+from flashgrep.web.pages import failure_page, is_open, page_routes
 from flashgrep.web.parts import SiteParts
 from flashgrep.web.sessions import LoginSessions
 from flashgrep.web.sign_in import sign_in_routes
@@ -147,6 +147,7 @@ def mount(parts: SiteParts, agents_of: str | None = None) -> Mounted:
         routes=site.routes,
         running=site.running,
         is_open=is_open,
+        page=failure_page,
         sessions=site.sessions,
         link=site.link(),
         tokens=site.tokens,

@@ -194,7 +194,7 @@ def test_beside_a_server_of_the_workspace_no_listener_at_all_is_told_as_that(
     tmp_path: Path,
 ) -> None:
     asked = settings(http_port="none", tcp_port="none", socket="none")
-    with pytest.raises(SettingsError, match="^one runs already$"):
+    with pytest.raises(SettingsError, match=r"^one runs already$"):
         Serving.prepare(toolbox(asked), Callers(), asked, str(tmp_path), None, "one runs already")
 
 

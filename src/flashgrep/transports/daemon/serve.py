@@ -35,9 +35,9 @@ from flashgrep.transports.access import (
 )
 from flashgrep.transports.lines.offers import Offers, direct_methods
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
-from flashgrep.transports.lines.stdio import serve_until_signal
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
 from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.signals import serve_until_signal
 from flashgrep.workspace.scope import shown_name
 
 if TYPE_CHECKING:
