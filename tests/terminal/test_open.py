@@ -105,7 +105,8 @@ def test_without_a_server_the_failure_says_what_to_do(workspace: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ended_is_not_found(workspace: Path, number: int) -> None:
     with serving(workspace, FLAGS, ports=False) as server:
-        printed(flashgrep("open", "--workdir", str(workspace)))
+        # A server that answers also hears signals.
+        name_behind(printed(flashgrep("open", "--workdir", str(workspace))))
         server.stop(number)
         assert flashgrep("open", "--workdir", str(workspace)).status == 2
         if number == signal.SIGTERM:
