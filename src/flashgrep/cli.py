@@ -58,13 +58,13 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "glob": "Find files and directories by name.",
     "view": "Show a file with line numbers, or a directory.",
     "query": "Find the places that match some words best.",
-    "symbol": "Where a name is defined, and where it is used.",
+    "symbol": "Definitions of a name first, then its uses.",
     "slice": "Print lines of a file.",
-    "files": "List the files a search looks at.",
+    "files": "List the files that a search covers.",
     "index": "Build the index now, show how far it is, or remove it.",
-    "stats": "Figures of the index.",
+    "stats": "Show the size and state of the index.",
     "open": "Sign in to the pages of the running server, in a browser.",
-    "kb": "Knowledge bases: make one, import, export, decide, history, tokens.",
+    "kb": "Knowledge bases: init, import, export, review, history, tokens.",
 }
 """The commands of `flashgrep.terminal`: NAME is `NAME_command` in the module of that name."""
 _SHARED: Final[Mapping[str, str]] = {
