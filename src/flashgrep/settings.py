@@ -289,8 +289,8 @@ class Settings:
         DEFAULT_HTTP_PORT,
         parse_port,
         "HTTP port; 0 or none = off, auto = any free one",
-        details="If the default port is taken, this listener is off and the banner says so; if a port "
-        "that you gave is taken, that is an error.",
+        details="If the default port is taken, this listener is off and the banner says so; "
+        "if a port that you gave is taken, that is an error.",
         metavar="PORT",
         serve_only=True,
     )
