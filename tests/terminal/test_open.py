@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from flashgrep.system.state import state_path
 from flashgrep.web.sessions import login_name
 from flashgrep.web.sign_in_links import ServerAddress, SignInLinks, announce, servers
 from tests.terminal.console import Ran, flashgrep
@@ -148,8 +149,9 @@ def test_a_second_server_of_a_workspace_says_first_that_one_runs(
     off = [*FLAGS[:-1], "none"]
     with pytest.raises(RuntimeError, match=re.escape(told)), serving(workspace, off, ports=False):
         pass
-    elsewhere = workspace / "deep"
-    with serving(elsewhere, FLAGS, home=workspace.parent / "workspace-home", ports=False) as other:
+    shared = state_path("", os.fsencode(os.path.realpath(workspace)), os.environ)
+    elsewhere = [*FLAGS, "--state-dir", str(shared)]
+    with serving(workspace / "deep", elsewhere, ports=False) as other:
         assert other.told[0].startswith("flashgrep ")
 
 
