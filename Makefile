@@ -1,5 +1,5 @@
-# make run    set up, then serve this directory (HTTP 7778, TCP 7777, unix socket)
-# make test   set up, then lint and every test (five to seven minutes on two idle cores)
+# make run    set up (a minute or two, once), then serve this directory (HTTP 7778, TCP 7777, unix socket)
+# make test   set up, also what tests need (npm), then lint and every test (five to seven minutes on two idle cores)
 # make screenshots  pictures of the pages for docs/, with Chromium
 # make lint   ruff, mypy, import contract
 # make web    builds the pages from web/ (needs Node); the package ships what it writes
@@ -17,6 +17,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.run-ready
 READY := .venv/.ready
 # How many test files are run at a time: with more than cores, one works while another waits.
 WORKERS ?= 3
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
-run: $(READY)
+run: $(INSTALLED)
 	$(BIN)/flashgrep serve
 
 # In the order of the files: those of the fewest tests, which would come last, take longest.
@@ -103,9 +104,16 @@ claude: $(READY)
 	npm install --silent --prefix .bench/claude @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	CLAUDE_CODE=$(CURDIR)/.bench/claude/node_modules/.bin/claude $(BIN)/pytest tests/e2e/test_claude_code.py -s
 
-$(READY): pyproject.toml requirements-dev.lock tests/notes/peers/package-lock.json web/package-lock.json
+# The package alone: to use it needs neither the tools of development nor npm.
+$(INSTALLED): pyproject.toml requirements-dev.lock
+	@echo "Setting up .venv: this takes a minute or two, once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --editable . --constraint requirements-dev.lock
+	touch $(INSTALLED)
+
+$(READY): $(INSTALLED) tests/notes/peers/package-lock.json web/package-lock.json
+	@echo "Installing what development needs."
 	$(BIN)/pip install --quiet --editable . --group dev --constraint requirements-dev.lock
 	@timeout 60 npm ci --silent --fetch-retries 1 --fetch-timeout 15000 --prefix tests/notes/peers || \
 	echo "npm could not fetch the Yjs peers: tests with them are skipped, and say so"

@@ -16,31 +16,31 @@ DOCS: Final = Path(__file__).parent.parent / "docs"
 _SETTINGS_HEAD: Final = """\
 # Settings
 
-Written by `make docs` from `src/flashgrep/settings.py`; a test fails where the two differ.
+Written by `make docs` from `src/flashgrep/settings.py`; a test fails if the two differ.
 
 Each setting is a flag of `flashgrep mcp` and `flashgrep serve` and an environment variable. The
-flag wins. Give a *repeatable* setting several times as a flag; in the environment, separate its
-values as in `PATH`. A *switch* takes no value as a flag, and `true` or `false` in the environment.
+flag wins. For a *repeatable* setting, repeat the flag; in the environment, separate the values
+as in `PATH`. A *switch* takes no value as a flag, and `true` or `false` in the environment.
 """
 _GROUPS: Final[Sequence[tuple[str, str, Callable[[Setting], bool]]]] = (
     (
-        "Of each connection",
-        "A connection to a running server may have its own. What the server was restricted to "
-        "holds for everybody.",
+        "Per connection",
+        "Each connection to a running server may have its own. The server's own restrictions apply "
+        "to all of them.",
         lambda row: row.per_connection,
     ),
     (
-        "Of the server",
-        "`flashgrep mcp` shares a running `serve` only where these are the same, the two of the "
-        "log excepted.",
+        "Server",
+        "`flashgrep mcp` shares a running `serve` only if these are the same, except the two log "
+        "settings.",
         lambda row: not row.per_connection and not row.serve_only,
     ),
-    ("Of `flashgrep serve` alone", "How it is reached.", lambda row: row.serve_only),
+    ("`serve` only", "How it is reached.", lambda row: row.serve_only),
 )
 _TOOLS_HEAD: Final = """\
 # Tools
 
-Written by `make docs` from the registry, `src/flashgrep/tools/`; a test fails where the two differ.
+Written by `make docs` from the registry, `src/flashgrep/tools/`; a test fails if the two differ.
 
 A tool is listed in the normal mode, with `--anthropic-compat`, or in both. Both can call it. A
 parameter has a name in each mode, and every name is accepted in both. A name in parentheses is

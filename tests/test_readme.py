@@ -38,6 +38,25 @@ def test_a_session_of_the_example_is_what_the_readme_shows(flags: list[str]) -> 
     assert f"```\n{done.stdout}```" in README
 
 
+def test_the_example_over_http_talks_to_a_server_that_runs(tmp_path: Path) -> None:
+    assert "examples/http_session.py" in README
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "LICENSE").write_text("OF MERCHANTABILITY\n")
+    with serving(work, ("--no-index", "--socket", "none", "--tcp-port", "none")) as server:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "examples" / "http_session.py"), server.url],
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=120,
+            env={**environment(tmp_path), "FLASHGREP_TOKEN": server.token or ""},
+        )
+    tools, found = done.stdout.splitlines()
+    assert tools.startswith("tools: grep glob view str_replace create_file ")
+    assert found == "LICENSE:1:OF MERCHANTABILITY"
+
+
 def commands() -> Iterator[tuple[str, str]]:
     for piece in block("$ flashgrep grep").split("$ ")[1:]:
         command, _, output = piece.partition("\n")

@@ -58,13 +58,13 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "glob": "Find files and directories by name.",
     "view": "Show a file with line numbers, or a directory.",
     "query": "Find the places that match some words best.",
-    "symbol": "Where a name is defined, and where it is used.",
+    "symbol": "Definitions of a name first, then its uses.",
     "slice": "Print lines of a file.",
-    "files": "List the files a search looks at.",
+    "files": "List the files that a search covers.",
     "index": "Build the index now, show how far it is, or remove it.",
-    "stats": "Figures of the index.",
+    "stats": "Show the size and state of the index.",
     "open": "Sign in to the pages of the running server, in a browser.",
-    "kb": "Knowledge bases: make one, import, export, decide, history, tokens.",
+    "kb": "Knowledge bases: init, import, export, review, history, tokens.",
 }
 """The commands of `flashgrep.terminal`: NAME is `NAME_command` in the module of that name."""
 _SHARED: Final[Mapping[str, str]] = {
@@ -154,21 +154,24 @@ def _serve_through_server(settings: Settings) -> None:
         _leave(lambda: None, status)
 
 
-@cli.command()
+@cli.command(short_help="Serve many clients: HTTP, TCP and a unix socket.")
 @_options(serve=True)
 def serve(**given: Any) -> None:
     """Serve many clients: HTTP, TCP and a unix socket."""
     settings = _settings(given)
     from flashgrep.app import build
     from flashgrep.transports.daemon.serve import Serving
+    from flashgrep.web.sign_in_links import told_of_running
 
     application = build(settings, keeps_notes=True)
+    state = application.state
     serving = Serving.prepare(
         application.toolbox,
         application.callers,
         settings,
         application.workdir,
-        application.state,
+        state,
+        told_of_running(state.path, application.workdir) if state else "",
     )
     serving.toolbox_for = application.toolbox_for
     _mount_site(application, serving)
@@ -195,6 +198,7 @@ def _mount_site(application: Application, serving: Serving) -> None:
         workdir=application.workdir,
         notes=application.notes,
         address=serving.address,
+        http_off=serving.off.get("http", ""),
         secret=serving.secret.token,
     )
     serving.mounted = mount(parts, serving.agents_of(application.workdir))

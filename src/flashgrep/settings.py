@@ -221,14 +221,14 @@ class Settings:
     toolsets: tuple[str, ...] = _setting(
         TOOLSETS,
         parse_toolsets,
-        "toolsets to offer, by commas",
+        "toolsets to offer, comma-separated",
         metavar="NAMES",
         per_connection=True,
     )
     disable_tools: tuple[str, ...] = _setting(
         (),
         parse_words,
-        "tools to leave out, by commas; for a server that writes nothing use --read-only",
+        "tools to leave out, comma-separated; for a server that writes nothing use --read-only",
         details="Other tools still write.",
         metavar="NAMES",
         per_connection=True,
@@ -242,7 +242,7 @@ class Settings:
     max_output_chars: int = _setting(
         limits.OUTPUT_CHARS,
         parse_count,
-        "budget of one answer in characters; 0 = none; unless given, "
+        "longest answer in characters; 0 = no limit; unless given, "
         f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
         unit="characters",
         details="The clients with the larger budget are Claude Code from 2.1.98 on.",
@@ -252,20 +252,22 @@ class Settings:
     call_seconds: int = _setting(
         limits.CALL_SECONDS,
         parse_count,
-        "longest time one call may take, in seconds; 0 = no limit",
+        "time limit of one call in seconds; 0 = no limit",
         unit="seconds",
-        details="The answer says when it was reached.",
+        details="The answer says if it was reached.",
         metavar="N",
         per_connection=True,
     )
     skill_file: str = _setting(
-        "", parse_text, "the skill bootstrap_skill gives, if not ours", metavar="FILE"
+        "", parse_text, "skill file to use instead of the built-in one", metavar="FILE"
     )
     no_index: bool = _switch("search by scanning the files, without an index")
     verify_index: bool = _switch(
         "answer with and without the index and compare", details="Any difference is reported."
     )
-    state_dir: str = _setting("", parse_text, "where our own state is kept", metavar="DIR")
+    state_dir: str = _setting(
+        "", parse_text, "where flashgrep keeps its state (index, token)", metavar="DIR"
+    )
     kb: Path | None = _setting(  # noqa: RUF009 - makes a field; None is immutable
         None, parse_directory, "serve the notes of this knowledge base too", metavar="PATH"
     )
@@ -287,7 +289,8 @@ class Settings:
         DEFAULT_HTTP_PORT,
         parse_port,
         "HTTP port; 0 or none = off, auto = any free one",
-        details="A default port that is taken is skipped with a warning; a given one is an error.",
+        details="If the default port is taken, this listener is off and the banner says so; "
+        "if a port that you gave is taken, that is an error.",
         metavar="PORT",
         serve_only=True,
     )

@@ -31,10 +31,30 @@ def test_glob_prints_paths_below_the_path_given() -> None:
 
 
 @pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["view", "gap.txt", "-r", "9-3"], "'9-3' ends before it begins; write 3-9"),
+        (["slice", "gap.txt:9-3"], "'9-3' ends before it begins; write 3-9"),
+        (["view", "gap.txt", "-r", "0-3"], "'0-3' begins at line 0; lines are counted from 1"),
+        (["view", "gap.txt", "-r", "99-"], "flashgrep: line 99 exceeds total lines"),
+        (["slice", "gap.txt:99"], "flashgrep: line 99 is past the end of gap.txt"),
+        (["query", "-n", "x", "foo"], "'x' is not a valid whole number."),
+        (["grep", "-A", "x", "foo"], "'x' is not a valid whole number."),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_mistakes_are_told_in_the_words_of_the_terminal(words: list[str], told: str) -> None:
+    ran = flashgrep(*words)
+    assert (ran.status, told in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.usefixtures("tree")
 def test_glob_tells_nothing_found_from_an_error() -> None:
     assert flashgrep("glob", "*.zig").status == 1
     assert flashgrep("glob", "*.py", "nope").status == 2
-    assert flashgrep("glob").status == 2
+    bare = flashgrep("glob")
+    assert (bare.status, "name a PATTERN, such as '*.py', or an extension" in bare.err) == (2, True)
     assert flashgrep("glob", "*.py", "--json").json["total"] == 3
 
 

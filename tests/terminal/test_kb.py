@@ -67,6 +67,17 @@ def test_one_attachment_is_counted_as_one(shell: Shell) -> None:
     assert shell.run("import", str(shell.vault)).text == "1 attachment\n"
 
 
+def test_attachments_that_are_there_already_are_counted_as_such(shell: Shell) -> None:
+    plant(shell.vault, {"N.md": b"", "a.png": b"\x89PNG"})
+    assert shell.run("import", str(shell.vault)).text == "1 created, 1 attachment\n"
+    assert shell.run("import", str(shell.vault)).text == "1 same, 1 attachment same\n"
+    plant(shell.vault, {"b.png": b"\x89PNG", "c.png": b"\x89PNG"})
+    assert (
+        shell.run("import", str(shell.vault)).text == "1 same, 2 attachments, 1 attachment same\n"
+    )
+    assert shell.run("import", str(shell.vault), "--json").json["same_attachments"] == 3
+
+
 def test_a_vault_goes_in_and_comes_out(either: Shell) -> None:
     files = plant_vault(either.vault)
     done = either.run("import", str(either.vault))
@@ -89,7 +100,7 @@ def test_a_hidden_note_is_told_with_what_to_do(shell: Shell) -> None:
     assert done.status == 0
     for path in (".hidden.md", "Folder/.draft.md"):
         assert f"{path}: left out: its name begins with a dot; rename it to import it" in done.err
-    assert "1 hidden names left out: .app\n" in done.err
+    assert "1 hidden name left out: .app\n" in done.err
     assert shell.run("import", str(shell.vault), "--json").json["hidden"] == [
         ".app",
         ".hidden.md",
@@ -106,8 +117,42 @@ def test_history_and_restore(either: Shell) -> None:
     wrong = either.run("restore", "Folder/N.md", "99")
     assert (wrong.status, "Folder/N.md has no version 99" in wrong.err) == (2, True)
     assert either.run("restore", "Folder/N.md").status == 2
+    for near in ("Folder/N", "N", "folder/n.md"):
+        told = either.run("history", near)
+        assert (told.status, "did you mean Folder/N.md?" in told.err) == (2, True)
     missing = either.run("history", "No.md")
     assert (missing.status, "no note No.md" in missing.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["list"], "there are no notes; bring some in with: "),
+        (["list", "--trash"], "the trash is empty"),
+        (["suggestions"], "nothing is pending"),
+        (["suggestions", "--by", "agent"], "nothing is pending that these filters let through"),
+        (["comments"], "there are no open comments"),
+        (["comments", "--resolved"], "there are no resolved comments"),
+        (["token", "list"], "there are no tokens; make one with: "),
+    ],
+    ids=" ".join,
+)
+def test_a_list_of_nothing_says_so(shell: Shell, words: list[str], told: str) -> None:
+    ran = shell.run(*words)
+    assert (ran.status, ran.text) == (1, "")
+    assert ran.err.startswith(f"flashgrep: {told}")
+    assert shell.run(*words, "--json").err == ""
+
+
+def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:
+    ann = shell.run("token", "make", "Ann", "--link")
+    assert (
+        "Ann may read, comment and suggest; --role write also allows editing and deciding"
+        in ann.err
+    )
+    bob = shell.run("token", "make", "Bob", "--role", "write", "--folder", "Team")
+    assert "Bob may read, comment, suggest, edit and decide in Team\n" in bob.err
+    assert shell.run("token", "make", "Cy", "--role", "read", "--json").err == ""
 
 
 def test_a_backup_is_a_knowledge_base(either: Shell, tmp_path: Path) -> None:
@@ -267,6 +312,10 @@ def test_commands_say_what_they_do() -> None:
         assert name in told
         assert flashgrep("kb", name, "-h").status == 0
     assert "token" in told
+    for help_text in (told, flashgrep("kb", "token", "-h").text, flashgrep("-h").text):
+        assert "...\n" not in help_text.replace("COMMAND [ARGS]...", "")
+    for name in ("import", "export", "backup"):
+        assert "[OPTIONS] DIR" in flashgrep("kb", name, "-h").text
 
 
 # ── what an export carries ──────────────────────────────────────────────────────────────────────

@@ -78,6 +78,26 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
     assert desk.run("suggestions", "--older-than", "soon").status == 2
 
 
+def test_suggestions_of_a_note_that_is_not_there_are_an_error(desk: Desk) -> None:
+    missing = desk.run("suggestions", "--note", "Nope.md")
+    assert (missing.status, "there is no note Nope.md" in missing.err) == (2, True)
+
+
+def test_restoring_a_version_says_what_is_gone_and_how_to_get_it_back(desk: Desk) -> None:
+    _, _, third = desk.ids()
+    desk.run("decide", "reject", third)  # keeps the note as it was
+    newest, *_, oldest = desk.run("history", "M.md", "--json").json["versions"]
+    (pending,) = desk.ids("--note", "M.md")
+    restored = desk.run("restore", "M.md", str(oldest["version"]))
+    assert desk.ids("--note", "M.md") == []
+    gone, _, back = restored.err.partition(" kb restore ")
+    assert "1 pending suggestion is not in that version, and gone. To get back what" in gone
+    assert back.startswith(f"M.md {newest['version']} --kb ")
+    again = desk.run("restore", *back.split()[:2])
+    assert again.err == "flashgrep: restored M.md\n"
+    assert desk.ids("--note", "M.md") == [pending]
+
+
 def test_they_are_accepted_and_rejected_once_and_what_was_not_is_told(desk: Desk) -> None:
     first, second, third = desk.ids()
     accepted = desk.run("decide", "accept", first, second, "--author", "Ann")

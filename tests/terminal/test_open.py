@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 
 from flashgrep.system.login import login_name
+from flashgrep.system.state import state_path
 from flashgrep.web.sign_in_links import ServerAddress, SignInLinks, announce, servers
 from tests.terminal.console import Ran, flashgrep
 from tests.transports.clients import PATIENCE_SECONDS, Server, serving
@@ -104,9 +106,13 @@ def test_without_a_server_the_failure_says_what_to_do(workspace: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ended_is_not_found(workspace: Path, number: int) -> None:
     with serving(workspace, FLAGS, ports=False) as server:
-        printed(flashgrep("open", "--workdir", str(workspace)))
+        # A server that answers also hears signals.
+        name_behind(printed(flashgrep("open", "--workdir", str(workspace))))
         server.stop(number)
         assert flashgrep("open", "--workdir", str(workspace)).status == 2
+        if number == signal.SIGTERM:
+            log = server.log.read_text(encoding="utf-8")
+            assert "flashgrep.transports.signals: stopping on SIGTERM" in log
     with serving(workspace, FLAGS, ports=False) as server:
         link = printed(flashgrep("open", "--workdir", str(workspace)))
         assert f":{server.http}/" in link
@@ -118,6 +124,35 @@ def test_of_two_servers_the_newer_is_opened(workspace: Path, running: Server) ->
         assert f":{second.http}/" in link
         # They share what is kept, so the older one takes it as well.
         assert name_behind(link.replace(str(second.http), str(running.http))) == login_name()
+
+
+def test_a_server_without_pages_is_told_with_the_reason(workspace: Path) -> None:
+    flags = ["--no-index", "--tcp-port", "none", "--http-port", "none"]
+    with serving(workspace, flags, ports=False) as server:
+        ran = flashgrep("open", "--workdir", str(workspace / "deep"))
+        assert ran.status == 2
+        runs = f"the flashgrep serve of {workspace} (pid {server.process.pid}) runs"
+        assert f"{runs}, but its HTTP listener is off: --http-port is none" in ran.err
+        with serving(workspace, FLAGS, ports=False) as second:
+            assert "already runs here" in second.told[0]
+            assert "its HTTP listener is off" in second.told[0]
+            assert f":{second.http}/" in printed(flashgrep("open", "--workdir", str(workspace)))
+
+
+def test_a_second_server_of_a_workspace_says_first_that_one_runs(
+    workspace: Path, running: Server
+) -> None:
+    told = f"a flashgrep serve already runs here (pid {running.process.pid}): "
+    with serving(workspace, FLAGS, ports=False) as second:
+        assert second.told[0].startswith(told)
+        assert second.told[0].endswith(" open opens its pages")
+    off = [*FLAGS[:-1], "none"]
+    with pytest.raises(RuntimeError, match=re.escape(told)), serving(workspace, off, ports=False):
+        pass
+    shared = state_path("", os.fsencode(os.path.realpath(workspace)), os.environ)
+    elsewhere = [*FLAGS, "--state-dir", str(shared)]
+    with serving(workspace / "deep", elsewhere, ports=False) as other:
+        assert other.told[0].startswith("flashgrep ")
 
 
 def test_with_a_state_directory_of_its_own_the_server_is_found_by_it(

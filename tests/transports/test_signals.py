@@ -47,7 +47,7 @@ def test_a_signal_ends_the_server_although_a_write_does_not_stop(
         tmp_path / "w",
         tools=TINY,
         is_warm=False,
-        limits={"transports.lines.stdio.STOP_SECONDS": 0.2},
+        limits={"transports.signals.STOP_SECONDS": 0.2},
     ) as server:
         with begin(server, "stubborn", tmp_path / "witness"):
             assert server.stop(number) == 0

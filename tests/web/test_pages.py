@@ -69,6 +69,30 @@ def test_every_page_is_the_shell_with_its_headers(site: Served, page: str) -> No
     assert one != other
 
 
+BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+def test_a_browser_that_asks_for_no_page_gets_one_that_leads_home(site: Served) -> None:
+    lost = site.get("/nosuch<b>", "", cookie=site.cookie(), accept=BROWSER)
+    assert lost.status_code == 404
+    assert "There is no <code>/nosuch&lt;b&gt;</code> here." in lost.text
+    assert '<a href="/">' in lost.text
+    nonce(lost)
+    unknown = site.get("/nosuch", "", accept=BROWSER)
+    assert unknown.status_code == 401
+    assert "<h1>Sign in to flashgrep</h1>" in unknown.text
+    assert unknown.headers["www-authenticate"].startswith("Bearer")
+    nonce(unknown)
+
+
+@pytest.mark.parametrize("path", ["/nosuch", "/api/nosuch", "/kb/nosuch"])
+def test_programs_get_json_where_nothing_is(site: Served, path: str) -> None:
+    accept = "*/*" if path == "/nosuch" else BROWSER
+    for token, status in ((TOKEN, 404), ("", 401)):
+        answer = site.get(path, token, accept=accept)
+        assert (answer.status_code, list(answer.json())) == (status, ["error"])
+
+
 def nonce(answer: httpx2.Response) -> str:
     """The nonce of an answer, whose policy holds nothing but what it should."""
     found = re.search(r'<meta name="csp-nonce" content="([\w-]{20,})">', answer.text)

@@ -170,6 +170,9 @@ def test_without_notes_there_are_no_tokens_and_it_says_so(tmp_path: Path) -> Non
             assert client.get("/api/status").json()["notes"] is None
             refused = client.get("/api/tokens")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+            assert (
+                "flashgrep kb init --kb ~/notes, then start" in refused.json()["error"]["message"]
+            )
 
 
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -143,6 +144,7 @@ class Administration:
     def _restore(self, note: str, version: int | None, salvage: bool, by: str) -> dict[str, Any]:
         def change(library: Library) -> dict[str, Any]:
             entry = _named(library, note)
+            head, known = library.head(entry.id), _marked(library, entry.id)
             with library.together():
                 if entry.path is None:
                     entry = library.catalogue.move(entry.id, entry.last_path or "")
@@ -152,7 +154,15 @@ class Administration:
                     history.restore(library, entry.id, version, by)
                 elif salvage:
                     _salvage(library, entry, by)
-            return {"path": entry.path, "id": entry.id}
+            left = known.keys() - _marked(library, entry.id).keys()
+            gone = Counter(known[one] for one in left)
+            return {
+                "path": entry.path,
+                "id": entry.id,
+                "before": head.sequence if head else None,
+                "suggestions": gone["suggestion"],
+                "comments": gone["comment"],
+            }
 
         return self._notes.ask(change)
 
@@ -173,8 +183,13 @@ class Administration:
     ) -> dict[str, Any]:
         """A page of what is pending, the oldest first; times as `clock` reads them."""
         now = milliseconds()
+        path = None
+        if note:
+            path = self._notes.ask(lambda library: _named(library, note).path)
+            if path is None:  # in the trash, where nothing is pending
+                return {"suggestions": [], "next": None}
         query = Query(
-            note=note.removeprefix("kb://") if note else None,
+            note=path,
             author=author or None,
             folder=folder or None,
             older_than=moment("older_than", older_than, now) if older_than else None,
@@ -280,7 +295,32 @@ def _named(library: Library, note: str) -> CatalogueEntry:
     for entry in (*library.catalogue.trash(), *library.catalogue.entries()):
         if entry.id == note or paths.form_key(entry.last_path or "") == key:
             return entry
+    if near := _near(library, path):
+        raise NotFound(f"there is no note {note}; did you mean {near}?")
     raise NotFound(f"there is no note {note}, not in the trash either; see flashgrep kb list")
+
+
+def _near(library: Library, path: str) -> str | None:
+    """The note that is meant where only its ending, its folder or the case is wrong."""
+    wanted = paths.form_key(path.removesuffix(paths.ENDING)).casefold()
+    name = wanted.rpartition("/")[2]
+    found = None
+    for entry in library.catalogue.entries():
+        there = paths.form_key((entry.path or "").removesuffix(paths.ENDING)).casefold()
+        if there == wanted:
+            return entry.path
+        if found is None and there.rpartition("/")[2] == name:
+            found = entry.path
+    return found
+
+
+def _marked(library: Library, note: str) -> dict[str, str]:
+    """The suggestions and comments in the text, by id, and which it is; none of a damaged note."""
+    try:
+        records = library.records(note)
+    except FlashgrepError:
+        return {}
+    return {name: str(one.value.get("kind")) for name, one in records.items() if one.spans}
 
 
 def _listed(entry: CatalogueEntry, text: Published | FlashgrepError) -> dict[str, Any]:

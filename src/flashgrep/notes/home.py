@@ -39,6 +39,7 @@ from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.notes.suggestions import outcomes, pending_table
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
+from flashgrep.system.program import own_command
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class Home:
         self._lock: int | None = None
         if not self.database.is_file():
             raise NotFound(
-                f"no knowledge base in {path}; make one with: flashgrep kb init --kb {path}"
+                f"no knowledge base in {path}; make one with: {own_command()} kb init --kb {path}"
             )
         _check(path)
 

@@ -29,6 +29,12 @@ _INTERRUPTED: Final = 128 + signal.SIGINT
 _OUTPUT_BYTES: Final = 64 * 1024
 
 
+class WholeNumber(click.IntRange):
+    """A number of at least so much; what click calls it is no word for a person."""
+
+    name = "whole number"
+
+
 class TerminalCommand(click.Command):
     """A command whose function gives its exit status."""
 
@@ -88,7 +94,7 @@ def common_options(function: Callable[..., int]) -> Callable[..., int]:
     """`--workdir` and `--no-daemon`; every other setting comes from the environment."""
 
     @click.option("--workdir", metavar="DIR", help="Run as if started in DIR.")
-    @click.option("--state-dir", metavar="DIR", help="Where our own state is kept.")
+    @click.option("--state-dir", metavar="DIR", help="Where flashgrep keeps its state.")
     @click.option("--no-daemon", is_flag=True, help="Do not ask a running `flashgrep serve`.")
     @functools.wraps(function)
     def wrapped(workdir: str | None, state_dir: str | None, no_daemon: bool, **given: Any) -> int:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import click
 
-from flashgrep.errors import NotFound
+from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import (
     FAILED,
     FOUND,
     NOTHING,
     Output,
+    WholeNumber,
     common_options,
     say,
     show,
@@ -38,14 +39,14 @@ _ALL = 2**31
 @click.option("-t", "--type", "kind", type=click.Choice(["file", "directory"]), default="file")
 @click.option("-E", "--exclude", multiple=True, metavar="GLOB", help="Leave these out.")
 @click.option("-e", "--extension", multiple=True, metavar="EXT", help="Only these extensions.")
-@click.option("-d", "--max-depth", type=click.IntRange(0), metavar="N", help="0 = PATH's own.")
+@click.option("-d", "--max-depth", type=WholeNumber(0), metavar="N", help="0 = PATH's own.")
 @click.option("--hidden/--no-hidden", default=True, help="Dot files too (the default).")
 @click.option("--sort", type=click.Choice(["modified", "name", "path", "size"]), default="modified")
 @click.option("--reverse", is_flag=True, help="The other way round.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Letters match in either case.")
 @click.option("-L", "--follow", is_flag=True, help="Enter links to directories.")
 @click.option("--ignore/--no-ignore", default=True, help="Leave out what .gitignore names.")
-@click.option("-n", "--limit", type=click.IntRange(1), default=_ALL, metavar="N", help="At most N.")
+@click.option("-n", "--limit", type=WholeNumber(1), default=_ALL, metavar="N", help="At most N.")
 @click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
 @click.option("--json", "as_json", is_flag=True, help="The object of the direct method.")
 @common_options
@@ -53,6 +54,8 @@ def glob_command(
     settings: Settings, use_daemon: bool, path: str | None, null: bool, as_json: bool, **given: Any
 ) -> int:
     """Find files whose name matches PATTERN below PATH, newest first: '*.py', 'src/**/*.{c,h}'."""
+    if given["pattern"] is None and not given["extension"]:
+        raise click.UsageError("name a PATTERN, such as '*.py', or an extension with -e")
     prefix = os.fsencode(path or "")
     root = os.path.join(os.path.abspath(os.fsencode(settings.workdir)), prefix)
     with opened(settings, use_daemon, above=True) as session:
@@ -104,8 +107,8 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
 
 @terminal_command("files")
 @click.argument("pattern", required=False)
-@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="At most N.")
-@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
+@click.option("-n", "--limit", type=WholeNumber(1), metavar="N", help="At most N.")
+@click.option("--offset", type=WholeNumber(0), default=0, metavar="N", help="Skip N first.")
 @click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
 @click.option("--json", "as_json", is_flag=True, help="The object of list_files.")
 @common_options
@@ -139,9 +142,23 @@ def read_range(text: str) -> list[int]:
     if found is None:
         raise click.UsageError(f"{text!r} is not a range of lines; write 5-9, 5- or 5")
     start = int(found[1])
+    if not start:
+        raise click.UsageError(f"{text!r} begins at line 0; lines are counted from 1")
     if found[2]:
-        return [start, int(found[2])]
+        if (end := int(found[2])) < start:
+            raise click.UsageError(f"{text!r} ends before it begins; write {end or 1}-{start}")
+        return [start, end]
     return [start, start if found[0] == found[1] else _END]
+
+
+@contextmanager
+def _lines_named() -> Iterator[None]:
+    """Refusals in the block speak of lines, not of the parameters of a tool."""
+    try:
+        yield
+    except FlashgrepError as error:
+        message = re.sub(r"\b(view_range start|start_line)\b", "line", error.message)
+        raise FlashgrepError(message) from None
 
 
 @terminal_command("view")
@@ -157,7 +174,8 @@ def view_command(
         "path": shown_name(os.fsencode(path)),
         "view_range": read_range(lines) if lines else None,
     }
-    with closing(Local(settings)) as local:  # a server would not be faster
+    # A server would not be faster.
+    with _lines_named(), closing(Local(settings)) as local:
         answer = local.answer("view", arguments)
     text = answer.text
     if answer.image is not None:
@@ -188,7 +206,7 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
         "start_line": start,
         "end_line": end,
     }
-    with opened(settings, use_daemon) as session:
+    with _lines_named(), opened(settings, use_daemon) as session:
         answer = session.call("get_slice", arguments)
     show(answer, as_json, [answer["content"]])
     return FOUND
@@ -199,13 +217,11 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
 
 @terminal_command("query")
 @click.argument("words", nargs=-1, required=True, metavar="WORDS...")
-@click.option("-n", "--limit", type=click.IntRange(1), default=10, metavar="N", help="At most N.")
-@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
+@click.option("-n", "--limit", type=WholeNumber(1), default=10, metavar="N", help="At most N.")
+@click.option("--offset", type=WholeNumber(0), default=0, metavar="N", help="Skip N first.")
 @click.option("--mode", type=click.Choice(["smart", "literal", "regex"]), default="smart")
 @click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
-@click.option(
-    "-C", "--context", type=click.IntRange(0), default=0, metavar="N", help="Lines around."
-)
+@click.option("-C", "--context", type=WholeNumber(0), default=0, metavar="N", help="Lines around.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option("--json", "as_json", is_flag=True, help="The object of query.")
 @common_options

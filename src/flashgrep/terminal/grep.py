@@ -18,6 +18,7 @@ from flashgrep.settings import Settings
 from flashgrep.terminal.command import (
     FOUND,
     TerminalCommand,
+    WholeNumber,
     common_options,
     show,
     terminal_command,
@@ -270,10 +271,10 @@ class _Grep(TerminalCommand):
 @click.option("-x", "--line-regexp", is_flag=True, help="Matches are whole lines.")
 @click.option("-U", "--multiline", is_flag=True, help="Matches may span lines.")
 @click.option("--multiline-dotall", is_flag=True, help="-U, and . matches line ends.")
-@click.option("-A", "--after-context", type=click.IntRange(0), metavar="N", help="Lines after.")
-@click.option("-B", "--before-context", type=click.IntRange(0), metavar="N", help="Lines before.")
-@click.option("-C", "--context", type=click.IntRange(0), metavar="N", help="Lines around.")
-@click.option("-m", "--max-count", type=click.IntRange(1), metavar="N", help="At most N a file.")
+@click.option("-A", "--after-context", type=WholeNumber(0), metavar="N", help="Lines after.")
+@click.option("-B", "--before-context", type=WholeNumber(0), metavar="N", help="Lines before.")
+@click.option("-C", "--context", type=WholeNumber(0), metavar="N", help="Lines around.")
+@click.option("-m", "--max-count", type=WholeNumber(1), metavar="N", help="At most N a file.")
 @click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
 @click.option("-t", "--type", "kind", multiple=True, metavar="TYPE", help="Only files of a type.")
 @click.option("-T", "--type-not", multiple=True, metavar="TYPE", help="No files of a type.")

@@ -118,7 +118,7 @@ def index_command(
 ) -> int:
     """Build the index of the workspace and wait until it is ready, with a progress bar.
 
-    Where a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build
+    If a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build
     that is interrupted resumes at the next start.
     """
     if status and remove:

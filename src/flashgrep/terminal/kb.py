@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from flashgrep import limits
 from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
+from flashgrep.system.program import own_command
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
 from flashgrep.transports.daemon.notes_client import OwnerClient
 
@@ -110,7 +112,7 @@ _ELSEWHERE: Final = {
     "decide": "decide",
     "undo": "undo",
     "comments": "kb_comments.comments",
-    "token": "token_command",
+    "token": "kb_tokens.token_command",
 }
 """Subcommands of `kb_commands`, which imports more, or of the module that is named."""
 
@@ -139,18 +141,21 @@ def kb_command() -> None:
     """
 
 
-@terminal_command("init")
+@terminal_command("init", short_help="Make an empty knowledge base.")
 @kb_option
 def init(kb: Path) -> int:
     """Make an empty knowledge base in a directory that is new or empty."""
     from flashgrep.notes.home import Home
 
     Home.create(kb)
-    say(f"made {kb}; bring notes in with: flashgrep kb import DIR --kb {kb}")
+    say(
+        f"made {kb}; bring notes in with: {own_command()} kb import DIR --kb {kb}, "
+        f"or begin on the pages of: {own_command()} serve --kb {kb}"
+    )
     return FOUND
 
 
-@terminal_command("list")
+@terminal_command("list", short_help="List notes, or the trash.")
 @click.option("--trash", is_flag=True, help="Those that were deleted.")
 @json_option
 @kb_option
@@ -166,6 +171,9 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
     for note in notes:
         if not as_json and "quarantined" in note:
             say(note["quarantined"])
+    if not notes and not as_json:
+        bring = f"there are no notes; bring some in with: {own_command()} kb import DIR --kb {kb}"
+        say("the trash is empty" if trash else bring)
     return FOUND if notes else NOTHING
 
 
@@ -176,7 +184,7 @@ def _row(note: dict[str, Any]) -> str:
     return f"{note['path']}\t{note['version']}\t{when(note['time'])}\t{note['author']}{gone}"
 
 
-@terminal_command("history")
+@terminal_command("history", short_help="List the versions of a note.")
 @click.argument("note")
 @click.option("--show", "shown", metavar="VERSION", type=int, help="Print the text of a version.")
 @json_option
@@ -196,7 +204,7 @@ def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
     return FOUND if rows else NOTHING
 
 
-@terminal_command("restore")
+@terminal_command("restore", short_help="Go back to a version, or out of the trash.")
 @click.argument("note")
 @click.argument("version", type=int, required=False)
 @click.option("--salvage", is_flag=True, help="As much of a damaged note as can be trusted.")
@@ -213,11 +221,22 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
     with opened_api(kb) as api:
         answer = api.call("kb/restore", params)
     say(f"restored {answer['path']}")
+    if gone := _gone(answer):
+        back = shlex.join([answer["path"], str(answer["before"]), "--kb", str(kb)])
+        say(f"{gone}. To get back what was there: {own_command()} kb restore {back}")
     return FOUND
 
 
-@terminal_command("backup")
-@click.argument("target", type=click.Path(path_type=Path))
+def _gone(answer: Mapping[str, Any]) -> str:
+    """What was pending before and is not in the restored text; empty for nothing."""
+    counts = ((answer["suggestions"], "pending suggestion"), (answer["comments"], "comment"))
+    named = [f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
+    verb = "is" if answer["suggestions"] + answer["comments"] == 1 else "are"
+    return f"{' and '.join(named)} {verb} not in that version, and gone" if named else ""
+
+
+@terminal_command("backup", short_help="Copy everything to a new directory.")
+@click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
 @kb_option
 def backup(kb: Path, target: Path) -> int:
     """Copy all notes, with their history, into a new directory; a server keeps running.
@@ -230,7 +249,7 @@ def backup(kb: Path, target: Path) -> int:
     return FOUND
 
 
-@terminal_command("check")
+@terminal_command("check", short_help="Look for damaged notes.")
 @json_option
 @kb_option
 def check(kb: Path, as_json: bool) -> int:
@@ -242,7 +261,8 @@ def check(kb: Path, as_json: bool) -> int:
     total = f"{answer['notes']} notes, {len(answer['damaged'])} damaged"
     show(answer, as_json, [*lines, total])
     if answer["damaged"] and not as_json:
-        say("look at a note with flashgrep kb history, go back with flashgrep kb restore")
+        own = own_command()
+        say(f"look at a note with {own} kb history, go back with {own} kb restore")
     return NOTHING if answer["damaged"] or answer["problems"] else FOUND
 
 

@@ -1,10 +1,8 @@
-"""flashgrep kb import, export, suggestions, decide, undo and token."""
+"""flashgrep kb import, export, suggestions, decide and undo."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,19 +10,16 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams, NotFound
-from flashgrep.notes.access.roles import Role, role_named
-from flashgrep.notes.access.tokens import Token, Tokens, workspaces
+from flashgrep.errors import InvalidParams
 from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.vault import Imported, count_files, import_folder
-from flashgrep.notes.home import Home
 from flashgrep.notes.store.paths import ENDING
-from flashgrep.system.clock import milliseconds
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
     Bar,
+    WholeNumber,
     say,
     show,
     terminal_command,
@@ -37,7 +32,6 @@ from flashgrep.terminal.kb import (
     user_name,
     when,
 )
-from flashgrep.web.sign_in_links import link_for, servers
 
 DECISIONS_A_CALL: Final = 200
 """Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
@@ -46,14 +40,14 @@ _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
 
 
-@terminal_command("import")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Let the folder win where both changed.")
+@terminal_command("import", short_help="Import a directory of Markdown notes.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Let the file win if both changed.")
 @author_option
 @json_option
 @kb_option
 def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_json: bool) -> int:
-    """Import a folder of Markdown, an Obsidian vault for one; other files become attachments.
+    """Import a directory of Markdown, such as an Obsidian vault; other files become attachments.
 
     Importing again changes nothing; a file that changed becomes an edit of its note. What could
     not be imported is listed, with exit status 1. Hidden files are left out.
@@ -73,10 +67,15 @@ def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_j
 
 def _tell_import(done: Imported, as_json: bool) -> None:
     counts = {**done.fates, "attachments": done.attachments}
+    same = {"attachments same": done.same_attachments} if done.same_attachments else {}
     lists = {"failed": done.failed, "attached": done.attached, "hidden": done.hidden}
     suggestions = {"restored": done.restored, "lost": done.lost}
     restored = {"suggestions restored": done.restored} if done.restored else {}
-    show({**counts, **lists, **suggestions}, as_json, [_counted({**counts, **restored})])
+    told = {**counts, **same, **restored}
+    if same and not done.attachments:
+        del told["attachments"]  # none is missing
+    answer = {**counts, "same_attachments": done.same_attachments, **lists, **suggestions}
+    show(answer, as_json, [_counted(told)])
     if not as_json:
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
@@ -101,16 +100,17 @@ def _tell_hidden(hidden: Sequence[str]) -> None:
     others = [path for path in hidden if not path.endswith(ENDING)]
     if others:
         more = ", …" if len(others) > _SHOWN_HIDDEN else ""
-        say(f"{len(others)} hidden names left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
+        names = "name" if len(others) == 1 else "names"
+        say(f"{len(others)} hidden {names} left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
 
 
-@terminal_command("export")
-@click.argument("folder", type=click.Path(path_type=Path))
+@terminal_command("export", short_help="Write all notes to a directory.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite what is in the way.")
 @json_option
 @kb_option
 def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
-    """Write all notes and attachments into a folder that is new, empty, or an earlier export.
+    """Write all notes and attachments to a directory: new, empty, or exported to before.
 
     Nothing is deleted there. What could not be written is listed, with exit status 1.
     """
@@ -132,7 +132,12 @@ def _tell_export(done: ExportSummary, as_json: bool) -> None:
 
 def _counted(counts: Mapping[str, int]) -> str:
     """The figures of a run: `2 made, 1 attachment`."""
-    names = {1: {"attachments": "attachment", "suggestions restored": "suggestion restored"}}
+    one = {
+        "attachments": "attachment",
+        "attachments same": "attachment same",
+        "suggestions restored": "suggestion restored",
+    }
+    names = {1: one}
     return ", ".join(f"{n} {names.get(n, {}).get(name, name)}" for name, n in counts.items())
 
 
@@ -145,7 +150,7 @@ def _tell(reasons: Mapping[str, str], before: str = "") -> None:
 # flashgrep kb suggestions, decide and undo: what agents suggest, listed, accepted, rejected.
 
 
-@terminal_command("suggestions")
+@terminal_command("suggestions", short_help="List what agents suggest.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
 @click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
 @click.option("--folder", metavar="FOLDER", help="Only those in notes below this folder.")
@@ -162,6 +167,8 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     with opened_api(kb) as api:
         found = list(_all(api, wanted))
     show({"suggestions": found}, as_json, map(_row, found))
+    if not found and not as_json:
+        say(f"nothing is pending{' that these filters let through' if wanted else ''}")
     return FOUND if found else NOTHING
 
 
@@ -188,7 +195,7 @@ def shortened(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
 
 
-@terminal_command("decide")
+@terminal_command("decide", short_help="Accept or reject suggestions.")
 @click.argument("action", type=click.Choice(["accept", "reject"]))
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", metavar="TEXT", help="With reject: why, for the agent to read.")
@@ -246,8 +253,8 @@ def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
     return NOTHING if failed else FOUND
 
 
-@terminal_command("undo")
-@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=click.IntRange(1))
+@terminal_command("undo", short_help="Undo decisions.")
+@click.argument("decisions", metavar="NUMBER...", nargs=-1, required=True, type=WholeNumber(1))
 @author_option
 @json_option
 @kb_option
@@ -261,176 +268,3 @@ def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool
     with opened_api(kb) as api:
         results = api.call("kb/undo", {"decisions": list(decisions), "by": by})["results"]
     return _report(results, as_json, "decision")
-
-
-# ── tokens ───────────────────────────────────────────────────────────────────────────────────────
-# flashgrep kb token: make, list and revoke the tokens that servers ask for.
-
-
-_SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
-_SECONDS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_USUAL: Final = "http://127.0.0.1:7778"
-"""Where a server listens that was told nothing else."""
-
-
-@click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
-def token_command() -> None:
-    """Make, list and revoke tokens. A running server sees a change at once."""
-
-
-@terminal_command("make")
-@click.argument("name")
-@click.option(
-    "--role",
-    type=click.Choice([role.shown for role in Role]),
-    default=Role.SUGGEST.shown,
-    show_default=True,
-    help="What it allows.",
-)
-@click.option(
-    "--folder", "folders", multiple=True, metavar="FOLDER", help="Only there; repeatable."
-)
-@click.option("--expires", metavar="SPAN", help="After 30m, 12h, 30d or 8w; never if not given.")
-@click.option("--link", "as_link", is_flag=True, help="For a person: a link to sign in with.")
-@json_option
-@kb_option
-def make(
-    kb: Path,
-    name: str,
-    role: str,
-    folders: tuple[str, ...],
-    expires: str | None,
-    as_link: bool,
-    as_json: bool,
-) -> int:
-    """Make a token called NAME and print its secret, which is shown this once.
-
-    With --link it is for a person at the pages: a sign-in link that works once is printed instead,
-    and the secret nowhere.
-    """
-    until = None if expires is None else milliseconds() + _milliseconds(expires)
-    secret = _tokens(kb).make(name, role_named(role), folders or "", until)
-    if as_link:
-        return _show_link(kb, name, as_json)
-    told = {"name": name, "token": secret, "link": None, "expires": until}
-    show(told, as_json, [secret])
-    if not as_json:
-        say(f"keep it: it is not shown again. Revoke it with: {_back(kb, name)}")
-    return FOUND
-
-
-@terminal_command("link")
-@click.argument("name")
-@json_option
-@kb_option
-def link(kb: Path, name: str, as_json: bool) -> int:
-    """Print another sign-in link for the person that the token NAME was made for."""
-    return _show_link(kb, name, as_json)
-
-
-def _show_link(kb: Path, name: str, as_json: bool) -> int:
-    tokens = _tokens(kb).listed()
-    token = next((one for one in tokens if one.name == name), None)
-    if token is None:
-        known = ", ".join(one.name for one in tokens) or "none"
-        raise NotFound(f"there is no token {name}; there are: {known}")
-    if token.is_expired(milliseconds()):
-        raise InvalidParams(f"the token {name} has expired; revoke it and make another one")
-    running = servers(kb)
-    made = link_for(kb, token, running[0].url if running else _USUAL)
-    told = {"name": name, "token": None, "link": made, "expires": token.expires}
-    show(told, as_json, [f"Open: {made}"])
-    if not as_json:
-        days = limits.PERSON_LINK_SECONDS // _SECONDS["d"]
-        say(
-            f"give it to {name}: it works once, within {days} days. Revoke it with: "
-            f"{_back(kb, name)}"
-        )
-    if not running:
-        say(f"no server has {kb} open: the link is for one that flashgrep serve starts at {_USUAL}")
-    return FOUND
-
-
-def _back(kb: Path, name: str) -> str:
-    return shlex.join(["flashgrep", "kb", "token", "revoke", name, "--kb", str(kb)])
-
-
-@terminal_command("list")
-@json_option
-@kb_option
-def list_tokens(kb: Path, as_json: bool) -> int:
-    """List the tokens: name, role, folders, when they expire, when they were used last.
-
-    A running server writes down uses once a minute.
-
-    Secrets are kept nowhere, but for the tokens that serve prints for agents; those say so.
-    """
-    tokens, used = _tokens(kb).listed(), _tokens(kb).last_uses()
-    printed = _printed(kb)
-    objects = [
-        {
-            **_described(token),
-            "last_used": used.get(token.name),
-            "agents_of": printed.get(token.name),
-        }
-        for token in tokens
-    ]
-    rows = (_token_row(one, used.get(one.name), printed.get(one.name)) for one in tokens)
-    show({"tokens": objects}, as_json, rows)
-    return FOUND if tokens else NOTHING
-
-
-@terminal_command("revoke")
-@click.argument("name")
-@kb_option
-def revoke(kb: Path, name: str) -> int:
-    """Revoke a token: it is refused from now on, and its open connections are closed."""
-    _tokens(kb).revoke(name)
-    say(f"the token {name} is no longer valid")
-    return FOUND
-
-
-def _tokens(kb: Path) -> Tokens:
-    return Tokens(Home(kb).path)
-
-
-def _printed(kb: Path) -> dict[str, str]:
-    """The tokens that serve prints, by name, and for which workspace."""
-    tokens, found = _tokens(kb), {}
-    for secret, workspace in workspaces(kb):
-        if token := tokens.find(secret):
-            found[token.name] = workspace
-    return found
-
-
-def _milliseconds(span: str) -> int:
-    found = _SPAN.fullmatch(span)
-    if found is None:
-        raise InvalidParams(f"--expires: {span!r} is not a span of time; write 30m, 12h, 30d or 8w")
-    return int(found[1]) * _SECONDS[found[2]] * 1_000
-
-
-def _described(token: Token) -> dict[str, Any]:
-    return {
-        "name": token.name,
-        "role": token.role.shown,
-        "folders": list(token.folders),
-        "made": token.made,
-        "expires": token.expires,
-        "expired": token.is_expired(milliseconds()),
-    }
-
-
-def _token_row(token: Token, used: int | None, workspace: str | None) -> str:
-    folders = ", ".join(folder or "everything" for folder in token.folders)
-    if token.expires is None:
-        until = "never expires"
-    else:
-        until = f"expire{'d' if token.is_expired(milliseconds()) else 's'} {when(token.expires)}"
-    printed = f"\tprinted by serve for the agents of {workspace}" if workspace else ""
-    last = "never used" if used is None else f"last used {when(used)}"
-    return f"{token.name}\t{token.role.shown}\t{folders}\t{until}\t{last}{printed}"
-
-
-for _command in (make, link, list_tokens, revoke):
-    token_command.add_command(_command)

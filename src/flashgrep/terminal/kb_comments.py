@@ -13,7 +13,7 @@ from flashgrep.terminal.kb import json_option, kb_option, opened_api, when
 from flashgrep.terminal.kb_commands import shortened
 
 
-@terminal_command("comments")
+@terminal_command("comments", short_help="List open comments.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
 @click.option("--resolved", is_flag=True, help="Those that were resolved, the newest first.")
 @json_option
@@ -29,6 +29,9 @@ def comments(kb: Path, note: str | None, resolved: bool, as_json: bool) -> int:
     show({"comments": found}, as_json, (line for one in found for line in _lines(one)))
     if answer["more"]:
         say(f"only the first {len(found):,} threads are listed; name a note with --note")
+    if not found and not as_json:
+        where = f" in {note}" if note else ""
+        say(f"there are no {'resolved' if resolved else 'open'} comments{where}")
     return FOUND if found else NOTHING
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from flashgrep import limits
-from flashgrep.errors import NotFound
+from flashgrep.errors import NotFound, Unavailable
 from flashgrep.settings import read_settings
 from flashgrep.system.state import state_path
 from flashgrep.terminal.command import FOUND, Output, say, terminal_command
-from flashgrep.web.sign_in_links import SIGN_IN, ServerAddress, SignInLinks, servers
+from flashgrep.web.sign_in_links import SIGN_IN, ServerAddress, SignInLinks, announced
 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -45,9 +45,17 @@ def open_command(workdir: str | None, state_dir: str | None, only_print: bool) -
 def _found(workdir: str, state_dir: str) -> tuple[Path, ServerAddress]:
     """The newest server of the workspace, or of the nearest directory above that has one."""
     directory = os.path.realpath(workdir)
+    without: list[ServerAddress] = []
     for place in _places(directory, state_dir):
-        for server in servers(place):
-            return place, server
+        for server in (here := announced(place)):
+            if server.url:
+                return place, server
+        without += here
+    for server in without:
+        raise Unavailable(
+            f"the flashgrep serve of {server.workdir} (pid {server.pid}) runs, but its HTTP "
+            f"listener is off: {server.off}. Stop it, and start it with --http-port auto"
+        )
     raise NotFound(
         f"no flashgrep serve with pages runs for {directory}, or for a directory above it; start "
         "one, or name its directory with --workdir (and --state-dir, if it was given one)"

@@ -30,6 +30,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from flashgrep import limits
 from flashgrep.transports.access import ADMISSION
 from flashgrep.transports.http.guard import failed
 from flashgrep.web.sign_in_links import SIGN_IN
@@ -123,6 +124,19 @@ def sign_in_page(why: str = "", status: int = 200) -> Response:
         "(<code>flashgrep kb token make NAME --link</code>).</p></main>"
     )
     return document("Sign in · flashgrep", body, status)
+
+
+def failure_page(status: int, path: str) -> Response:
+    """What a browser gets where there is no page, or no login."""
+    if status == 401:
+        return sign_in_page(status=status)
+    shown = html.escape(path[: limits.QUOTED_CHARS])
+    body = (
+        f'<main class="sign-in"><h1>No such page</h1><p>There is no <code>{shown}</code> here.</p>'
+        '<p><a href="/">Search</a> · <a href="/review">Review</a> · <a href="/notes">Notes</a> · '
+        '<a href="/status">Status</a></p></main>'
+    )
+    return document("No such page · flashgrep", body, status)
 
 
 def _told(text: str) -> str:

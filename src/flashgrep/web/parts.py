@@ -35,5 +35,7 @@ class SiteParts:
     """None without --kb."""
     address: str | None = None
     """Where a browser finds the pages, `http://127.0.0.1:7778`; None where HTTP is off."""
+    http_off: str = ""
+    """Why it is off."""
     secret: str | None = None
     """The server's own token; None with --no-auth."""

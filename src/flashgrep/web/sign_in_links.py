@@ -7,7 +7,9 @@ DIRECTORY/sign-in/         0700
     HASH                   0600, {"format": 1, "token": hash | null, "expires": milliseconds}
 DIRECTORY/serving/         0700
     RANDOM                 0600, held (flock) by a server while it runs:
-                           {"format": 1, "address": "http://127.0.0.1:7778", "asks": true}
+                           {"format": 1, "address": "http://127.0.0.1:7778", "asks": true,
+                            "off": "", "pid": 4711, "workdir": "/home/ann/project"}
+                           without pages the address is null, and "off" says why
 
 The name is the SHA-256 of the code, which itself is nowhere. To use a code is to remove its file:
 of several that try, one succeeds. In the state directory of a workspace a link is the server's own,
@@ -27,9 +29,9 @@ import os
 import random
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,7 @@ from flashgrep.notes.access.tokens import Token
 from flashgrep.system.atomic import create_first, is_ours_alone, make_private, open_own, write_all
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.lock import is_locked, open_lock_file, try_lock
+from flashgrep.system.program import own_command
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +179,13 @@ class ServerAddress:
     """Where a server is, and whether it asks who comes."""
 
     url: str
+    """Empty where it has no pages."""
     asks: bool
+    off: str = ""
+    """Why it has none."""
+    pid: int = 0
+    workdir: str = ""
+    """The real path; empty for an older server, which does not say."""
 
 
 def announce(directory: Path, address: ServerAddress) -> Callable[[], None]:
@@ -186,7 +195,8 @@ def announce(directory: Path, address: ServerAddress) -> Callable[[], None]:
         make_private(folder)
         _remove_dead(folder)
         path, descriptor = _held(folder)
-        held = {"format": _FORMAT, "address": address.url, "asks": address.asks}
+        held = {"format": _FORMAT, **asdict(address), "address": address.url or None}
+        del held["url"]
         write_all(descriptor, json.dumps(held).encode() + b"\n")
     except OSError as error:
         raise from_os_error(error, str(folder)) from None
@@ -219,15 +229,45 @@ def _remove_dead(folder: Path) -> None:
 
 
 def servers(directory: Path) -> list[ServerAddress]:
-    """The servers that run now and have said so in a directory, the newest first."""
+    """The servers with pages that run now and have said so in a directory, the newest first."""
+    return [one for one in announced(directory) if one.url]
+
+
+def announced(directory: Path) -> list[ServerAddress]:
+    """All servers that run now and have said so, the newest first; some may have no pages."""
     found = sorted(_living(directory / _SERVING), key=lambda one: one[0], reverse=True)
     return [address for _, address in found]
+
+
+def told_of_running(directory: Path, workdir: str) -> str:
+    """What to tell who starts another server of a workspace; empty where none runs."""
+    for one in announced(directory):
+        if one.workdir == workdir:
+            told = f"a flashgrep serve already runs here (pid {one.pid})"
+            return f"{told}{_way_in(one)}"
+    return ""
+
+
+def _way_in(one: ServerAddress) -> str:
+    if one.url:
+        return f": {own_command()} open opens its pages"
+    off = f", but its HTTP listener is off: {one.off}"
+    return f"{off}. Stop it, and start it with --http-port auto"
 
 
 def _living(folder: Path) -> Iterator[tuple[int, ServerAddress]]:
     for name in _names(folder):
         path = folder / name
         with suppress(OSError, FlashgrepError):
-            if is_locked(path) and isinstance(url := _private_json(path).get("address"), str):
-                asks = _private_json(path).get("asks") is not False
-                yield path.stat().st_mtime_ns, ServerAddress(url, asks)
+            if is_locked(path) and (held := _private_json(path)):
+                yield path.stat().st_mtime_ns, _address(held)
+
+
+def _address(held: Mapping[str, Any]) -> ServerAddress:
+    return ServerAddress(
+        url=str(held.get("address") or ""),
+        asks=held.get("asks") is not False,
+        off=str(held.get("off", "")),
+        pid=held["pid"] if isinstance(held.get("pid"), int) else 0,
+        workdir=str(held.get("workdir", "")),
+    )

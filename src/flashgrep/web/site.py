@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.access.tokens import AgentToken, Tokens, agent_token
 from flashgrep.transports.access import Entrance
 from flashgrep.transports.http.server import Mounted
-from flashgrep.web.pages import is_open, page_routes
+from flashgrep.web.pages import failure_page, is_open, page_routes
 from flashgrep.web.parts import SiteParts
 from flashgrep.web.sessions import LoginSessions
 from flashgrep.web.sign_in import sign_in_routes
@@ -75,14 +76,22 @@ class Site:
 
     def link(self) -> str:
         """Where the person who starts the server begins, and others find it from now on."""
-        address, asks = self._parts.address, self._parts.secret is not None
-        if address is None:
-            return ""
+        parts = self._parts
+        address, asks = parts.address, parts.secret is not None
+        here = ServerAddress(
+            url=address or "",
+            asks=asks,
+            off=parts.http_off,
+            pid=os.getpid(),
+            workdir=parts.workdir,
+        )
         for place in self._places:
             try:
-                self._announced.append(announce(place, ServerAddress(address, asks)))
+                self._announced.append(announce(place, here))
             except FlashgrepError as error:
                 log.warning("flashgrep open will not find this server: %s", error.message)
+        if address is None:
+            return ""
         return address + (SIGN_IN + self._code() if asks else "/")
 
     def _code(self) -> str:
@@ -138,6 +147,7 @@ def mount(parts: SiteParts, agents_of: str | None = None) -> Mounted:
         routes=site.routes,
         running=site.running,
         is_open=is_open,
+        page=failure_page,
         sessions=site.sessions,
         link=site.link(),
         tokens=site.tokens,

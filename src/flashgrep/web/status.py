@@ -38,6 +38,7 @@ from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.tokens import Token, Tokens
 from flashgrep.system.clock import milliseconds
 from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.mounts.points import BEGIN_NOTES
 from flashgrep.transports.access import Admission, Entrance, shown_name
 from flashgrep.web.handler import Answer, handler, refused
 from flashgrep.web.parts import SiteParts
@@ -215,8 +216,7 @@ class _TokenRoutes:
             raise AccessDenied(f"{who.shown} does not have the role admin, which tokens need")
         if self._tokens is None:
             raise Unavailable(
-                "tokens are those of a knowledge base, and this server has none; it has one when "
-                "it is started with --kb PATH"
+                f"tokens are those of a knowledge base, and this server has none; {BEGIN_NOTES}"
             )
         return self._tokens
 

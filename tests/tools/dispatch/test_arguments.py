@@ -429,3 +429,24 @@ def test_the_files_of_this_module_are_where_they_should_be(shared: Workshop) -> 
 def test_a_tool_without_parameters_says_so(shop: Workshop) -> None:
     refused = shop.error("stats", "invalid_params", verbose=True)
     assert refused["message"] == "stats has no parameter 'verbose'. It takes none."
+
+
+@pytest.mark.parametrize(
+    ("tool", "foreign", "meant"),
+    [
+        ("create_file", "file_text", "content"),
+        ("create_file", "new_str", "content"),
+        ("write", "text", "content"),
+        ("edit", "old_text", "old_string"),
+        ("str_replace", "new_text", "new_string"),
+        ("grep", "query", "pattern"),
+        ("grep", "max_results", "head_limit"),
+        ("read", "filename", "file_path"),
+        ("glob", "patern", "pattern"),
+    ],
+)
+def test_a_name_that_other_tools_use_is_told_with_what_it_is_here(
+    shop: Workshop, tool: str, foreign: str, meant: str
+) -> None:
+    refused = shop.refused(tool, "invalid_params", **{foreign: "x"})
+    assert f"has no parameter '{foreign}'. Did you mean '{meant}'?" in refused

@@ -86,7 +86,9 @@ def test_without_a_knowledge_base_notes_are_unavailable(
     with workshop(tmp_path) as shop:
         answer = shop.call(tool, **given)
         assert answer.code == "unavailable"
-        assert "--kb PATH" in answer.text
+        assert (
+            "flashgrep kb init --kb ~/notes, then start flashgrep serve --kb ~/notes" in answer.text
+        )
 
 
 def test_a_call_without_a_path_means_the_workspace(shop: Workshop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from flashgrep.system.state import StateDirectory
 from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.transports.daemon.serve import (
     Host,
+    ListenerOff,
     Serving,
     bind_port,
     check_exposure,
@@ -57,14 +59,16 @@ def test_a_default_port_that_is_taken_is_told_and_left_out(
     taken: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     defaulted = Settings(http_port=taken)
-    assert bind_port("http_port", defaulted, LOOPBACK) is None
+    with pytest.raises(ListenerOff, match=f"^{taken} is taken by another program$"):
+        bind_port("http_port", defaulted, LOOPBACK)
     assert f"--http-port {taken}" in caplog.text
     assert "in use" in caplog.text
 
 
 @pytest.mark.parametrize("off", ["0", "none"])
 def test_a_port_can_be_off(off: str) -> None:
-    assert bind_port("tcp_port", settings(tcp_port=off), LOOPBACK) is None
+    with pytest.raises(ListenerOff, match="--tcp-port is none"):
+        bind_port("tcp_port", settings(tcp_port=off), LOOPBACK)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
@@ -73,7 +77,6 @@ def test_auto_is_any_free_port(host: str) -> None:
         listener = bind_port("tcp_port", settings(tcp_port="auto"), resolve_host(host))
     except SettingsError:
         pytest.skip(f"{host} cannot be bound here")
-    assert listener is not None
     with listener:
         assert shown(listener).rpartition(":")[2] != "0"
         assert shown(listener).startswith(("127.0.0.1:", "[::1]:"))
@@ -169,6 +172,30 @@ def test_with_a_token_of_the_users_own_the_banner_says_which_variable_to_set(
 @pytest.mark.parametrize("given", [{}, {"no_auth": True}])
 def test_other_banners_name_no_variable(tmp_path: Path, given: dict[str, object]) -> None:
     assert "FLASHGREP_TOKEN" not in "\n".join(told_with(tmp_path, **given))
+
+
+@pytest.mark.parametrize("name", ["http", "tcp"])
+def test_the_banner_says_that_a_default_port_is_taken_and_what_to_do(
+    taken: int, tmp_path: Path, name: str
+) -> None:
+    ports: dict[str, Any] = {"http_port": "none", "tcp_port": "none", f"{name}_port": taken}
+    asked = Settings(**ports)
+    serving = Serving.prepare(toolbox(asked), Callers(), asked, str(tmp_path), None)
+    try:
+        off = [line for line in serving.told if " off: " in line]
+    finally:
+        serving.close()
+    flag = f"--{name}-port"
+    remedy = f"choose one with {flag}, or {flag} auto"
+    assert off == [f"  {name:<5}  off: {taken} is taken by another program; {remedy}"]
+
+
+def test_beside_a_server_of_the_workspace_no_listener_at_all_is_told_as_that(
+    tmp_path: Path,
+) -> None:
+    asked = settings(http_port="none", tcp_port="none", socket="none")
+    with pytest.raises(SettingsError, match=r"^one runs already$"):
+        Serving.prepare(toolbox(asked), Callers(), asked, str(tmp_path), None, "one runs already")
 
 
 def test_no_listener_at_all_is_an_error(tmp_path: Path) -> None:

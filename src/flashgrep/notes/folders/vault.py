@@ -177,6 +177,9 @@ class Imported:
 
     fates: Counter[str] = field(default_factory=Counter)
     attachments: int = 0
+    """Those that were copied in."""
+    same_attachments: int = 0
+    """Those that were there already."""
     failed: dict[str, str] = field(default_factory=dict)
     """Path → why it is not in: conflicts, and what was refused or left out."""
     attached: dict[str, str] = field(default_factory=dict)
@@ -299,7 +302,9 @@ class _Import:
             self._done.failed[found.path] = f"{taken} is there already; rename one of them"
             return
         try:
-            self._done.attachments += self._attachments.put(found.path, found.source)
+            is_new = self._attachments.put(found.path, found.source)
+            self._done.attachments += is_new
+            self._done.same_attachments += not is_new
             self._twins[key] = found.path
         except FlashgrepError as error:
             self._done.failed[found.path] = error.message

@@ -275,8 +275,22 @@ def _missing(owner: _Owner, parameter: Parameter) -> str:
     return f"Missing required {owner.word}: {name}{also if others else ''}"
 
 
+_NEW = ("new_string", "new_str", "replacement", "content")
+_FOREIGN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("file_text", "text", "contents", "code", "data", "body"), ("content", *_NEW)),
+    **dict.fromkeys(("new_string", "new_str", "new_text", "new_content"), _NEW),
+    **dict.fromkeys(("old_text", "old_content", "search"), ("old_string", "old_str", "pattern")),
+    **dict.fromkeys(("query", "regex", "regexp", "needle"), ("pattern", "text")),
+    **dict.fromkeys(("file", "filename", "filepath", "target_file"), ("file_path", "path")),
+    **dict.fromkeys(("directory", "dir", "folder", "cwd", "root"), ("path",)),
+    **dict.fromkeys(("max_results", "head_limit", "limit", "count"), ("limit", "head_limit")),
+}
+"""What other tools call a parameter → what it may be called here; the first that there is."""
+
+
 def _unknown(owner: _Owner, name: str, known: Mapping[str, Parameter]) -> str:
-    close = difflib.get_close_matches(name, known, 1, 0.6)
+    meant = [other for other in _FOREIGN.get(name, ()) if other in known]
+    close = meant or difflib.get_close_matches(name, known, 1, 0.6)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     listed = f"{owner.word.capitalize()}s: {', '.join(known)}" if known else "It takes none."
     return f"{owner.name} has no {owner.word} {_shown(name)}.{hint} {listed}"

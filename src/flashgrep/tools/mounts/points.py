@@ -75,6 +75,12 @@ class MountPoint(ABC):
         """Open the mount for a call and run the verb."""
 
 
+BEGIN_NOTES: Final = (
+    "make one with flashgrep kb init --kb ~/notes, then start flashgrep serve --kb ~/notes"
+)
+"""What to do where notes are missing; the same words everywhere."""
+
+
 class NoNotes(MountPoint):
     """Where notes would be: a server without a knowledge base says so."""
 
@@ -132,6 +138,5 @@ def _paths(spec: ToolSpec, values: Arguments) -> list[str]:
 
 def _not_mounted() -> Unavailable:
     return Unavailable(
-        f"{NOTES} paths are notes, and this server has no knowledge base; it has one when it is "
-        "started with --kb PATH"
+        f"{NOTES} paths are notes, and this server has no knowledge base; {BEGIN_NOTES}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import itertools
 import logging
@@ -9,17 +10,18 @@ import os
 import secrets
 import shlex
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import anyio
 
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import BY_NAME, Settings
+from flashgrep.system.program import own_command
 from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
@@ -33,9 +35,9 @@ from flashgrep.transports.access import (
 )
 from flashgrep.transports.lines.offers import Offers, direct_methods
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
-from flashgrep.transports.lines.stdio import serve_until_signal
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
 from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.signals import serve_until_signal
 from flashgrep.workspace.scope import shown_name
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ log = logging.getLogger(__name__)
 # ── addresses ────────────────────────────────────────────────────────────────────────────────────
 # Where `serve` listens: which hosts are safe to bind, and what a taken port means.
 #
-# A default port that is taken is logged and left out; a given port that is taken is an error.
+# A default port that is taken is logged, told and left out; a given port that is taken is an error.
 # Sockets are bound here and passed on, so nothing else decides modes or addresses.
 
 
@@ -99,11 +101,15 @@ def check_exposure(settings: Settings, host: Host) -> None:
         )
 
 
-def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket | None:
-    """The listening socket of a port setting; None where it is off or a default that is taken."""
-    port = getattr(settings, setting)
+class ListenerOff(Exception):
+    """A listener that does not listen; the reason, for a person."""
+
+
+def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket:
+    """The listening socket of a port; `ListenerOff` if it is off, or a default that is taken."""
+    port, flag = getattr(settings, setting), BY_NAME[setting].flag
     if port == "none":
-        return None
+        raise ListenerOff(f"{flag} is none")
     number = 0 if port == "auto" else int(port)
     # The protocol is named: asyncio turns Nagle's delay (40 ms an answer) off only where it is.
     listener = socket.socket(host.family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -115,12 +121,12 @@ def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket | N
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        flag = BY_NAME[setting].flag
         reason = f"{flag} {number} on {settings.host}: {error.strerror or error}"
         if setting in settings.explicit:
             raise SettingsError(f"{reason}; choose another, auto or none") from None
         log.warning("%s; this listener is off (choose a port with %s)", reason, flag)
-        return None
+        is_taken = error.errno == errno.EADDRINUSE
+        raise ListenerOff(f"{number} is taken by another program" if is_taken else reason) from None
     listener.setblocking(False)
     return listener
 
@@ -194,15 +200,6 @@ def choose_secret(settings: Settings, state: StateDirectory | None) -> Secret:
     )
 
 
-Listener = TypeVar("Listener", socket.socket, UnixSocket)
-
-
-def _kept(bound: ExitStack, listener: Listener | None) -> Listener | None:
-    if listener is not None:
-        bound.callback(listener.close)
-    return listener
-
-
 @dataclass
 class Serving:
     """Bound listeners over one toolbox."""
@@ -215,6 +212,10 @@ class Serving:
     http: socket.socket | None
     tcp: socket.socket | None
     unix: UnixSocket | None
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Why a listener is off, by its name in the banner."""
+    neighbour: str = ""
+    """What to say of a server of this workspace that runs already."""
     mounted: Mounted | None = None
     """Further routes on HTTP."""
     toolbox_for: Callable[[Settings], Toolbox] | None = None
@@ -229,29 +230,53 @@ class Serving:
         settings: Settings,
         workdir: str,
         state: StateDirectory | None,
+        neighbour: str = "",
     ) -> Serving:
         """Bind everything, or raise `SettingsError`."""
         host = resolve_host(settings.host)
         check_exposure(settings, host)
         secret = choose_secret(settings, state)
+        off: dict[str, str] = {}
         with ExitStack() as bound:
-            http = _kept(bound, bind_port("http_port", settings, host))
-            tcp = _kept(bound, bind_port("tcp_port", settings, host))
-            unix = _kept(bound, bind_unix(settings, workdir))
+
+            def port(name: str) -> socket.socket | None:
+                try:
+                    listener = bind_port(f"{name}_port", settings, host)
+                except ListenerOff as reason:
+                    off[name] = str(reason)
+                    return None
+                return bound.enter_context(closing(listener))
+
+            http, tcp = port("http"), port("tcp")
+            if (unix := bind_unix(settings, workdir)) is not None:
+                bound.callback(unix.close)
             if http is None and tcp is None and unix is None:
-                raise SettingsError("no listener is left; choose a port with --http-port")
+                raise SettingsError(neighbour or "no listener is left; use --http-port auto")
             bound.pop_all()
-        return cls(toolbox, callers, settings, secret, host, http, tcp, unix)
+        return cls(
+            toolbox=toolbox,
+            callers=callers,
+            settings=settings,
+            secret=secret,
+            host=host,
+            http=http,
+            tcp=tcp,
+            unix=unix,
+            off=off,
+            neighbour=neighbour,
+        )
 
     @property
     def told(self) -> list[str]:
         """What is printed at the start: addresses, token, a line to paste."""
-        lines = [f"flashgrep {__version__}"]
-        if self.http is not None:
-            lines.append(f"  http   {self._url(self.http)}/mcp")
+        lines = [self.neighbour] if self.neighbour else []
+        lines.append(f"flashgrep {__version__}")
+        lines += [f"  http   {self._url(self.http)}/mcp"] if self.http else self._told_off("http")
         if self.tcp is not None:
             lines.append(f"  tcp    {shown(self.tcp)}")
             lines.append(f"         {self._told_of_tcp}")
+        else:
+            lines += self._told_off("tcp")
         if self.unix is not None:
             lines.append(f"  unix   {self.unix.path}")
         if not self.settings.no_workspace:
@@ -265,6 +290,13 @@ class Serving:
         if self.mounted is not None and self.mounted.link:
             lines.append(f"Open: {self.mounted.link}")
         return [*lines, STOP_HINT]
+
+    def _told_off(self, name: str) -> list[str]:
+        """That a port is off although nobody turned it off, and what to do."""
+        flag = f"--{name}-port"
+        if getattr(self.settings, f"{name}_port") == "none":
+            return []
+        return [f"  {name:<5}  off: {self.off[name]}; choose one with {flag}, or {flag} auto"]
 
     @property
     def _has_notes(self) -> bool:
@@ -289,7 +321,7 @@ class Serving:
             kept = f"{mounted.agent.name} (kept in {mounted.agent.path})"
             yield f"  agent  {kept}: suggest on the notes, decides nothing{files}"
         elif self.http is not None or self.tcp is not None:
-            yield "  agent  none; make one with: flashgrep kb token make NAME --role suggest"
+            yield f"  agent  none; make one with: {own_command()} kb token make NAME --role suggest"
 
     @property
     def _remedy(self) -> str:

@@ -70,6 +70,18 @@ async def not_routed(request: Request, error: Exception) -> Response:
     return failed(error.status_code, "not_found", f"there is no {path} here", error.headers)
 
 
+FailurePage = Callable[[int, str], Response]
+"""A failure as a page: of a status, and a path."""
+
+
+def is_browsing(scope: Scope) -> bool:
+    """Whether a person looks for a page here: a browser asks, and it is no path for programs."""
+    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+        return False
+    is_programs = scope["path"] == MCP or scope["path"].startswith((NOTES, API))
+    return not is_programs and any("text/html" in one for one in _header(scope, b"accept"))
+
+
 async def broken(_: Request, __: Exception) -> Response:
     """The answer for a defect; its details go to the log. uvicorn then closes the connection."""
     return failed(500, "io_error", _BROKE, {"connection": "close"})
@@ -85,6 +97,7 @@ MCP: Final = "/mcp"
 REGISTER: Final = "/register"
 """Where an OAuth client without a token asks for one."""
 NOTES: Final = "/kb/"
+API: Final = "/api/"
 EVENTS: Final = "/kb/events"
 _STREAMS: Final = (MCP, EVENTS)
 """Paths whose GET stays open."""
@@ -194,11 +207,13 @@ class Guard:
         remedy: str = "",
         notes_remedy: str = "",
         is_open: Callable[[str], bool] | None = None,
+        page: FailurePage | None = None,
     ) -> None:
         """The remedies are for requests without a token: where it is, never what it is.
 
         `notes_remedy` is for the routes of the notes, where people decide. `is_open` knows the
-        paths that are answered without a login; their route looks for an admission itself.
+        paths that are answered without a login; their route looks for an admission itself. `page`
+        is for a browser that has no login yet.
         """
         self._app = app
         self._names = names
@@ -206,6 +221,7 @@ class Guard:
         self._remedy = remedy
         self._notes_remedy = notes_remedy or remedy
         self._is_open = is_open or (lambda path: False)
+        self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -220,7 +236,11 @@ class Guard:
             with self._place(scope):
                 await self._app(scope, _replayed(body, receive), send)
         except Refusal as refusal:
-            await refusal.response(scope["path"])(scope, receive, send)
+            response = refusal.response(scope["path"])
+            if refusal.status == 401 and self._page and is_browsing(scope):
+                response = self._page(401, "")
+                response.headers.update(refusal.headers)
+            await response(scope, receive, send)
 
     async def _admit_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -23,7 +23,7 @@ from mcp.server.streamable_http_manager import (
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,11 +35,13 @@ from flashgrep.transports.http.guard import (
     ENDING,
     HEALTH,
     MCP,
+    FailurePage,
     Guard,
     Names,
     Refusal,
     broken,
     failed,
+    is_browsing,
     not_routed,
     secret_of,
 )
@@ -67,6 +69,8 @@ class Mounted:
     """What runs while the server does."""
     is_open: Callable[[str], bool] = lambda path: False
     """Whether a path is answered without a login; its route then looks itself who asks."""
+    page: FailurePage | None = None
+    """What a browser gets where there is no page, or no login."""
     sessions: SessionSource | None = None
     """Those who have signed in."""
     link: str = ""
@@ -132,11 +136,18 @@ def build_app(
         Route(HEALTH, _health, methods=["GET"]),
         *(mounted.routes(entrance) if mounted else ()),
     ]
-    told = {HTTPException: not_routed, Exception: broken}
+    page = mounted.page if mounted else None
+
+    async def missing(request: Request, error: Exception) -> Response:
+        if page and getattr(error, "status_code", 0) == 404 and is_browsing(request.scope):
+            return page(404, request.url.path)
+        return await not_routed(request, error)
+
+    told = {HTTPException: missing, Exception: broken}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=told)
     more = entrance.places.most - limits.LIVE_CONNECTIONS
     is_open = mounted.is_open if mounted else None
-    guarded = Guard(app, names, entrance, remedy, notes_remedy, is_open)
+    guarded = Guard(app, names, entrance, remedy, notes_remedy, is_open, page)
     has_sockets = mounted is not None and mounted.tokens is not None
     return Exchanges(guarded, has_sockets, limits.CONNECTIONS + max(more, 0))
 

@@ -1,21 +1,13 @@
-"""MCP over stdin and stdout, and how a server ends on a signal.
-
-Only messages go to stdout, and the end of stdin ends the server. SIGTERM and SIGINT end it in
-order, with exit status 0, within a few seconds.
-"""
+"""MCP over stdin and stdout: only messages go to stdout, and the end of stdin ends the server."""
 
 from __future__ import annotations
 
-import logging
 import os
 import select
-import signal
 import stat
 import sys
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Final
 
 import anyio
 import anyio.lowlevel
@@ -28,12 +20,7 @@ from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.messages import DRAIN_SECONDS, READ_CHUNK_BYTES
 from flashgrep.transports.lines.session import LineSession, ListenerRules, hung_up
 from flashgrep.transports.protocol import build_server, plain_calls
-
-STOP_SECONDS: Final = 4.0
-"""After SIGTERM, the process ends this much later whatever still runs: service managers and
-people expect five seconds, and everything on disk survives a kill."""
-
-log = logging.getLogger(__name__)
+from flashgrep.transports.signals import serve_until_signal
 
 
 async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
@@ -114,37 +101,3 @@ def _can_be_polled(descriptor: int) -> bool:
     """Regular files and /dev/null are always ready, and epoll refuses them."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
-
-
-# ── signals ──────────────────────────────────────────────────────────────────────────────────────
-
-
-async def serve_until_signal(serve: Callable[[], Awaitable[None]]) -> None:
-    """Run `serve` until it returns or a signal asks us to stop; it is cancelled then."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with anyio.create_task_group() as tasks:
-
-            async def watch() -> None:
-                async for number in signals:
-                    log.info("stopping on %s", signal.Signals(number).name)
-                    _end_later(STOP_SECONDS)
-                    tasks.cancel_scope.cancel()
-                    return
-
-            tasks.start_soon(watch)
-            await serve()
-            tasks.cancel_scope.cancel()
-
-
-def _end_later(seconds: float) -> None:
-    """End the process whatever still runs then: a call in a thread that checks no flag, or a
-    change of notes. Nothing acknowledged is lost: what is on disk survives a kill."""
-
-    def end() -> None:
-        log.warning("ended %g seconds after the signal, with work that did not stop", seconds)
-        logging.shutdown()
-        os._exit(0)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
