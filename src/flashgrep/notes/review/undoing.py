@@ -41,7 +41,8 @@ def undo_each(
 def _undone(undo: Callable[[int], Decided], number: int) -> StepResult:
     name = str(number)
     try:
-        return StepResult(name, DecisionStatus.DONE, "undone", undo(number))
+        done = undo(number)
+        return StepResult(name, DecisionStatus.DONE, "undone", decided=done)
     except NotFound as error:
         return StepResult(name, DecisionStatus.NOT_FOUND, error.message)
     except AccessDenied as error:
