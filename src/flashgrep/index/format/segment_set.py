@@ -174,6 +174,15 @@ class SegmentSet:
         return max(self.segments, key=lambda segment: len(segment.keys), default=None)
 
     @cached_property
+    def piece_firsts(self) -> Numbers:
+        """Per file its first piece, and one past the last of all."""
+        parts = [
+            segment.first[:-1].astype(np.int64) + base
+            for segment, (base, _) in zip(self.segments, self.pieces, strict=True)
+        ]
+        return np.append(_joined(parts), self.pieces[-1][1] if self.pieces else 0)
+
+    @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
         """Per segment the file its postings are in, its first block, and how long bitmaps are."""
         return [

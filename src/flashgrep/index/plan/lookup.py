@@ -346,14 +346,25 @@ class Candidates:
         self._segment_set = segment_set
         self._tree = _gram_tree(segment_set, pattern)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is known of what a match must hold: then all are candidates."""
+        return self._tree.root is None or not self._segment_set.segments
+
     @cached_property
     def pieces(self) -> Numbers:
         """The pieces of all segments to look at when lines are matched, in order."""
         segment_set = self._segment_set
-        if self._tree.root is None or not segment_set.segments:
+        if self.is_all:
             return np.arange(len(segment_set.owners))
         found = segment_set.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
         return np.union1d(found, segment_set.marked) if self._tree.folded else found
+
+    @property
+    def kept_bytes(self) -> int:
+        """What it takes to keep them."""
+        own = (each for each in vars(self).values() if isinstance(each, np.ndarray))
+        return sum(each.nbytes for each in own)
 
     @cached_property
     def _held(self) -> Any:
@@ -386,8 +397,9 @@ class Candidates:
     def files(self) -> Mask:
         """The files to look at when whole texts are matched: grams may be in several blocks."""
         segment_set = self._segment_set
-        if self._tree.root is None or not segment_set.segments:
+        if self.is_all:
             return np.ones(segment_set.file_count, bool)
+        assert self._tree.root is not None  # noqa: S101 - or all are candidates
         found = self._look(by_file=True).held(self._tree.root)
         if self._tree.folded:
             found[segment_set.owners[segment_set.marked]] = True
