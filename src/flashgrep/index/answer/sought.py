@@ -52,10 +52,10 @@ class Sought:
     @cached_property
     def scoped(self) -> Numbers:
         """The candidates below the root, where lines are matched; of any name."""
-        pieces, in_scope = self.candidates.pieces, self.overlay.in_scope
-        if in_scope.all():
+        pieces = self.candidates.pieces
+        if not len(pieces) or self.overlay.is_everything:
             return pieces
-        found: Numbers = pieces[in_scope[self.segment_set.owners[pieces]]]
+        found: Numbers = pieces[self.overlay.in_scope[self.segment_set.owners[pieces]]]
         return found
 
     @cached_property

@@ -87,6 +87,11 @@ class IndexSnapshot:
         """Which of all files, numbered through, are alive."""
         return np.concatenate([np.zeros(0, bool), *self.alive])
 
+    @cached_property
+    def is_all_alive(self) -> bool:
+        """Whether no file is dead."""
+        return bool(self.all_alive.all())
+
     @property
     def all_ranks(self) -> Numbers:
         """The ranks of all files, numbered through."""
@@ -257,6 +262,11 @@ class IndexView:
             if link not in self.sure_aliases and self.is_certain(link)
         ]
 
+    @cached_property
+    def links_away(self) -> list[tuple[str, str | None]]:
+        """Those of them that lead to no directory of the tree: every search follows these."""
+        return [pair for pair in self.sure_links if not self.has_directory(pair[1])]
+
     def covers(self, directory: str) -> bool:
         """Whether a search of this directory can be answered from here."""
         if directory not in self.directories:
@@ -357,6 +367,11 @@ class SearchOverlay:
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether all files of the segments are alive and below the root."""
+        return not self._root and self._view.snapshot.is_all_alive
+
     @cached_property
     def in_scope(self) -> Mask:
         """Of all files of the segments, those alive below the root."""
@@ -416,7 +431,8 @@ class SearchOverlay:
         return path != self._root and is_below(path, self._root)
 
     def _links(self) -> Iterator[str]:
-        for link, target in self._view.sure_links:  # the others are looked at anyway
+        # The others are looked at anyway.
+        for link, target in self._view.sure_links if self._root else self._view.links_away:
             is_searched = self._view.has_directory(target) and is_below(target or "", self._root)
             if is_below(link, self._root) and not is_searched:
                 yield link

@@ -134,8 +134,8 @@ class _Part:
         self._size = sum(work.size for _, work in step)
         self._pages.matched_bytes += self._size
         is_slow = self._speed is not None and self._speed * self._size > INDEX_SHARED_SECONDS
-        is_single = len(step) == 1 and isinstance(step[0][1], Stretch)
-        if is_single or not (is_slow or self._pages.sharing.is_away):
+        is_few = bool(step) and isinstance(step[0][1], Stretch)
+        if is_few or not (is_slow or self._pages.sharing.is_away):
             self._begun, self._seconds = self._pages.matched_here(step), 0.0
             return
         begun = time.perf_counter()
@@ -148,12 +148,12 @@ class _Part:
         """Match on in the step that was begun, until there is enough or nothing is left of it."""
         begun, by_file = time.perf_counter(), self._pages.by_file
         for number, file, count in step:
+            # Of files the last one may be incomplete, and is not shown.
+            self._count += count
             if by_file:
                 self._files.add((number, file))
-            else:
-                self._count += count
-                if self._count >= wanted:
-                    break
+            if self._total >= wanted:
+                break
         else:
             self._begun = None
         self._seconds += time.perf_counter() - begun
@@ -186,8 +186,7 @@ def _steps(sought: Sought, is_away: bool) -> Iterator[Iterator[_Step]]:
 
 
 def _few_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:
-    for stretch in sought.stretches(sought.named(pieces)):
-        yield ((stretch.number, stretch),)
+    yield [(stretch.number, stretch) for stretch in sought.stretches(sought.named(pieces))]
 
 
 def _piece_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:

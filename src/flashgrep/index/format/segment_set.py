@@ -191,6 +191,15 @@ class SegmentSet:
         ]
 
     @cached_property
+    def key_tables(self) -> list[tuple[Sequence[int], Sequence[int], int]]:
+        """Per segment its keys and offsets for loops, which ask for single numbers, and where its
+        postings begin."""
+        return [
+            (segment.keys.data, segment.offsets.data, segment.posting_base)
+            for segment in self.segments
+        ]
+
+    @cached_property
     def posting_bases(self) -> Any:
         """Per segment where its postings begin in its file, as a column."""
         return np.array([[segment.posting_base] for segment in self.segments], np.int64)

@@ -341,11 +341,16 @@ class DiskSearcher:
         self.pool.close()
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
+        self,
+        where: ResolvedPath,
+        question: SearchQuestion,
+        cancelled: CancelFlag,
+        report: Report,
+        kind: str | None = None,
     ) -> SearchResult:
-        """Search a directory tree, or one file."""
+        """Search a directory tree, or one file; `kind` says which, if the caller has looked."""
         check(question.pattern)
-        kind = self._scope.kind(where)
+        kind = kind or self._scope.kind(where)
         if kind is None:
             raise NotFound(f"Path not found: {where.shown}")
         if kind == "other":

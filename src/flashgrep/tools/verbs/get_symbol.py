@@ -35,9 +35,9 @@ DESCRIPTION: Final = """\
 Find a symbol by its exact name: where it is defined, and every line of the workspace that names \
 it (as a whole word, case counts; complete for any language, comments and text too), as JSON: \
 definitions (file_path, line, kind, signature), references (file_path, line, text), total \
-references (null where they were not all counted), truncated, next_offset. Definitions come from parsing (C, C++, C#, Go, Java, \
-JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, elsewhere, from the shape of lines. \
-limit and offset page through references."""
+references (null where not all were counted), truncated, next_offset. Definitions come from \
+parsing (C, C++, C#, Go, Java, JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, \
+elsewhere, from the shape of lines. limit and offset page through references."""
 
 _ROW_CHARS: Final = 34
 """The least that a reference takes of an answer."""
