@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,8 @@ def pair(top: Path) -> Any:
     chance = Random(3)
     (top / "work").mkdir()
     grow(top, chance, range(12))
+    for number in range(12):  # each is as old as what it leads to, and elsewhere in the walk
+        os.symlink(f"f{number:02}.txt", top / "work" / f"f{5 * number % 12:02}.link")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             Compactor, "racy_files", lambda *_: NO_RACY_FILES
@@ -58,6 +61,7 @@ def pair(top: Path) -> Any:
             view = both.index._state.view
             assert view is not None
             assert 0 < view.snapshot.base < len(view.snapshot.segments)
+            assert view.sure_aliases
             yield both
 
 

@@ -264,10 +264,13 @@ class IndexedScan:
 
     def _text(self, shown: str) -> Text | None:
         """The text of a found file, if it is in a segment."""
-        place = self._place(shown)
+        place = self._table.place(shown)
+        # Under its own name a file may be matched in part: that says nothing of a link to it.
+        lines = None if place is None else self._finder.lines(place)
+        place = place or self._overlay.alias(shown)
         if place is None:
             return None
-        segment, lines = self.view.snapshot.segments[place.segment], self._finder.lines(place)
+        segment = self.view.snapshot.segments[place.segment]
         try:
             segment.check(int(segment.first[place.file]), int(segment.first[place.file + 1]))
         except DamagedSegment as error:
@@ -292,9 +295,6 @@ class IndexedScan:
 
     def answered(self) -> None:
         self._keep(self)
-
-    def _place(self, shown: str) -> FileLocation | None:
-        return self._table.place(shown) or self._overlay.alias(shown)
 
     def _is_as_known(self, shown: str, known: Identity | None) -> bool:
         path = joined(self._root, shown)
