@@ -42,6 +42,8 @@ SETTINGS: list[dict[str, Any]] = [
 class Session:
     """One tree, its twins and its history, which a failure prints."""
 
+    rounds = ROUNDS
+
     def __init__(self, seed: int, top: Path, gardener: Gardener) -> None:
         self.seed, self.top, self.gardener = seed, top, gardener
         self.chance = Random(seed)
@@ -59,7 +61,7 @@ class Session:
             settings["allow_dir"] = (str(self.tree.root), str(self.tree.outside / "rooms"))
         with twins(self.top, reads=reads, **settings) as pair:
             self._compare(pair, RESTARTED)
-            for _ in range(ROUNDS):
+            for _ in range(self.rounds):
                 self._change(pair)
                 self._compare(pair, QUESTIONS)
             self.by_index += pair.by_index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -108,8 +109,26 @@ def test_a_page_is_compared_as_far_as_it_was_searched(shop: Workshop) -> None:
     assert told == "(more; next: offset 1)"
     shop.file("a.txt", "x\n")
     told = last(shop, output_mode="content", head_limit=1)
-    assert told == ("(more; next: offset 1; the index differs from the disk in 1 files: a.txt:1)")
-    assert index.wanted == [0, 0]
+    told_of = "in 3 files: a.txt:1, a.txt:2, b.txt:1"
+    assert told == f"(more; next: offset 1; the index differs from the disk {told_of})"
+    assert index.wanted == [2, 2]
+
+
+def test_a_page_of_files_is_compared_in_its_order(shop: Workshop) -> None:
+    for at, name in enumerate(("a.txt", "b.txt", "c.txt")):
+        os.utime(shop.root / name, (at, at))
+    remembered(shop)
+    assert last(shop, head_limit=2) == "(more; next: offset 2)"
+    os.utime(shop.root / "a.txt", (9, 9))
+    told = last(shop, head_limit=2)
+    assert "the index differs from the disk in 4 files: a.txt:0, a.txt:9000000000" in told
+
+
+def test_a_last_count_that_no_page_shows_may_be_incomplete(shop: Workshop) -> None:
+    remembered(shop)
+    shop.file("c.txt", "x\n")
+    assert last(shop, output_mode="count", head_limit=2) == "(more; next: offset 2)"
+    assert "differs" in last(shop, output_mode="count", head_limit=3)
 
 
 def test_without_the_setting_the_index_is_believed(shop: Workshop) -> None:
@@ -117,7 +136,7 @@ def test_without_the_setting_the_index_is_believed(shop: Workshop) -> None:
     shop.file("d.txt", "x\n")
     assert shop.lines("grep", pattern="x", output_mode="count") == ["a.txt:2", "b.txt:2", "c.txt:2"]
     last(shop, output_mode="content", head_limit=1)
-    assert index.wanted == [0, 2]
+    assert index.wanted == [1877, 2]  # what the budget may hold, and the page
 
 
 def test_the_setting_reaches_the_search(tmp_path: Path) -> None:

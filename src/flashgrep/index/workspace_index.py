@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from flashgrep import limits
 from flashgrep.index.answer import view as views
 from flashgrep.index.answer.indexed_search import IndexedScan
+from flashgrep.index.answer.kept_scans import Asked, KeptScans
 from flashgrep.index.answer.match_pool import Matchers, SnapshotGone
 from flashgrep.index.answer.view import IndexView, has_same_rules_above, is_own_repository
 from flashgrep.index.format.segment import DamagedSegment
@@ -29,7 +32,7 @@ from flashgrep.index.watch.changes import Changes, Rules
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.question import RankedFile
 from flashgrep.search.result import Report, ScanRequest, SearchQuestion
-from flashgrep.search.scan.fair_queue import CancelFlag
+from flashgrep.search.scan.fair_queue import ON_BEHALF, CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scanner import scan_request
 from flashgrep.system.idle import IdleRelease
@@ -42,6 +45,9 @@ _RELEASE_BYTES: Final = 64 * limits.MIB
 
 RELEASE_SECONDS: Final = 10.0
 """… after so long without a search: mapping 75,000 of them again takes 100 ms."""
+
+FORGET_SECONDS: Final = 120.0
+"""After so long without a search nobody is taken to ask for a next page."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +69,8 @@ class WorkspaceIndex(Index):
         self._matchers = Matchers()
         self._touched = 0
         self._rest = IdleRelease(self._release, RELEASE_SECONDS)
+        self._kept = KeptScans()
+        self._forget = IdleRelease(self._kept.clear, FORGET_SECONDS)
         self._ranks = RankedIndex(str(directory / "ranked"), self._report_ranked)
         self._updater = Updater(directory, self._state, self._ranks)
 
@@ -75,6 +83,8 @@ class WorkspaceIndex(Index):
         self._updater.close()
         self._ranks.close()
         self._rest.close()
+        self._forget.close()
+        self._kept.clear()
         self._state.wakeup.close()
         self._matchers.close()
         self._tracker.close()
@@ -115,28 +125,35 @@ class WorkspaceIndex(Index):
         view = self._current(root, request.rules)
         if view is None:
             return None
-        scan = IndexedScan(
+        asked = (ON_BEHALF.get(), (root, replace(question, wanted=0)))
+        scan = self._kept.take(asked, view) or IndexedScan(
             request,
+            question,
             view,
             self._tracker,
             root,
             self._pool,
             self._matchers,
-            cancelled,
             damaged=state.set_aside,
             changed=lambda names: state.take(Changes(entries=names)),
+            keep=partial(self._keep, asked),
         )
+        before = scan.matched_bytes
         try:
-            scan.run(question.wanted, report)
+            scan.run(question.wanted, cancelled, report)
         except DamagedSegment as error:
             state.set_aside(error)
             return None
         if state.watches and state.debounce.is_poll_due():
             state.wakeup.wake()  # a write through a memory map raises no event
-        self._touched += scan.matched_bytes
+        self._touched += scan.matched_bytes - before
         if self._touched > _RELEASE_BYTES:
             self._rest.used()
         return scan
+
+    def _keep(self, asked: Asked, scan: IndexedScan) -> None:
+        self._kept.keep(asked, scan)
+        self._forget.used()
 
     def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""

@@ -290,11 +290,15 @@ class Counter:
         if self.counting == "lines":
             return self._lines.count(buffer, start, end, most)
         total = 0
-        for line_start, line_end in self._lines.lines(buffer, start, end):
-            total += sum(1 for _ in self._lines.spans_in_line(buffer, line_start, line_end))
+        for line in self._lines.lines(buffer, start, end):
+            total += self.in_line(buffer, line)
             if most and total >= most:
                 break
         return total
+
+    def in_line(self, buffer: Any, line: Span) -> int:
+        """How many matches are in one line."""
+        return sum(1 for _ in self._lines.spans_in_line(buffer, *line))
 
     def in_text(self, text: bytes) -> int:
         """The count in a whole text, for multiline."""

@@ -1,11 +1,13 @@
 """What a search is asked, and what it gives: one value, over the disk, an index or notes.
 
-A `SearchResult` is made as far as it is read. `files` names the files that are looked at, `lines`
-fetches the lines of one page, and `stale` says which of the shown files have changed since.
+A `SearchResult` is made as far as it is read. It begins with the results that the question wants,
+and `reach` searches on. `files` names the files that are looked at, `lines` fetches the lines of
+one page, and `stale` says which of the shown files have changed since.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from itertools import accumulate
@@ -22,6 +24,9 @@ Counting = Literal["files", "lines", "matches"]
 
 Order = Literal["walk", "newest"]
 """Depth first with entries by bytes, or the file changed last first."""
+
+Unit = Literal["matches", "files"]
+"""What a result of a page is: a matching line (or a match), or a file."""
 
 Filters = tuple[tuple[str, ...] | str, ...]
 """Name filters that a file must pass, all of them."""
@@ -65,7 +70,9 @@ class SearchQuestion:
     counting: Counting
     filters: Filters = ()
     wanted: int = 0
-    """Matching lines after which the rest need not be searched; 0 = all."""
+    """Results, the first ones in `order`, after which the rest need not be searched; 0 = all."""
+    results: Unit = "matches"
+    order: Order = "walk"
     may_be_partial: bool = False
     """Whether the answer shows the remarks of the search: then it may end when its time is over."""
 
@@ -88,8 +95,15 @@ class SearchResult(Protocol):
         """How many files were matched against the pattern; None where that was not counted."""
         ...
 
+    def reach(self, wanted: int) -> None:
+        """Search on until so many results are known, as the question counts them; 0 = all.
+
+        Those that come first in the order of the question are then sure to be among `files`.
+        """
+        ...
+
     def files(self, order: Order = "walk") -> Sequence[FoundFile]:
-        """The files that match; only those that are read are made."""
+        """The files that are known to match; only those that are read are made."""
         ...
 
     def lines(self, page: Page) -> list[tuple[str, list[Line]]]:
@@ -98,6 +112,10 @@ class SearchResult(Protocol):
 
     def stale(self, paths: Sequence[str]) -> list[str]:
         """Which of some found files are no longer what was searched; the next search knows."""
+        ...
+
+    def answered(self) -> None:
+        """Nothing more is asked of this result: it may be kept for whoever wants the next page."""
         ...
 
 
@@ -114,17 +132,25 @@ class Searcher(Protocol[Where]):
         ...
 
 
+def counts_of(files: Sequence[FoundFile]) -> list[int]:
+    """The count of each of some found files; their names are not made for it."""
+    known = getattr(files, "counts", None)
+    return [file.count for file in files] if known is None else known
+
+
 def on_page(
     files: Sequence[FoundFile], offset: int, limit: int | None
 ) -> list[tuple[str, int, int]]:
     """From each file, which of its matches fall on the page; without a limit, all that follow."""
-    end = None if limit is None else offset + limit
+    ends = list(accumulate(counts_of(files)))
+    end = ends[-1] if ends and limit is None else offset + (limit or 0)
+    first = bisect_right(ends, offset)
+    past = bisect_left(ends, end) + 1
     page = []
-    for file, stop in zip(files, accumulate(file.count for file in files), strict=True):
+    for file, stop in zip(files[first:past], ends[first:past], strict=True):
         start = stop - file.count
-        first, last = max(offset, start), stop if end is None else min(end, stop)
-        if first < last:
-            page.append((file.path, first - start, last - start))
+        if max(offset, start) < min(end, stop):
+            page.append((file.path, max(offset, start) - start, min(end, stop) - start))
     return page
 
 

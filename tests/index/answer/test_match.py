@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.answer.match import match_each, match_lines, matched
+from flashgrep.index.answer.match import match_each, matched
+from flashgrep.index.answer.match import matching_lines as found_lines
 from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
 from flashgrep.index.format.segment_set import Runs, Texts
 from flashgrep.search.decode import decoded, text_of
@@ -96,7 +98,9 @@ def test_the_lines_found_are_those_of_the_definition(
     for file, line in defined(spec, contents, runs)[: wanted or None]:
         expected.setdefault(file, []).append(line)
     found: dict[int, list[Span]] = {}
-    match_lines(Counter(spec, "lines"), runs, found, wanted)
+    lines = found_lines(Counter(spec, "lines"), runs)
+    for file, line in islice(lines, wanted or None):
+        found.setdefault(file, []).append(line)
     assert found == expected
     assert list(found) == list(expected)
 
@@ -269,9 +273,7 @@ def test_a_cut_takes_a_few_pieces_and_leaves_the_others(
 
 
 def by_lines(runs: Runs) -> object:
-    found: dict[int, list[Span]] = {}
-    match_lines(Counter(PatternSpec("x"), "lines"), runs, found, 0)
-    return found
+    return list(found_lines(Counter(PatternSpec("x"), "lines"), runs))
 
 
 def by_each(runs: Runs) -> object:

@@ -127,6 +127,33 @@ def test_lines_beyond_what_is_looked_at_are_told_as_incomplete(
         assert ("definitions_incomplete" in answer) is is_incomplete
 
 
+def test_references_are_counted_no_further_than_the_page_needs(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SYMBOL_LINES", 2)
+    shop.file("many.txt", "power_down\n" * 100_000)
+    whole = shop.direct("get_symbol", symbol_name="power_down")
+    assert (len(whole["references"]), whole["total"]) == (100_004, 100_004)
+    first = shop.json("get_symbol", symbol_name="power_down", limit=3)
+    assert (first["references"], first["total"]) == (whole["references"][:3], None)
+    assert (first["truncated"], first["next_offset"]) == (True, 3)
+    full = shop.json("get_symbol", symbol_name="power_down")  # as much as the budget holds
+    assert full["references"] == whole["references"][: len(full["references"])]
+    assert (full["total"], full["truncated"]) == (None, True)
+
+
+def test_the_last_page_of_references_knows_their_total(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SYMBOL_LINES", 1)
+    pages = [
+        shop.json("get_symbol", symbol_name="power_down", limit=2, offset=offset)
+        for offset in (0, 2, 4)
+    ]
+    assert [page["total"] for page in pages] == [None, 4, 4]
+    assert [page["next_offset"] for page in pages] == [2, None, None]
+
+
 def test_definitions_in_what_cannot_be_parsed_are_told_as_incomplete(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from flashgrep.workspace.walk import REASON
 from tests.tools.workshop import Workshop, workshop
 
 NOTHING = "No matches found"
-NEXT = re.compile(r"\(output cut: ([\d,]+) more ([a-z ]+); next: offset (\d+)\)")
+NEXT = re.compile(r"\(output cut(?:: ([\d,]+) more ([a-z ]+))?; next: offset (\d+)\)")
 
 
 @pytest.fixture
@@ -706,19 +706,29 @@ def test_following_the_printed_offset_works_with_context(
     assert matches == [f"f.txt:{number}:match {number}" for number in range(5, 101, 5)]
 
 
-def test_the_last_line_says_how_much_is_missing_of_the_page(tmp_path: Path) -> None:
-    with workshop(tmp_path, max_output_chars=400) as shop:
-        shop.file("f.txt", "x\n" * 2_000)
+def test_the_last_line_says_how_much_is_missing_of_the_page_where_that_was_counted(
+    tmp_path: Path,
+) -> None:
+    with workshop(tmp_path, max_output_chars=2_000) as shop:
+        shop.file("f.txt", ("x" * 120 + "\n") * 25)
         lines = content(shop, "x")
         cut = NEXT.fullmatch(lines[-1])
         assert cut
         assert cut[2] == "matching lines"
-        assert int(cut[1].replace(",", "")) == 2_000 - (len(lines) - 1)
-        lines = content(shop, "x", offset=10, head_limit=1_000)
+        assert int(cut[1].replace(",", "")) == 25 - (len(lines) - 1)
+        lines = content(shop, "x", offset=3, head_limit=20)
         cut = NEXT.fullmatch(lines[-1])
         assert cut
-        assert int(cut[1]) == 1_000 - (len(lines) - 1)
-        assert int(cut[3]) == 10 + len(lines) - 1
+        assert int(cut[1]) == 20 - (len(lines) - 1)
+        assert int(cut[3]) == 3 + len(lines) - 1
+
+
+def test_a_page_cut_by_the_budget_is_not_counted_to_the_end(tmp_path: Path) -> None:
+    with workshop(tmp_path, max_output_chars=400) as shop:
+        shop.file("f.txt", "x\n" * 2_000)
+        for asked in ({}, {"head_limit": 1_000}):
+            lines = content(shop, "x", **asked)
+            assert lines[-1] == f"(output cut; next: offset {len(lines) - 1})"
 
 
 def test_context_that_does_not_fit_gives_way_to_the_match(tmp_path: Path) -> None:

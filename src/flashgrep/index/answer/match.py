@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -93,27 +92,19 @@ def _steps(runs: Runs, size: int) -> Iterator[tuple[int, int]]:
             first = step
 
 
-def match_lines(counter: Counter, work: Pieces, found: dict[int, list[Span]], wanted: int) -> None:
-    """Find the matching lines of the files in some stretches, until `wanted` if that is not 0."""
+def matching_lines(counter: Counter, work: Pieces) -> Iterator[tuple[int, Span]]:
+    """The matching lines in some stretches with the file of each, matched as they are read."""
     segment = work.segment
     buffer, (starts, owners, _) = segment.buffer, work.columns
-    left = wanted or -1
     for first, past in work.checked():
         lines = counter.lines(buffer, starts[first], starts[past])
         if past - first == 1:
-            own = [*(lines if left < 0 else islice(lines, left))]
-            if own:
-                found.setdefault(owners[first], []).extend(own)
-                left -= len(own)
-                if left == 0:
-                    return
+            file = owners[first]
+            for line in lines:
+                yield file, line
             continue
         for line in lines:
-            file = owners[bisect_right(starts, line[0], first, past) - 1]
-            found.setdefault(file, []).append(line)
-            left -= 1
-            if left == 0:
-                return
+            yield owners[bisect_right(starts, line[0], first, past) - 1], line
 
 
 def match_runs(counter: Counter, work: Pieces, found: dict[int, int], wanted: int) -> None:
@@ -175,25 +166,38 @@ class LineFinder:
 
     def __init__(self, request: ScanRequest, counter: Counter) -> None:
         self._request = request
-        self._counter = counter
+        self.counter = counter
         self._by_alternatives: dict[int, Counter] = {}
         self._lines: dict[FileLocation, list[Span]] = {}
         """Where matching lines were found, if lines were asked for."""
         self._incomplete: set[FileLocation] = set()
         """Files of which other processes have found lines."""
 
-    def counted(self, number: int, portion: Pieces, wanted: int) -> dict[int, int]:
-        """Counts by file, of about `wanted` at least; the places of lines are kept."""
+    def found(self, number: int, portion: Pieces, by_file: bool) -> Iterator[tuple[int, int]]:
+        """Files and counts, matched as they are read: of a line at a time or, `by_file`, of all.
+
+        The places of lines are kept, where lines are counted one by one.
+        """
         counter = self._counter_of(portion)
-        if self._request.counting == "lines":
-            lines: dict[int, list[Span]] = {}
-            match_lines(counter, portion, lines, wanted)
-            for file, spans in lines.items():
-                self._lines.setdefault(FileLocation(number, file), []).extend(spans)
-            return {file: len(spans) for file, spans in lines.items()}
-        found: dict[int, int] = {}
-        match_runs(counter, portion, found, wanted)
-        return found
+        if by_file:
+            found: dict[int, int] = {}
+            match_runs(counter, portion, found, 0)
+            yield from found.items()
+        elif self._request.counting == "lines":
+            kept = self._lines
+            for file, line in matching_lines(counter, portion):
+                kept.setdefault(FileLocation(number, file), []).append(line)
+                yield file, 1
+        else:
+            buffer = portion.segment.buffer
+            for file, line in matching_lines(counter, portion):
+                if count := counter.in_line(buffer, line):
+                    yield file, count
+
+    @property
+    def kept_lines(self) -> int:
+        """How many places of lines are kept."""
+        return sum(map(len, self._lines.values()))
 
     def lines(self, place: FileLocation) -> list[Span] | None:
         """The places of a file's matching lines; None where they are not known, or not all."""
@@ -207,7 +211,7 @@ class LineFinder:
         """The counter of the alternatives that a portion may hold."""
         alternatives = portion.alternatives if isinstance(portion, Stretch) else 0
         if not alternatives:
-            return self._counter
+            return self.counter
         known = self._by_alternatives.get(alternatives)
         if known is None:
             known = Counter(self._request.pattern, self._request.counting, alternatives)

@@ -31,6 +31,12 @@ class Rows(Sequence[FoundFile]):
         self._made: list[FoundFile] | None = None
         """All of them, where they are few: an answer goes through them several times."""
 
+    @property
+    def counts(self) -> list[int]:
+        """The count of each."""
+        found: list[int] = self._table.count[self._order].tolist()
+        return found
+
     def __len__(self) -> int:
         return len(self._order)
 
@@ -62,8 +68,8 @@ class Table:
         self._snapshot = snapshot
         self._root = root + "/" if root else ""
         self._has_times = counting == "files"
-        self._columns: list[tuple[Any, Any, Any, Any]] = []
-        """Segment, file, count and time of what was found in segments."""
+        self._columns: list[tuple[Any, Any, Any]] = []
+        """Segment, file and count of what was found in segments."""
         self._others: list[FoundFile] = []
         self._seen: dict[str, int] = {}
         """The rows of the segments that were looked at, by name."""
@@ -77,22 +83,19 @@ class Table:
         if len(parts) > 1:
             files, places = np.unique(files, return_inverse=True)
             counts = np.bincount(places, counts, len(files)).astype(np.int64)
-        modified = np.zeros_like(counts)
-        if self._has_times:
-            counts = np.ones_like(counts)
-            modified = self._snapshot.segments[number].status[files, 1]
-        self._columns.append((np.full(len(files), number), files, counts, modified))
+        self._columns.append((np.full(len(files), number), files, counts))
 
     def add_few(self, found: dict[FileLocation, int]) -> None:
         """The same of a few files, by place."""
-        if not found:
-            return
-        counts, modified = [*found.values()], [0] * len(found)
-        if self._has_times:
-            segments, counts = self._snapshot.segments, [1] * len(found)
-            modified = [segments[place.segment].identity(place.file)[1] for place in found]
-        segment, file = np.array([*found], np.int64).T
-        self._columns.append((segment, file, np.array(counts), np.array(modified)))
+        if found:
+            segment, file = np.array([*found], np.int64).T
+            self._columns.append((segment, file, np.array([*found.values()], np.int64)))
+
+    def add_files(self, files: Sequence[int]) -> None:
+        """Take in files, numbered through, of which no more is known than that they match."""
+        numbers, firsts = np.array(files, np.int64), self._snapshot.segment_set.file_firsts
+        segment = firsts.searchsorted(numbers, "right") - 1
+        self._columns.append((segment, numbers - firsts[segment], np.ones_like(numbers)))
 
     def add_others(self, found: Sequence[FoundFile]) -> None:
         """Take in what was found on disk, or under another name."""
@@ -101,13 +104,22 @@ class Table:
     def close(self) -> None:
         """Everything is there."""
         nothing = np.empty(0, np.int64)
-        others = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
-        columns = zip(*self._columns, (nothing, nothing, *others), strict=True)
-        self.segment, self.file, self.count, self.modified = map(np.concatenate, columns)
-        segment_set = self._snapshot.segment_set
-        self.rank = self._ranked(
-            self._snapshot.all_ranks[segment_set.file_firsts[self.segment] + self.file]
-        )
+        counts, modified = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
+        columns = zip(*self._columns, (nothing, nothing, counts), strict=True)
+        self.segment, self.file, self.count = map(np.concatenate, columns)
+        snapshot = self._snapshot
+        numbers = snapshot.segment_set.file_firsts[self.segment] + self.file
+        if self._has_times:
+            self.count = np.ones_like(self.count)
+            self.modified = np.append(snapshot.modified[numbers], modified)
+        else:
+            self.modified = np.zeros_like(self.count)
+        self.rank = self._ranked(snapshot.all_ranks[numbers])
+
+    @property
+    def files(self) -> int:
+        """How many were found."""
+        return len(self.count)
 
     def _ranked(self, ranks: Any) -> Any:
         """Ranks of all rows; those between files of the base are ranked together."""
@@ -115,9 +127,7 @@ class Table:
             return ranks
         later = np.flatnonzero(self.segment >= self._snapshot.base).tolist()
         rows = [*later, *range(len(ranks), len(ranks) + len(self._others))]
-        places = [
-            (self._gap(row, ranks), path_key(self._root + self.row(row).path), row) for row in rows
-        ]
+        places = [(self._gap(row, ranks), path_key(self._name(row)), row) for row in rows]
         ranks = np.append(ranks, np.zeros(len(self._others), np.int64))
         for step, (gap, _, row) in enumerate(sorted(places)):
             ranks[row] = gap * ROOM + step
@@ -126,7 +136,28 @@ class Table:
     def _gap(self, row: int, ranks: Any) -> int:
         if row < len(ranks):
             return int(ranks[row]) // ROOM
-        return self._snapshot.rank(self._root + self._others[row - len(ranks)].path) // ROOM
+        return self._snapshot.orders.gap(self._snapshot, self._name(row))
+
+    def _name(self, row: int) -> str:
+        """The path of a row, as names of the tree."""
+        own = len(self.segment)
+        if row >= own:
+            return self._root + self._others[row - own].path
+        return self._snapshot.segments[int(self.segment[row])].name(int(self.file[row]))
+
+    def last_gap(self, wanted: int, by_file: bool) -> int | None:
+        """Before which file of the base the last of so many results is, of those in segments.
+
+        In walk order; None where there are fewer.
+        """
+        if not self._columns:
+            return None
+        segment, file, count = map(np.concatenate, zip(*self._columns, strict=True))
+        ranks = self._snapshot.all_ranks[self._snapshot.segment_set.file_firsts[segment] + file]
+        order = np.argsort(ranks)
+        ends = np.arange(1, len(order) + 1) if by_file else np.cumsum(count[order])
+        at = int(ends.searchsorted(wanted))
+        return None if at >= len(order) else int(ranks[order[at]]) // ROOM
 
     def row(self, at: int) -> FoundFile:
         """One found file."""

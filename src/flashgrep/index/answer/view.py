@@ -30,8 +30,43 @@ from flashgrep.workspace.walk import RuleChains, Ruled
 
 
 NO_SEGMENTS: Final = segment_set(())
+_GAPS: Final = 4096
 ROOM: Final = 1 << 20
 """Files of later segments that fit between two files of the base."""
+
+
+class FileOrders:
+    """Columns over all files of some segments, each made when it is first asked for.
+
+    Which files are alive has no part in them: all snapshots of the same segments share one.
+    """
+
+    def __init__(self, segments: Sequence[Segment], ranks: Sequence[Any]) -> None:
+        self._segments = segments
+        self._ranks = ranks
+        self._gaps: dict[str, int] = {}
+
+    @cached_property
+    def ranks(self) -> Numbers:
+        return np.concatenate([np.zeros(0, np.int64), *self._ranks])
+
+    @cached_property
+    def modified(self) -> Numbers:
+        times = (segment.status[:, 1] for segment in self._segments)
+        return np.concatenate([np.zeros(0, np.int64), *times])
+
+    @cached_property
+    def newest_first(self) -> Numbers:
+        return np.lexsort((self.ranks, -self.modified))
+
+    def gap(self, snapshot: IndexSnapshot, name: str) -> int:
+        """Before which file of the base a file comes that is in no segment; remembered."""
+        known = self._gaps.get(name)
+        if known is None:
+            if len(self._gaps) >= _GAPS:
+                self._gaps.clear()
+            known = self._gaps[name] = snapshot.rank(name) // ROOM
+        return known
 
 
 @dataclass(frozen=True)
@@ -45,6 +80,7 @@ class IndexSnapshot:
     ranks: tuple[Any, ...]
     """Per segment and file, a number that sorts all files in walk order."""
     segment_set: SegmentSet = NO_SEGMENTS
+    orders: FileOrders = field(default_factory=lambda: FileOrders((), ()), compare=False)
 
     @cached_property
     def all_alive(self) -> Mask:
@@ -52,9 +88,24 @@ class IndexSnapshot:
         return np.concatenate([np.zeros(0, bool), *self.alive])
 
     @cached_property
-    def all_ranks(self) -> Any:
+    def is_all_alive(self) -> bool:
+        """Whether no file is dead."""
+        return bool(self.all_alive.all())
+
+    @property
+    def all_ranks(self) -> Numbers:
         """The ranks of all files, numbered through."""
-        return np.concatenate([np.zeros(0, np.int64), *self.ranks])
+        return self.orders.ranks
+
+    @property
+    def modified(self) -> Numbers:
+        """When each of all files, numbered through, was changed last, in nanoseconds."""
+        return self.orders.modified
+
+    @property
+    def newest_first(self) -> Numbers:
+        """All files, numbered through, the one changed last first; ties in walk order."""
+        return self.orders.newest_first
 
     def find(self, name: str) -> Iterable[FileLocation]:
         """Every place a name has in the segments, dead ones included."""
@@ -141,7 +192,8 @@ def snapshot(segments: Sequence[Segment], base: int, alive: Sequence[Mask]) -> I
     for segment in segments[:base]:
         ranks.append((np.arange(before, before + segment.files, dtype=np.int64) + 1) * ROOM - 1)
         before += segment.files
-    return replace(draft, ranks=(*ranks, *_later_ranks(draft, segments[base:])))
+    ranks += _later_ranks(draft, segments[base:])
+    return replace(draft, ranks=tuple(ranks), orders=FileOrders(draft.segments, ranks))
 
 
 def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
@@ -209,6 +261,11 @@ class IndexView:
             for link, target in self.links.items()
             if link not in self.sure_aliases and self.is_certain(link)
         ]
+
+    @cached_property
+    def links_away(self) -> list[tuple[str, str | None]]:
+        """Those of them that lead to no directory of the tree: every search follows these."""
+        return [pair for pair in self.sure_links if not self.has_directory(pair[1])]
 
     def covers(self, directory: str) -> bool:
         """Whether a search of this directory can be answered from here."""
@@ -291,6 +348,7 @@ class SearchOverlay:
     """The two halves of one search root: what is in the segments and what is on disk."""
 
     def __init__(self, view: IndexView, tracker: Tracker, root: str, scanner: Scanner) -> None:
+        self.root = root
         self._view = view
         self._tracker = tracker
         self._root = root
@@ -308,6 +366,11 @@ class SearchOverlay:
         return shown[len(self._root) + 1 :] if self._root else shown
 
     # ── in the segments ─────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether all files of the segments are alive and below the root."""
+        return not self._root and self._view.snapshot.is_all_alive
 
     @cached_property
     def in_scope(self) -> Mask:
@@ -368,7 +431,8 @@ class SearchOverlay:
         return path != self._root and is_below(path, self._root)
 
     def _links(self) -> Iterator[str]:
-        for link, target in self._view.sure_links:  # the others are looked at anyway
+        # The others are looked at anyway.
+        for link, target in self._view.sure_links if self._root else self._view.links_away:
             is_searched = self._view.has_directory(target) and is_below(target or "", self._root)
             if is_below(link, self._root) and not is_searched:
                 yield link

@@ -174,11 +174,29 @@ class SegmentSet:
         return max(self.segments, key=lambda segment: len(segment.keys), default=None)
 
     @cached_property
+    def piece_firsts(self) -> Numbers:
+        """Per file its first piece, and one past the last of all."""
+        parts = [
+            segment.first[:-1].astype(np.int64) + base
+            for segment, (base, _) in zip(self.segments, self.pieces, strict=True)
+        ]
+        return np.append(_joined(parts), self.pieces[-1][1] if self.pieces else 0)
+
+    @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
         """Per segment the file its postings are in, its first block, and how long bitmaps are."""
         return [
             (segment.buffer, first, segment.bitmap_bytes)
             for segment, (first, _) in zip(self.segments, self.blocks, strict=True)
+        ]
+
+    @cached_property
+    def key_tables(self) -> list[tuple[Sequence[int], Sequence[int], int]]:
+        """Per segment its keys and offsets for loops, which ask for single numbers, and where its
+        postings begin."""
+        return [
+            (segment.keys.data, segment.offsets.data, segment.posting_base)
+            for segment in self.segments
         ]
 
     @cached_property

@@ -20,6 +20,7 @@ import numpy as np
 from flashgrep.index.format.segment import Mask, Numbers, decoded
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
+from flashgrep.index.plan.rare import rare_blocks
 from flashgrep.search.pattern import PatternSpec
 
 _WORTH: Final = 400
@@ -326,6 +327,8 @@ class _Kept:
 
 _REMEMBERED: Final = 64
 """Patterns."""
+_KNOWN_PIECES: Final = 512
+"""Candidates that are remembered with a pattern: an agent asks for files, then for their lines."""
 _TREES: Final = WeakKeyDictionary[SegmentSet, Callable[[PatternSpec], GramTree]]()
 
 
@@ -346,14 +349,48 @@ class Candidates:
         self._segment_set = segment_set
         self._tree = _gram_tree(segment_set, pattern)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is known of what a match must hold: then all are candidates."""
+        return self._tree.root is None or not self._segment_set.segments
+
     @cached_property
     def pieces(self) -> Numbers:
         """The pieces of all segments to look at when lines are matched, in order."""
         segment_set = self._segment_set
-        if self._tree.root is None or not segment_set.segments:
+        if self.is_all:
             return np.arange(len(segment_set.owners))
-        found = segment_set.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
-        return np.union1d(found, segment_set.marked) if self._tree.folded else found
+        known = self._tree.known
+        found: Numbers
+        if known is not None:
+            found = known[0]
+            return found
+        found = self._looked_up()
+        if self._tree.folded:
+            found = np.union1d(found, segment_set.marked)
+        if len(found) <= _KNOWN_PIECES:
+            bits = dict(zip(found.tolist(), self.alternatives(found), strict=True))
+            self._tree.known = found, bits
+        return found
+
+    def _looked_up(self) -> Numbers:
+        segment_set = self._segment_set
+        if self._rare is None:
+            return segment_set.pieces_in(self._held.astype(bool, copy=False).nonzero()[0])
+        firsts = segment_set.block_firsts.data
+        runs = (range(firsts[block], firsts[block + 1]) for block in self._rare)
+        return np.array([*chain.from_iterable(runs)], np.int64)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What it takes to keep them."""
+        own = (each for each in vars(self).values() if isinstance(each, np.ndarray))
+        return sum(each.nbytes for each in own)
+
+    @cached_property
+    def _rare(self) -> dict[int, int] | None:
+        """The blocks that may hold a match where those are few, with their alternatives."""
+        return rare_blocks(self._segment_set, self._tree)
 
     @cached_property
     def _held(self) -> Any:
@@ -373,7 +410,12 @@ class Candidates:
         """For each of some candidates the alternatives that it may hold, as bits; 0 for any."""
         if not self._tree.alternatives or not len(pieces):
             return [0] * len(pieces)
-        found: list[int] = self._held[self._segment_set.blocks_of(pieces)].tolist()
+        if self._tree.known is not None:
+            return [*map(self._tree.known[1].__getitem__, pieces.tolist())]
+        blocks = self._segment_set.blocks_of(pieces)
+        if self._rare is not None:
+            return [self._rare[block] for block in blocks.tolist()]
+        found: list[int] = self._held[blocks].tolist()
         return found
 
     def pieces_of(self, number: int) -> Numbers:
@@ -386,8 +428,9 @@ class Candidates:
     def files(self) -> Mask:
         """The files to look at when whole texts are matched: grams may be in several blocks."""
         segment_set = self._segment_set
-        if self._tree.root is None or not segment_set.segments:
+        if self.is_all:
             return np.ones(segment_set.file_count, bool)
+        assert self._tree.root is not None  # noqa: S101 - or all are candidates
         found = self._look(by_file=True).held(self._tree.root)
         if self._tree.folded:
             found[segment_set.owners[segment_set.marked]] = True

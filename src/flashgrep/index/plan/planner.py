@@ -335,6 +335,8 @@ class GramTree:
     def __init__(self, plan: GramPlan, pilot: Segment | None = None) -> None:
         """`pilot` is a segment in which grams are about as rare as in the others."""
         self._pilot = pilot
+        self.known: tuple[Any, dict[int, int]] | None = None
+        """What was found with it, where that is little: pieces, and the alternatives of each."""
         self.folded = plan.folded
         self._ranges: list[KeyRange] = []
         self.firsts: list[int] = []

@@ -12,7 +12,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -33,6 +32,8 @@ from flashgrep.search.result import (
     SearchQuestion,
     SearchResult,
     SliceResult,
+    Unit,
+    on_page,
     walk_key,
 )
 from flashgrep.search.scan.fair_queue import HERE, CancelFlag
@@ -78,7 +79,8 @@ class Scan:
         self.is_partial = False
         """Whether its time was over before everything was searched."""
         self.wanted = 0
-        """Matching lines after which, counted in walk order, the rest is not looked at; 0 = all."""
+        """Results after which, counted in walk order, the rest is not looked at; 0 = all."""
+        self.results: Unit = "matches"
         self._pending: list[tuple[str, int, Item]] = []
         self._links: list[tuple[str, int, Item]] = []
         self._entered = {request.root}
@@ -122,6 +124,16 @@ class Scan:
         if not (has_expired and self.may_be_partial and self.found):
             raise Cancelled("The search was cancelled")
         self.is_partial = True
+        self.remarks.append(
+            f"incomplete: stopped after {getattr(self.cancelled, 'seconds', 0)} seconds "
+            f"(--call-seconds), {self.scanned:,} files searched and more were not; narrow it with "
+            "path, glob (include) or type, or use a more selective pattern"
+        )
+
+    def reach(self, wanted: int) -> None:
+        if self.wanted and not self.is_partial:  # else everything was searched
+            self.wanted = wanted
+            self.go_on(lambda: False)
 
     def begin(self, items: list[Item]) -> None:
         """Search as much of `items` as is done in a moment; `go_on` does the rest."""
@@ -154,6 +166,9 @@ class Scan:
 
     def stale(self, paths: Sequence[str]) -> list[str]:
         return []  # it was searched on disk just now
+
+    def answered(self) -> None:
+        pass  # the disk has to be searched again
 
     # ── handing out ─────────────────────────────────────────────────────────────────────────────
 
@@ -251,8 +266,9 @@ class Scan:
         open_keys = [entry[0] for entry in (*self._pending[:1], *self._links[:1])]
         open_keys += [item.key for share in self._crew.tasks for item in share]
         first_open = min(open_keys, default=None)
+        by_file = self.results == "files"
         before = (
-            file.count
+            1 if by_file else file.count
             for file in self.found
             if first_open is None or walk_key(file.path) < first_open
         )
@@ -325,11 +341,16 @@ class DiskSearcher:
         self.pool.close()
 
     def search(
-        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
+        self,
+        where: ResolvedPath,
+        question: SearchQuestion,
+        cancelled: CancelFlag,
+        report: Report,
+        kind: str | None = None,
     ) -> SearchResult:
-        """Search a directory tree, or one file."""
+        """Search a directory tree, or one file; `kind` says which, if the caller has looked."""
         check(question.pattern)
-        kind = self._scope.kind(where)
+        kind = kind or self._scope.kind(where)
         if kind is None:
             raise NotFound(f"Path not found: {where.shown}")
         if kind == "other":
@@ -345,30 +366,41 @@ class DiskSearcher:
         if scan.scanner.keeps(_name(where)):
             name = os.fsdecode(os.path.basename(where.path))
             scan.run([Item(shown="", real=scan.request.root, ruled=(), names=(name,))])
-        return _checked(scan, where, cancelled)
+        return _checked(scan, where)
 
     def _directory(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult:
         """By the index, if it can; else over the disk, until the index is ready."""
-        index, indexed = self._index, None
+        if self._verify:
+            return self._verified(where, question, cancelled, report)
+        index = self._index
         if index is not None:
-            asked = replace(question, wanted=0) if self._verify else question
-            indexed = index.search(where, asked, cancelled, report)
-            if indexed is not None and not self._verify:
+            indexed = index.search(where, question, cancelled, report)
+            if indexed is not None:
                 return indexed
         scan = self._scan(where, question, cancelled, report)
         scan.begin([Item("", where.path)])
         # An index that is ready was asked, and has declined.
-        if index is not None and not self._verify and not index.is_ready():
+        if index is not None and not index.is_ready():
             is_done = scan.go_on(index.is_ready)
             better = None if is_done else index.search(where, question, cancelled, report)
             if better is not None:
                 return better
         scan.go_on(lambda: False)
-        _checked(scan, where, cancelled)
+        return _checked(scan, where)
+
+    def _verified(
+        self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
+    ) -> SearchResult:
+        """Over the disk; what the index has, all or a page of it, is compared with that."""
+        index = self._index
+        indexed = None if index is None else index.search(where, question, cancelled, report)
+        scan = self._scan(where, question, cancelled, report)
+        scan.run([Item("", where.path)])
+        _checked(scan, where)
         if indexed is not None:
-            _compare(indexed, scan)
+            _compare(indexed, scan, question)
         return scan
 
     def _scan(
@@ -382,37 +414,41 @@ class DiskSearcher:
         make = file_request if is_file else scan_request
         request = make(self._scope, where, question)
         scan = Scan(request, self._scope, self.pool, cancelled, report, question.may_be_partial)
-        scan.wanted = question.wanted
+        if question.order == "walk":  # which file is the newest is known when all were looked at
+            scan.wanted, scan.results = question.wanted, question.results
         return scan
 
 
-def _checked(scan: Scan, where: ResolvedPath, cancelled: CancelFlag) -> Scan:
-    """A root that cannot be read is a failure, not an empty result; a partial result says so."""
+def _checked(scan: Scan, where: ResolvedPath) -> Scan:
+    """A root that cannot be read is a failure, not an empty result."""
     for path, reason in scan.skipped:
         if path == ROOT:
             raise IOFailure(f"{where.shown} cannot be searched: {reason}")
-    if scan.is_partial:
-        seconds = getattr(cancelled, "seconds", 0)
-        scan.remarks.append(
-            f"incomplete: stopped after {seconds} seconds (--call-seconds), {scan.scanned:,} files "
-            "searched and more were not; narrow it with path, glob (include) or type, or use a "
-            "more selective pattern"
-        )
     return scan
 
 
-def _compare(indexed: SearchResult, scan: Scan) -> None:
+def _compare(indexed: SearchResult, scan: Scan, question: SearchQuestion) -> None:
     """Say in the answer, and in the log, where an index gave another answer than the disk."""
-    by_index, by_scan = set(indexed.files()), set(scan.files())
-    if by_index == by_scan and scan.wanted == 0:
+    by_index, by_scan = (_first(found, question) for found in (indexed, scan))
+    if by_index == by_scan:
         return
-    different = sorted(by_index ^ by_scan)
-    if scan.wanted:
-        different = [file for file in different if file in by_scan]
-    if different:
-        first = ", ".join(f"{path}:{when or count}" for path, count, when in different[:3])
-        scan.remarks.append(f"the index differs from the disk in {len(different)} files: {first}")
-        log.error("verify-index: %s for %r", scan.remarks[-1], scan.request.pattern)
+    different = sorted(set(by_index) ^ set(by_scan))
+    first = ", ".join(f"{path}:{when or count}" for path, count, when in different[:3])
+    what = f"in {len(different)} files: {first}" if different else "in the order of files"
+    scan.remarks.append(f"the index differs from the disk {what}")
+    log.error("verify-index: %s for %r", scan.remarks[-1], scan.request.pattern)
+
+
+def _first(found: SearchResult, question: SearchQuestion) -> list[FoundFile]:
+    """The results that were wanted, by file; of the last file perhaps not all was counted."""
+    files, wanted = found.files(question.order), question.wanted
+    if not wanted:
+        return list(files)
+    if question.results == "files":
+        *whole, last = [*files[:wanted]] or [FoundFile("", 0)]
+        return [*whole, last._replace(count=0) if len(whole) == wanted - 1 else last]
+    page = {path: last for path, _, last in on_page(files, 0, wanted)}
+    return [file._replace(count=page[file.path]) for file in files if file.path in page]
 
 
 def _name(where: ResolvedPath) -> str:

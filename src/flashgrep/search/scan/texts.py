@@ -79,19 +79,14 @@ class TextSearch:
         self._is_away = False
         """Whether it has turned out that the pattern may take long."""
 
-    def search(
-        self, texts: Iterable[Named], counting: Counting, wanted: int
-    ) -> Iterator[FoundFile]:
-        """The texts that match, in order, with their counts; it may end when they make `wanted`."""
-        counter, total = Counter(self._spec, counting), 0
+    def search(self, texts: Iterable[Named], counting: Counting) -> Iterator[FoundFile]:
+        """The texts that match, in order, with their counts; searched as far as they are read."""
+        counter = Counter(self._spec, counting)
         for together in _batches(texts, BATCH_BYTES):
             if self._cancelled:
                 raise Cancelled("The search was cancelled")
             for number, value in self._counted(counter, together):
                 yield FoundFile(together[number][0], value)
-                total += value
-                if wanted and total >= wanted:
-                    return
 
     def _counted(self, counter: Counter, together: Sequence[Named]) -> list[tuple[int, int]]:
         if not self._is_away:
@@ -151,7 +146,19 @@ class TextResult:
         self.remarks: list[str] = []
         self._search = search
         self._texts: dict[str, bytes] = {}
-        self._found = list(search.search(self._kept(texts), question.counting, question.wanted))
+        self._by_file = question.results == "files"
+        self._left = search.search(self._kept(texts), question.counting)
+        self._found: list[FoundFile] = []
+        self._count = 0
+        self.reach(question.wanted)
+
+    def reach(self, wanted: int) -> None:
+        while not wanted or self._count < wanted:
+            file = next(self._left, None)
+            if file is None:
+                return
+            self._found.append(file)
+            self._count += 1 if self._by_file else file.count
 
     def _kept(self, texts: Iterable[Named]) -> Iterator[Named]:
         for name, text in texts:
@@ -170,6 +177,9 @@ class TextResult:
 
     def stale(self, paths: Sequence[str]) -> list[str]:
         return []
+
+    def answered(self) -> None:
+        pass  # texts may change, and matching them is brief
 
 
 def _batches(texts: Iterable[Named], most: int) -> Iterator[list[Named]]:

@@ -95,7 +95,7 @@ class Files(Mount[ResolvedPath]):
         _refuse_view(view)
         scope = self._call.services.scope
         kind = scope.kind(path)
-        search = partial(self._call.services.search.search, path)
+        search = partial(self._call.services.search.search, path, kind=kind)
         if kind is None:
             raise self._missing(path, "Path not found: {}")
         if kind == "file":

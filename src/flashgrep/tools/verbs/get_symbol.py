@@ -13,7 +13,7 @@ from flashgrep.errors import Cancelled, InvalidParams
 from flashgrep.ranking.question import path_weight
 from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
-from flashgrep.search.result import FoundFile, Page, SearchQuestion, on_page
+from flashgrep.search.result import FoundFile, Page, SearchQuestion, counts_of, on_page
 from flashgrep.tools.dispatch.call import (
     Answer,
     fitting,
@@ -35,9 +35,12 @@ DESCRIPTION: Final = """\
 Find a symbol by its exact name: where it is defined, and every line of the workspace that names \
 it (as a whole word, case counts; complete for any language, comments and text too), as JSON: \
 definitions (file_path, line, kind, signature), references (file_path, line, text), total \
-references, truncated, next_offset. Definitions come from parsing (C, C++, C#, Go, Java, \
-JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, elsewhere, from the shape of lines. \
-limit and offset page through references."""
+references (null where not all were counted), truncated, next_offset. Definitions come from \
+parsing (C, C++, C#, Go, Java, JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, \
+elsewhere, from the shape of lines. limit and offset page through references."""
+
+_ROW_CHARS: Final = 34
+"""The least that a reference takes of an answer."""
 
 _MORE_BYTES: Final = 256 * 1024
 """Once a definition is known, so much more is parsed for lines that are most likely uses."""
@@ -57,9 +60,11 @@ def run(call: Call, arguments: Arguments) -> Answer:
     """Find definitions and references; page the references."""
     name = _checked(arguments.text("symbol_name"))
     offset: int = arguments.get("offset")
-    result = _searched(call, name)
+    limit: int | None = arguments.get("limit")
+    wanted = _wanted(call, offset, limit)
+    result = _searched(call, name, wanted)
     files = result.files()
-    total = sum(file.count for file in files)
+    known = sum(counts_of(files))
     search = _SymbolSearch(call, name)
     search.run(result, files)
     answer: dict[str, Any] = {
@@ -69,19 +74,20 @@ def run(call: Call, arguments: Arguments) -> Answer:
     if not search.is_complete:
         answer["definitions_incomplete"] = True
     used = len(json_text(answer))
-    references = _references(call, result, files, offset, arguments.get("limit"), used)
+    references = _references(call, result, files, offset, limit, used)
     following = offset + len(references)
-    is_cut = following < total and bool(references)
+    is_cut = following < known and bool(references)
     answer["references"] = references
-    answer["total"] = total
+    answer["total"] = known if not wanted or known < wanted else None
     answer["truncated"] = is_cut
     answer["next_offset"] = following if is_cut else None
+    result.answered()
     return json_answer(answer | skipped_rows(result.skipped))
 
 
 def definitions_of(call: Call, name: str) -> list[Definition]:
     """The definitions of a symbol, implementations first."""
-    result = _searched(call, _checked(name))
+    result = _searched(call, _checked(name), limits.SYMBOL_LINES + 1)
     search = _SymbolSearch(call, name)
     search.run(result, result.files())
     return search.in_order()
@@ -99,9 +105,19 @@ def _checked(name: str) -> str:
     return name
 
 
-def _searched(call: Call, name: str) -> SearchResult:
+def _wanted(call: Call, offset: int, limit: int | None) -> int:
+    """How many lines have to be known: those that may define it, those of the page and one more.
+
+    0 = all.
+    """
+    rows = [limit] if limit is not None else []
+    rows += [call.output_chars // _ROW_CHARS + 1] if call.output_chars else []
+    return max(limits.SYMBOL_LINES, offset + min(rows)) + 1 if rows else 0
+
+
+def _searched(call: Call, name: str, wanted: int) -> SearchResult:
     place = call.services.scope.place(".")
-    asked = SearchQuestion(PatternSpec(word_pattern(name)), "lines")
+    asked = SearchQuestion(PatternSpec(word_pattern(name)), "lines", wanted=wanted)
     return call.services.search.search(place, asked, call.cancelled, call.report)
 
 
@@ -143,7 +159,7 @@ class _SymbolSearch:
     def _candidates(self, result: SearchResult, files: Sequence[FoundFile]) -> list[_Candidate]:
         """The files that could define the name, the likeliest first."""
         shapes = Shapes(self._name)
-        self.is_complete = sum(file.count for file in files) <= limits.SYMBOL_LINES
+        self.is_complete = sum(counts_of(files)) <= limits.SYMBOL_LINES
         page = Page(on_page(files, 0, limits.SYMBOL_LINES))
         found: list[_Candidate] = []
         for path, lines in result.lines(page):

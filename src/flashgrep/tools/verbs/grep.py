@@ -10,14 +10,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashgrep.search.pattern import PatternSpec, has_line_anchors
-from flashgrep.search.result import FoundFile, Line, Page, SearchQuestion, on_page
+from flashgrep.search.result import (
+    FoundFile,
+    Line,
+    Page,
+    SearchQuestion,
+    counts_of,
+    on_page,
+)
 from flashgrep.tools.dispatch.call import Answer, Budget, json_answer
 from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
 from flashgrep.workspace.globs import NameFilter, globs_of
 
 if TYPE_CHECKING:
     from flashgrep.mount import SearchedTree
-    from flashgrep.search.result import Counting, Filters, SearchResult
+    from flashgrep.search.result import Counting, Filters, Order, SearchResult
     from flashgrep.tools.dispatch.call import Call
 
 DESCRIPTION = """\
@@ -37,30 +44,39 @@ _ATTEMPTS = 3  # files that change without an event, while they are searched
 def run(call: Call, arguments: Arguments) -> Answer:
     """Search, page, and search again where what is shown changed meanwhile."""
 
+    chars = call.output_chars
+
     def show(page: GrepPage) -> Answer:
-        if call.direct:
-            return json_answer(page.as_rows())
-        return Answer(page.as_text(call.settings.max_output_chars))
+        return json_answer(page.as_rows()) if call.direct else Answer(page.as_text(chars))
 
-    return searched(call, arguments, show)
+    return searched(call, arguments, chars, show)
 
 
-def searched(call: Call, arguments: Arguments, show: Callable[[GrepPage], Answer]) -> Answer:
-    """What is shown of a search, made again while what is shown changes."""
+def searched(
+    call: Call, arguments: Arguments, chars: int, show: Callable[[GrepPage], Answer]
+) -> Answer:
+    """What is shown of a search, made again while what is shown changes.
+
+    Within `chars` no more is searched for than may be shown; 0 has no end.
+    """
     asked = GrepArguments(arguments)
     target = call.target(arguments.get("path"), "tree")
     place = target.mount.search(target.path, arguments.get("path"), arguments.find("view"))
     for _ in range(_ATTEMPTS):
-        result = place.search(asked.question(), call.cancelled, call.report)
-        page = GrepPage(asked, result, place)
+        question = asked.question(place.order, chars)
+        result = place.search(question, call.cancelled, call.report)
+        page = GrepPage(asked, result, place, question)
         answer = show(page)
         if not result.stale(page.shown):
+            result.answered()
             break
     return answer
 
 
 EMPTY = "No matches found"
 _SKIPS_SHOWN = 3
+_NAME_CHARS = 24
+_LINE_CHARS = 64  # what a name, or a line with its name, takes of a budget: little rather than much
 _AT_ONCE = 4096  # files named before it is known how many of them fit
 
 
@@ -86,18 +102,30 @@ class GrepArguments:
         self.offset: int = get("offset")
         self.filters = _filters(get("include"), get("type"))
 
-    def question(self) -> SearchQuestion:
-        """What has to be searched for the answer."""
-        wanted = 0
-        if self.limit and self.mode == "content":
-            wanted = self.offset + self.limit + 1  # one more shows whether there is more
+    def question(self, order: Order, chars: int) -> SearchQuestion:
+        """What has to be searched for the answer, at first: `order` is that of a list of files.
+
+        As much as a budget of so many characters is likely to hold; 0 has no end.
+        """
+        is_content = self.mode == "content"
         return SearchQuestion(
             pattern=self.pattern,
             counting=self._counting(),
             filters=self.filters,
-            wanted=wanted,
+            wanted=self.wanted(1 + chars // (_LINE_CHARS if is_content else _NAME_CHARS), chars),
+            results="matches" if is_content else "files",
+            order=order if self.mode == "files_with_matches" else "walk",
             may_be_partial=True,
         )
+
+    def wanted(self, count: int, chars: int) -> int:
+        """How many results have to be known to show `count`, if the page asks for so many.
+
+        One more shows whether there is more. 0 = all.
+        """
+        if not chars:
+            return self.offset + self.limit + 1 if self.limit else 0
+        return self.offset + (min(count, self.limit) if self.limit else count) + 1
 
     def _counting(self) -> Counting:
         if self.mode == "files_with_matches":
@@ -120,18 +148,30 @@ def _filters(include: Any, kind: str | None) -> Filters:
 class GrepPage:
     """The page of a result that one call asks for."""
 
-    def __init__(self, asked: GrepArguments, result: SearchResult, place: SearchedTree) -> None:
+    def __init__(
+        self,
+        asked: GrepArguments,
+        result: SearchResult,
+        place: SearchedTree,
+        question: SearchQuestion,
+    ) -> None:
         self.shown: list[str] = []
         """The paths in the answer, so that these can be confirmed."""
         self.rows: list[tuple[str, list[Line]]] = []
         """Of content that was made within a budget: the lines it holds, by the file's name."""
         self.asked, self.result, self.place = asked, result, place
-        by_age = asked.mode == "files_with_matches"
-        self._files = result.files(place.order if by_age else "walk")
+        self._order = question.order
+        self._take(question.wanted)
+
+    def _take(self, wanted: int) -> None:
+        """Begin a page of as many results as were asked for, however many are known."""
+        self._wanted = wanted
+        self._files = self.result.files(self._order)
         """In the order of the answer."""
-        counts = (file.count for file in self._files)
-        self.total = sum(counts) if asked.mode == "content" else len(self._files)
-        """How many results were found, on this page and on others."""
+        is_content = self.asked.mode == "content"
+        self.total = sum(counts_of(self._files)) if is_content else len(self._files)
+        """How many results are known, on this page and on others; all, if fewer than wanted."""
+        self.shown, self.rows = [], []
         self._cut = ""
         """What the page lacks and how to get it; empty where it is whole."""
         self._continues = False
@@ -139,14 +179,28 @@ class GrepPage:
         self._next = 0
         """Where that call continues."""
 
+    def _is_all_known(self) -> bool:
+        """Whether what comes after the results wanted has no part in the answer."""
+        asked, wanted = self.asked, self._wanted
+        is_page = bool(asked.limit) and asked.offset + asked.limit < wanted
+        return not wanted or self.total < wanted or is_page
+
+    @property
+    def _limit(self) -> int | None:
+        """How many results the page has at most; None for all."""
+        if not self._wanted:
+            return self.asked.limit or None
+        known = self._wanted - 1 - self.asked.offset
+        return min(known, self.asked.limit) if self.asked.limit else known
+
     def _listed(self) -> Sequence[FoundFile]:
         page = self._files[self.asked.offset :]
-        return page[: self.asked.limit] if self.asked.limit else page
+        return page if self._limit is None else page[: self._limit]
 
     def _page(self, budget: int) -> Page:
         asked = self.asked
         return Page(
-            files=on_page(self._files, asked.offset, asked.limit or None),
+            files=on_page(self._files, asked.offset, self._limit),
             before=asked.before,
             after=asked.after,
             only_matching=asked.only_matching,
@@ -203,7 +257,20 @@ class GrepPage:
         return "\n".join(filter(None, [text, f"({last})" if last else ""]))
 
     def as_parts(self, chars: int) -> tuple[str, str]:
-        """The same in two: the results, and what is said after them."""
+        """The same in two: the results, and what is said after them.
+
+        Searches on while the results known so far leave room for more.
+        """
+        parts = self._parts(chars)
+        while not self._continues and not self._is_all_known():
+            count = 2 * (self._wanted - self.asked.offset)
+            wanted = self.asked.wanted(count, chars)
+            self.result.reach(wanted)
+            self._take(wanted)
+            parts = self._parts(chars)
+        return parts
+
+    def _parts(self, chars: int) -> tuple[str, str]:
         asked, place, total = self.asked, self.place, self.total
         text, empty, said = "", "", list[str]()
         if total == 0:
@@ -239,8 +306,10 @@ class GrepPage:
         return budget.text()
 
     def _continue(self, missing: int, kind: str, shown: int) -> None:
+        """Say where the page goes on, and how much it lacks if that was counted."""
         self._next = self.asked.offset + shown
-        self._cut = f"output cut: {missing:,} more {kind}; next: offset {self._next}"
+        more = f"output cut: {missing:,} more {kind}" if self._is_all_known() else "output cut"
+        self._cut = f"{more}; next: offset {self._next}"
         self._continues = True
 
     def _content(self, chars: int, room: int) -> str:

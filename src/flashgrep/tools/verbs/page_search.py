@@ -36,7 +36,8 @@ _NOT_DRAWN = "matches are not all highlighted: with this pattern it would take t
 
 def search(call: Call, arguments: Arguments) -> Answer:
     """A page of matching lines."""
-    return searched(call, arguments, lambda page: json_answer(_lines(call, page)))
+    chars = limits.PAGE_CHARS
+    return searched(call, arguments, chars, lambda page: json_answer(_lines(call, page)))
 
 
 def _lines(call: Call, page: GrepPage) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def count(call: Call, arguments: Arguments) -> Answer:
         data = {"files": len(files), "matches": sum(file.count for file in files)}
         return json_answer({**data, **_told(page, page.result.remarks)})
 
-    return searched(call, arguments, show)
+    return searched(call, arguments, 0, show)
 
 
 def _told(page: GrepPage, said: Sequence[str]) -> dict[str, Any]:

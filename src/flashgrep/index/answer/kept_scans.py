@@ -1,0 +1,65 @@
+"""Searches that were answered with a page, kept so that the next page goes on from there.
+
+A search is taken out while it is used, so no two calls share one. It is of use only while the view
+is the one it was made with: any change of the tree makes another view, and a search of an older one
+is let go of, so that nothing keeps segments that were replaced.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.index.answer.indexed_search import IndexedScan
+from flashgrep.index.answer.view import IndexView
+
+KEPT_EACH: Final = 3
+"""Of one connection."""
+KEPT_BYTES: Final = 8 * limits.MIB
+"""Of one connection too; what would take more is not kept."""
+KEPT_ALL: Final = 32
+KEPT_ALL_BYTES: Final = 64 * limits.MIB
+"""Of all connections: the search not asked for longest goes first."""
+
+Asked = tuple[str, object]
+"""The connection, and what it asked."""
+
+
+class KeptScans:
+    """The searches that may be continued."""
+
+    def __init__(self) -> None:
+        self._scans: OrderedDict[Asked, tuple[IndexedScan, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, asked: Asked, view: IndexView) -> IndexedScan | None:
+        """A search of this view that was kept for the same question."""
+        with self._lock:
+            for key in [key for key, (scan, _) in self._scans.items() if scan.view is not view]:
+                del self._scans[key]
+            kept = self._scans.pop(asked, None)
+            return None if kept is None else kept[0]
+
+    def keep(self, asked: Asked, scan: IndexedScan) -> None:
+        """Keep a search, if it has more to give and is not too large."""
+        size = scan.kept_bytes
+        if size is None or size > KEPT_BYTES:
+            return
+        with self._lock:
+            self._scans[asked] = scan, size
+            own = [key for key in self._scans if key[0] == asked[0]]
+            while len(own) > KEPT_EACH or self._bytes(own) > KEPT_BYTES:
+                del self._scans[own.pop(0)]
+            while len(self._scans) > KEPT_ALL or self._bytes(self._scans) > KEPT_ALL_BYTES:
+                self._scans.popitem(last=False)
+
+    def _bytes(self, keys: Iterable[Asked]) -> int:
+        return sum(self._scans[key][1] for key in keys)
+
+    def clear(self) -> None:
+        """Let go of all of them."""
+        with self._lock:
+            self._scans.clear()

@@ -1,0 +1,214 @@
+"""Matches candidates in walk order, as far as a page needs them, and on from there for the next.
+
+The base holds the tree in walk order, and the files of every later segment come between the base's.
+So each of these is a part by itself: once every part has as many results as are wanted, or no more
+candidates, the first of all are among them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.index.answer.everywhere import INDEX_SHARED_SECONDS
+from flashgrep.index.answer.match import Hits, LineFinder, as_hits, match_texts
+from flashgrep.index.answer.sharing import FoundThere, Numbered, Sharing, stop
+from flashgrep.index.answer.sought import Sought
+from flashgrep.index.format.segment import Numbers
+from flashgrep.index.format.segment_set import FileLocation, Runs, Stretch, Texts
+from flashgrep.search.result import Unit
+from flashgrep.search.scan.fair_queue import CancelFlag
+
+INDEX_INLINE_BYTES: Final = 1 * limits.MIB
+"""Less than this is matched by the thread that asks: handing it over costs more."""
+
+FIRST_PIECES: Final = 32
+FIRST_TEXTS: Final = 16
+"""How many candidates the first step of a page looks at; every further step takes twice as many."""
+
+_Step = Sequence[tuple[int, Runs | Stretch | Texts]]
+"""What is matched before it is seen whether that was enough, with the numbers of the segments."""
+
+
+class WalkPages:
+    """One search, matched in walk order until enough is found."""
+
+    def __init__(self, sought: Sought, finder: LineFinder, sharing: Sharing, results: Unit) -> None:
+        self.finder, self.sharing = finder, sharing
+        self.by_file = results == "files" or sought.request.counting == "files"
+        self.hits: dict[int, list[Hits]] = {}
+        """What other processes found, by segment."""
+        self.own: dict[int, dict[int, int]] = {}
+        """What was found here: counts by segment and file."""
+        self.matched_bytes = 0
+        self._parts = [_Part(self, steps) for steps in _steps(sought, sharing.is_away)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no candidates are left."""
+        return all(part.is_done for part in self._parts)
+
+    def reach(self, wanted: int, cancelled: CancelFlag) -> None:
+        """Match until every part has so many results."""
+        for part in self._parts:
+            part.reach(wanted, cancelled)
+
+    def found(self) -> Iterator[tuple[int, list[Hits]]]:
+        """What was found so far, by segment; a file may be in several of the lists."""
+        for number in {*self.hits, *self.own}:
+            own = self.own.get(number)
+            yield number, self.hits.get(number, []) + ([as_hits(own)] if own else [])
+
+    def places(self) -> dict[FileLocation, int]:
+        """The same where nobody helped: counts by place."""
+        return {
+            FileLocation(number, file): count
+            for number, own in self.own.items()
+            for file, count in own.items()
+        }
+
+    def matched_here(self, step: _Step) -> Iterator[tuple[int, int, int]]:
+        """Match a step as it is read: the segment, the file and the count of each thing found."""
+        for number, work in step:
+            own = self.own.setdefault(number, {})
+            for file, count in self._matched(number, work):
+                own[file] = own.get(file, 0) + count
+                yield number, file, count
+
+    def _matched(self, number: int, work: Runs | Stretch | Texts) -> Iterable[tuple[int, int]]:
+        if isinstance(work, Texts):
+            return match_texts(self.finder.counter, work.segment, work.files.tolist()).items()
+        return self.finder.found(number, work, self.by_file)
+
+    def matched_by_others(self, step: _Step, cancelled: CancelFlag) -> list[FoundThere]:
+        """Match a step with the help of others."""
+        found = self.sharing.match([*_portions(step)], cancelled)
+        for number, hits in found:
+            self.finder.found_by_others(number, hits[0].tolist())
+            self.hits.setdefault(number, []).append(hits)
+        return found
+
+
+class _Part:
+    """Candidates that are in walk order among themselves, and how far they are matched."""
+
+    def __init__(self, pages: WalkPages, steps: Iterator[_Step]) -> None:
+        self._pages = pages
+        self._steps = steps
+        self._begun: Iterator[tuple[int, int, int]] | None = None
+        """The step that is being matched here."""
+        self._size = 0
+        self._seconds = 0.0
+        """Of that step, so far."""
+        self._speed: float | None = None
+        """Seconds a byte of the step before."""
+        self._count = 0
+        self._files = set[tuple[int, int]]()
+        """The files that were found, where those are counted: one may be in two steps."""
+        self.is_done = False
+
+    def reach(self, wanted: int, cancelled: CancelFlag) -> None:
+        while self._total < wanted and not self.is_done:
+            stop(cancelled)
+            if self._begun is None:
+                self._begin(cancelled)
+            else:
+                self._go_on(self._begun, wanted)
+
+    @property
+    def _total(self) -> int:
+        return len(self._files) if self._pages.by_file else self._count
+
+    def _begin(self, cancelled: CancelFlag) -> None:
+        """Take the next step; others help with one that would take long.
+
+        It may turn out to have been more than was needed, but never more than twice what came
+        before.
+        """
+        step = next(self._steps, None)
+        if step is None:
+            self.is_done = True
+            return
+        self._size = sum(work.size for _, work in step)
+        self._pages.matched_bytes += self._size
+        is_slow = self._speed is not None and self._speed * self._size > INDEX_SHARED_SECONDS
+        is_few = bool(step) and isinstance(step[0][1], Stretch)
+        if is_few or not (is_slow or self._pages.sharing.is_away):
+            self._begun, self._seconds = self._pages.matched_here(step), 0.0
+            return
+        begun = time.perf_counter()
+        for number, (files, counts) in self._pages.matched_by_others(step, cancelled):
+            self._files.update((number, file) for file in files.tolist())
+            self._count += int(counts.sum())
+        self._speed = (time.perf_counter() - begun) / max(1, self._size)
+
+    def _go_on(self, step: Iterator[tuple[int, int, int]], wanted: int) -> None:
+        """Match on in the step that was begun, until there is enough or nothing is left of it."""
+        begun, by_file = time.perf_counter(), self._pages.by_file
+        for number, file, count in step:
+            # Of files the last one may be incomplete, and is not shown.
+            self._count += count
+            if by_file:
+                self._files.add((number, file))
+            if self._total >= wanted:
+                break
+        else:
+            self._begun = None
+        self._seconds += time.perf_counter() - begun
+        if self._begun is None:
+            self._speed = self._seconds / max(1, self._size)
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _steps(sought: Sought, is_away: bool) -> Iterator[Iterator[_Step]]:
+    """The steps of each part; those of the base last."""
+    segment_set, base = sought.segment_set, sought.snapshot.base
+    numbers = range(base, len(segment_set.segments))
+    ends = segment_set.files if sought.is_text else segment_set.pieces
+    spans = [*(ends[number] for number in numbers), *([(0, ends[base - 1][1])] if base else [])]
+    candidates = sought.candidate_files if sought.is_text else sought.scoped
+    few = not is_away and sought.is_few
+    for low, high in spans:
+        first, past = candidates.searchsorted((low, high)).tolist()
+        if first == past:
+            continue
+        own = candidates[first:past]
+        if sought.is_text:
+            yield _text_steps(sought, own)
+        elif few:
+            yield _few_steps(sought, own)
+        else:
+            yield _piece_steps(sought, own)
+
+
+def _few_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:
+    yield [(stretch.number, stretch) for stretch in sought.stretches(sought.named(pieces))]
+
+
+def _piece_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:
+    for at, past in _growing(len(pieces), FIRST_PIECES):
+        yield [*sought.segment_set.runs(sought.named(pieces[at:past])).items()]
+
+
+def _text_steps(sought: Sought, files: Numbers) -> Iterator[_Step]:
+    for at, past in _growing(len(files), FIRST_TEXTS):
+        yield [*sought.texts(sought.named_files(files[at:past])).items()]
+
+
+def _growing(count: int, first: int) -> Iterator[tuple[int, int]]:
+    """Places up to `count`, each time twice as many."""
+    at, size = 0, first
+    while at < count:
+        yield at, at + size
+        at, size = at + size, 2 * size
+
+
+def _portions(step: _Step) -> Iterator[Numbered]:
+    for number, work in step:
+        assert not isinstance(work, Stretch)  # noqa: S101 - those are matched here
+        for portion in work.portions(INDEX_INLINE_BYTES):
+            yield number, portion

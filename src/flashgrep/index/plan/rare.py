@@ -1,0 +1,122 @@
+"""Looks up grams that few blocks hold, without arrays.
+
+A call into numpy takes a microsecond or more whatever it does, and a look-up in ten segments makes
+a hundred. Where the postings are a few hundred bytes in all, plain loops over them take less.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from flashgrep.index.format.segment import STEP
+from flashgrep.index.format.segment_set import SegmentSet
+from flashgrep.index.plan.planner import GramNode, GramTree
+
+_SHORT_BYTES: Final = 256
+"""Postings of the rarest gram, of all segments together, that are read in this way; and of a
+further one, of one segment."""
+_MOST_KEYS: Final = 6
+"""Grams of a literal that are looked at; where there are more, they are not the rarest ones."""
+_FEW: Final = 2
+"""Blocks that are not worth the look at another gram."""
+
+_Posting = tuple[int, int, int]
+"""The segment of a gram's posting, where in its file that begins, and how long it is."""
+
+
+def rare_blocks(segment_set: SegmentSet, tree: GramTree) -> dict[int, int] | None:
+    """The blocks that could hold a match, in order, with the alternatives of each as bits.
+
+    None where that is for `lookup`: what must be there is no gram by itself, or none that is rare.
+    """
+    if tree.root is None or tree.folded:
+        return None
+    if not tree.alternatives:
+        blocks = _held(segment_set, tree, tree.root)
+        return None if blocks is None else dict.fromkeys(sorted(blocks), 0)
+    found: dict[int, int] = {}
+    for at, node in enumerate(tree.alternatives):
+        held = _held(segment_set, tree, node)
+        if held is None:
+            return None
+        for block in held:
+            found[block] = found.get(block, 0) | 1 << at
+    return dict(sorted(found.items()))
+
+
+def _held(segment_set: SegmentSet, tree: GramTree, node: GramNode) -> set[int] | None:
+    """The blocks that hold the grams of a node which are rare; None where none is known to be."""
+    if not node.is_all:
+        return None
+    leaves = [leaf.ranges.start for leaf in node.leaves if leaf.is_single]
+    highs = tree.lows if tree.highs is None else tree.highs
+    keys = [int(tree.lows[at]) for at in leaves if tree.lows[at] == highs[at]]
+    keys = keys[:: len(keys) // _MOST_KEYS + 1]
+    pilot = segment_set.pilot
+    if pilot is None or not keys:
+        return None
+    place = segment_set.segments.index(pilot)
+    there = {key: _posting(segment_set, place, key)[2] for key in keys}
+    keys.sort(key=there.__getitem__)
+    if there[keys[0]] > _SHORT_BYTES // 8:
+        return None
+    blocks = _listed(segment_set, keys[0])
+    if blocks is None:
+        return None
+    for key in keys[1:]:
+        if sum(map(len, blocks.values())) <= _FEW:
+            break
+        blocks = {number: _kept(segment_set, number, key, own) for number, own in blocks.items()}
+    return {block for own in blocks.values() for block in own}
+
+
+def _posting(segment_set: SegmentSet, number: int, key: int) -> _Posting:
+    """The posting of a gram in a segment; of length 0 where there is none."""
+    keys, offsets, place = segment_set.key_tables[number]
+    at = bisect_left(keys, key)
+    if at == len(keys) or keys[at] != key:
+        return number, 0, 0
+    return number, place + offsets[at], offsets[at + 1] - offsets[at]
+
+
+def _listed(segment_set: SegmentSet, key: int) -> dict[int, list[int]] | None:
+    """The blocks of a gram by segment; None where there are many."""
+    left, found = _SHORT_BYTES, dict[int, list[int]]()
+    for number, (buffer, base, width) in enumerate(segment_set.posting_places):
+        _, start, length = _posting(segment_set, number, key)
+        left -= length
+        if left < 0 or (length and length == width):
+            return None
+        if length:
+            found[number] = [*_blocks(buffer[start : start + length], base)]
+    return found
+
+
+def _kept(segment_set: SegmentSet, number: int, key: int, blocks: list[int]) -> list[int]:
+    """Those of some blocks of a segment that hold a gram, or perhaps do."""
+    buffer, base, width = segment_set.posting_places[number]
+    _, start, length = _posting(segment_set, number, key)
+    if not blocks or not length:
+        return []
+    if length == width:
+        return [
+            block
+            for block in blocks
+            if buffer[start + (block - base >> 3)] >> (block - base & 7) & 1
+        ]
+    if length > _SHORT_BYTES:
+        return blocks
+    own = set(_blocks(buffer[start : start + length], base))
+    return [block for block in blocks if block in own]
+
+
+def _blocks(posting: bytes, base: int) -> Iterator[int]:
+    """The blocks of a list (`segment` says how it is written), counted from `base`."""
+    block = base + posting[0] + (posting[1] << 8)
+    yield block
+    for step in posting[2:]:
+        block += step
+        if step != STEP:
+            yield block
