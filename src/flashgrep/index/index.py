@@ -111,8 +111,11 @@ class StartingIndex(Index):
     is started this one helps.
     """
 
-    def __init__(self, scope: Scope, directory: Path, pool: Pool) -> None:
-        self._parts = (scope, directory, pool)
+    def __init__(
+        self, scope: Scope, directory: Path, pool: Pool, shared: Path | None = None
+    ) -> None:
+        """`shared` is where trees of one repository keep their segments."""
+        self._parts = (scope, directory, pool, shared)
         self._index: Index = NoIndex("not started")
         self._begun = False
         self._settled = threading.Event()

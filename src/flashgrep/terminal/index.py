@@ -12,7 +12,8 @@ from typing import Any, Final
 import click
 
 from flashgrep.errors import IOFailure, Unavailable
-from flashgrep.index.format.store import MANIFEST, newest
+from flashgrep.index.format.manifest import MANIFEST
+from flashgrep.index.format.store import newest, shared_by, sweep_shared
 from flashgrep.settings import Settings
 from flashgrep.system.clock import utc
 from flashgrep.system.lock import open_lock_file, try_lock
@@ -175,11 +176,14 @@ def _remove(directory: Path) -> int:
     if not directory.is_dir():
         say(f"there is no index at {directory}")
         return NOTHING
+    shared = shared_by(directory)
     with ExitStack() as held:
         for home in (directory, *_subdirectories(directory)):
             held.enter_context(_locked(home))
         for path in sorted(directory.rglob("*"), reverse=True):  # what a directory holds, first
             _delete(path)
+    for store in shared:
+        sweep_shared(store)  # what other trees use stays
     return FOUND
 
 

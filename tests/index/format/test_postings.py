@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.segment import bitmap_bytes, marked
+from flashgrep.index.format.postings import bitmap_bytes, marked
 from flashgrep.index.update.writer import block_keys, inverted
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 100

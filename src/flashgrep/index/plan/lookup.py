@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from flashgrep.index.format.segment import Mask, Numbers, decoded
+from flashgrep.index.format.postings import decoded
+from flashgrep.index.format.segment import Mask, Numbers
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
 from flashgrep.search.pattern import PatternSpec

@@ -21,7 +21,7 @@ _STEPS: Final = 50
 def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     from flashgrep.index.update.writer import write_segment  # after `main` has set up signals
 
-    packed, files, path = message
+    packed, files, path, known, hash_name = message
     scope = Scope.unpacked(packed)
     step = max(1, len(files) // _STEPS)
 
@@ -30,7 +30,9 @@ def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
             tell((PROGRESS, count))
 
     try:
-        return "built", write_segment(scope, files, path, report)
+        written = write_segment(scope, files, path, report, known, hash_name)
+        known = [tuple(file) for file in written.known]
+        return "built", (written.left_out, written.status, written.racy, known)
     finally:
         scope.close()
 

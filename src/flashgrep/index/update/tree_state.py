@@ -215,11 +215,26 @@ class TreeState:
             self._take(missed)
             self._changed.notify_all()
 
+    def publish_early(self, view: IndexView) -> None:
+        """Answer from a view in which files are missing that are just being read.
+
+        What happens from now on is part of it, and of the one that is made meanwhile too.
+        """
+        with self._changed:
+            missed = Changes()
+            missed.add(self._since)
+            missed.add(self.tracker.changes())
+            self._loading = False
+            self._view, self._stuck = view, set()  # should reading fail, it is tried again
+            self._status = replace(self._status, grep_ready=True)
+            self._take(missed)
+            self._changed.notify_all()
+
     def report_progress(self, progress: float) -> None:
         """Segments are being built."""
         with self._changed:
             self._loading = False
-            if self._view is None:  # a change is built beside an index that is whole
+            if self._status.state == "building":  # else a change beside an index that is whole
                 self._status = replace(self._status, progress=progress)
             self._changed.notify_all()
 

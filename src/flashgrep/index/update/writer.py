@@ -1,35 +1,35 @@
 """Builds one segment from a list of files.
 
 Runs in other processes, one per core, so that indexing never holds up the server. A file is checked
-before and after it is read; one that changed meanwhile is left out, and searched on disk.
+before and after it is read; one that changed meanwhile is left out, and searched on disk. One whose
+bytes another segment holds is told and not written again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flashgrep import limits
+from flashgrep.index.format.postings import STEP, bitmap_bytes
+from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.format.segment import (
     BINARY,
     BLOCK_BYTES,
     LENGTH,
     MAGIC,
-    RACY,
-    RACY_SECONDS,
-    STEP,
     TYPES,
     UNENDED,
     Keys,
-    bitmap_bytes,
 )
 from flashgrep.index.watch.changes import Identity, identity
 from flashgrep.search.decode import searchable_text, text_of
@@ -48,8 +48,12 @@ _RACY_NS: Final = int(RACY_SECONDS * 1e9)
 class _Tables:
     """The columns of a segment as they grow."""
 
+    hash_name: str
     names: list[bytes] = field(default_factory=list)
+    ids: list[bytes] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     status: list[Identity] = field(default_factory=list)
+    racy: list[bool] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -69,55 +73,107 @@ class _Tables:
             self.open_block.clear()
 
 
+class KnownFile(NamedTuple):
+    """A file of the tree whose bytes were found to be those of another segment's file."""
+
+    name: str
+    id: bytes
+    status: Identity
+    racy: bool
+
+
+class Written(NamedTuple):
+    """What became of the files for a segment."""
+
+    left_out: list[str]
+    """Those that could not be read, or changed while they were."""
+    known: list[KnownFile]
+    status: bytes
+    """The status of each file that was written: the rows of its roster."""
+    racy: bytes
+
+
 def write_segment(
     scope: Scope,
     files: Sequence[tuple[str, bytes]],
     path: str,
     report: Callable[[int], None] = lambda count: None,
-) -> list[str]:
-    """Write a segment of `files` (shown path, real path); gives the shown paths left out.
+    known: Mapping[str, Collection[bytes]] | None = None,
+    hash_name: str = "sha1",
+) -> Written:
+    """Write a segment of `files` (shown path, real path).
 
-    `report` gets how many were read; what is left to do then takes about as long again.
+    `report` gets how many were read; what is left to do then takes about as long again. `known`
+    has, by shown path, the ids of files that are in other segments: such a file is not written.
     """
-    tables = _Tables()
+    tables = _Tables(hash_name)
     left_out: list[str] = []
+    found: list[KnownFile] = []
     pack_path = path + ".pack"
     try:
         with open_private(pack_path) as pack:
             pack.write(b"\n")  # `^` and `\\b` look at the byte before the first line
             for number, (shown, real) in enumerate(files, 1):
-                if not _add(tables, scope, shown, real, pack):
+                read = _read_file(scope, shown, real, hash_name)
+                if read is None:
                     left_out.append(shown)
+                elif known and read[0].id in known.get(shown, ()):
+                    found.append(read[0])
+                else:
+                    _add(tables, *read, pack)
                 report(number)
         _assemble(tables, path, pack_path)
     finally:
         os.unlink(pack_path)
-    return left_out
+    status = np.asarray(tables.status, np.int64).tobytes()
+    return Written(
+        left_out=left_out,
+        known=found,
+        status=status,
+        racy=np.asarray(tables.racy, np.uint8).tobytes(),
+    )
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]) -> bool:
+def _read_file(
+    scope: Scope, shown: str, real: bytes, hash_name: str
+) -> tuple[KnownFile, bytes] | None:
+    """A file and its bytes; None where it is not to be had as it is."""
     begun = time.time_ns()  # and not once it is read, which may take any time
     try:
         status, data = _read(scope, real)
     except OSError:
-        return False
+        return None
     if data is None:
-        return False
-    tables.names.append(shown.encode("utf-8", "surrogateescape"))
-    tables.status.append(identity(status))
+        return None
+    racy = begun - status.st_ctime_ns < _RACY_NS
+    known = KnownFile(name=shown, id=blob_id(data, hash_name), status=identity(status), racy=racy)
+    return known, data
+
+
+def blob_id(data: bytes, hash_name: str) -> bytes:
+    """What git calls a file's bytes."""
+    digest = hashlib.new(hash_name, b"blob %d\0" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.digest()
+
+
+def _add(tables: _Tables, file: KnownFile, data: bytes, pack: IO[bytes]) -> None:
+    tables.names.append(file.name.encode("utf-8", "surrogateescape"))
+    tables.ids.append(file.id)
+    tables.sizes.append(len(data))
+    tables.status.append(file.status)
+    tables.racy.append(file.racy)
     tables.first.append(len(tables.starts))
-    racy = RACY if begun - status.st_ctime_ns < _RACY_NS else 0
     if not is_text(data[: limits.SNIFF_BYTES]):
-        tables.flags.append(BINARY | racy)
-        return True
+        tables.flags.append(BINARY)
+        return
     text = searchable_text(text_of(data))
     unended = bool(text) and not text.endswith(b"\n")
-    tables.flags.append((UNENDED if unended else 0) | racy)
+    tables.flags.append(UNENDED if unended else 0)
     _add_pieces(tables, text + b"\n" if unended else text, pack)
-    return True
 
 
 def _read(scope: Scope, real: bytes) -> tuple[os.stat_result, bytes | None]:
@@ -172,15 +228,16 @@ def _assemble(tables: _Tables, path: str, pack_path: str) -> None:
         name: _bytes_of(np.asarray(column, TYPES[name])) for name, column in columns.items()
     }
     sections["names"] = memoryview(b"".join(tables.names))
+    sections["ids"] = memoryview(b"".join(tables.ids))
     sections["postings"] = _bytes_of(postings)
-    _write(path, sections, pack_path)
+    _write(path, tables.hash_name, sections, pack_path)
 
 
 def _bytes_of(array: Any) -> memoryview:
     return memoryview(array.reshape(-1)).cast("B")
 
 
-def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
+def _write(path: str, hash_name: str, sections: dict[str, memoryview], pack_path: str) -> None:
     at = len(MAGIC) + 2 * LENGTH.size + _HEAD_BYTES
     places: dict[str, tuple[int, int, int]] = {}
     for name, data in sections.items():
@@ -188,7 +245,7 @@ def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
         places[name] = (at, len(data), zlib.crc32(data))
         at += len(data)
     places["pack"] = (at + -at % _ALIGN, os.path.getsize(pack_path), 0)
-    head = json.dumps({"sections": places}).encode().ljust(_HEAD_BYTES)
+    head = json.dumps({"hash": hash_name, "sections": places}).encode().ljust(_HEAD_BYTES)
     with open_private(path + ".new") as file:
         file.write(MAGIC + LENGTH.pack(len(head)) + head + LENGTH.pack(zlib.crc32(head)))
         for name, data in sections.items():
