@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.update.builders import Builders, BuildJob, Built
+from flashgrep.index.update.builders import Builders, BuildFailed, BuildJob, Built
 from flashgrep.index.update.ranked_index import key_of
 from flashgrep.index.update.rescan import NO_RACY_FILES
 from tests.index.git.repositories import Repo, environment
@@ -190,6 +191,43 @@ def test_a_touched_file_is_read_and_not_built(family: Family, read_files: list[s
         racy_are_read(pair)
         assert set(read_files) == {"d1/f001.txt"}
         assert family.segments() == before
+        answers(pair)
+
+
+def test_while_the_last_files_are_read_the_others_are_answered_from_the_index(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where reading fails, it is tried again."""
+    monkeypatch.setattr("flashgrep.index.update.tree_state.FOLD_RETRY_SECONDS", 0.1)
+    with family.served(family.main) as pair:
+        answers(pair)
+    other = family.worktree("other")
+    other.write({"d1/f001.txt": b"only here 1\n", "new.txt": b"only here 2\n"})
+    other.settle()
+    real, may_read, failures = Builders.build, threading.Event(), [BuildFailed("no memory")]
+
+    def late(builders: Builders, jobs: list[BuildJob], done: Any) -> list[Built]:
+        may_read.wait()
+        if failures:
+            raise failures.pop()
+        return real(builders, jobs, done)
+
+    monkeypatch.setattr(Builders, "build", late)
+    with twins(other.top.parent, environment=family.environment) as pair:
+        try:
+            status = pair.index.status()
+            assert (status.state, status.grep_ready) == ("building", True)
+            answers(pair)
+            other.write({"d1/f001.txt": b"edited\n", "newer.txt": b"only here\n"})
+            answers(pair)
+        finally:
+            may_read.set()
+        pair.folded()
+        assert not failures
+        view = pair.index._state.view
+        assert view is not None
+        assert not view.entries
+        assert pair.index.status().state == "ready"
         answers(pair)
 
 

@@ -121,6 +121,16 @@ class StartingIndex(Index):
         self._settled = threading.Event()
         self._there = threading.Event()
 
+    @property
+    def place(self) -> tuple[Path, Path | None]:
+        """The directory of the tree's index, and that of shared segments."""
+        return self._parts[1], self._parts[3]
+
+    @property
+    def loaded(self) -> Index:
+        """The index itself, once it is there."""
+        return self._waited()
+
     def start(self) -> None:
         self._begun = True
         self._index = NoIndex("", "building")

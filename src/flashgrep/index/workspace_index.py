@@ -151,6 +151,11 @@ class WorkspaceIndex(Index):
             self._rest.used()
         return scan
 
+    @property
+    def view(self) -> IndexView | None:
+        """What is known of the tree now, as far as it is indexed."""
+        return self._state.view
+
     def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""
         view = self._current("", None)

@@ -2,7 +2,8 @@
 
     8 bytes   magic and version, b"flashsg2"
     4 bytes   length of the header, little end first
-    header    JSON: {"hash": "sha1", "sections": {name: [offset, size, crc32]}}, padded with spaces
+    header    JSON: {"hash": "sha1", "is_bare": false, "sections": {name: [offset, size, crc32]}},
+              padded with spaces
     4 bytes   crc32 of the header
     sections  each at a multiple of 64 bytes
 
@@ -28,7 +29,8 @@ A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece)
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
-matched. One that is never a candidate need not be: its grams were.
+matched. One that is never a candidate need not be: its grams were. A bare segment has no grams yet,
+so all of it is a candidate.
 """
 
 from __future__ import annotations
@@ -340,6 +342,7 @@ class Segment:
         told = json.loads(head)
         sections: dict[str, list[int]] = told["sections"]
         self.hash_name: str = told["hash"]
+        self.is_bare: bool = told.get("is_bare", False)
         self.id_bytes = HASHES[self.hash_name]
         if any(offset + size > self.size for offset, size, _ in sections.values()):
             raise DamagedSegment(self.path, "cut short")
@@ -349,6 +352,10 @@ class Segment:
         for name, (_, _, crc) in self._sections.items():
             if name != "pack" and zlib.crc32(self._bytes(name)) != crc:
                 raise DamagedSegment(self.path, f"{name} is damaged")
+
+    def sections(self) -> dict[str, memoryview]:
+        """All that is kept, but the pack."""
+        return {name: self._bytes(name) for name in self._sections if name != "pack"}
 
     def _bytes(self, name: str) -> memoryview:
         offset, size, _ = self._sections[name]

@@ -174,6 +174,12 @@ class SegmentSet:
         return max(self.segments, key=lambda segment: len(segment.keys), default=None)
 
     @cached_property
+    def bare_blocks(self) -> list[_Ends]:
+        """The blocks of segments without grams: nothing is known of what they hold."""
+        pairs = zip(self.segments, self.blocks, strict=True)
+        return [ends for segment, ends in pairs if segment.is_bare]
+
+    @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
         """Per segment the file its postings are in, its first block, and how long bitmaps are."""
         return [

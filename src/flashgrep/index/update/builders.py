@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.format.segment import path_key
+from flashgrep.index.format.segment import DamagedSegment, path_key
 from flashgrep.index.watch.changes import Identity
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
@@ -75,6 +75,20 @@ class Builders:
         self._hash_name = hash_name
         self.stopped = stopped
         self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+
+    def find_grams(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Write each of some bare segments again with its grams, at another path."""
+        try:
+            with closing(run_jobs(MODULE, pairs, self.count, self.stopped)) as answers:
+                for _, (kind, body) in answers:
+                    if kind == "damaged":
+                        raise DamagedSegment(*body)
+                    if kind in (DIED, "failed"):
+                        raise BuildFailed(f"a building process: {body}")
+        except OSError as error:
+            raise BuildFailed(f"a building process could not be started: {error}") from None
+        if self.stopped():
+            raise Cancelled("stopped")
 
     def build(self, jobs: Sequence[BuildJob], done: Callable[[float], None]) -> list[Built]:
         """Build a segment for each job.

@@ -149,7 +149,31 @@ class Compactor:
             alive, left_out = self._built(alive, missing)
         if writes and (self.updated is None or not all(s.roster_file for s in self.segments)):
             self._commit(self.segments, self.base)  # nothing was built: what is known is complete
+        elif self.is_unfinished and view is not None and not missing:
+            self._find_grams()
         return self._view(rescan, alive, left_out | untouched | rescan.unreadable)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether segments are to be written again, with grams; searches look at all of those."""
+        return self.writes and any(segment.is_bare for segment in self.segments)
+
+    def _find_grams(self) -> None:
+        """Put segments with grams in the place of bare ones, a few at a time."""
+        bare = [n for n, segment in enumerate(self.segments) if segment.is_bare]
+        pairs = {
+            n: (self.segments[n].path, self._store.new_path()) for n in bare[: self._builders.count]
+        }
+        try:
+            self._builders.find_grams(list(pairs.values()))
+        except (BuildFailed, DamagedSegment):
+            self._store.sweep()
+            raise
+        segments = list(self.segments)
+        for number, (_, path) in pairs.items():
+            segments[number] = Segment(path)
+            segments[number].roster = self.segments[number].roster
+        self._commit(segments, self.base)
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
         kept = {name: status for name, status in self._missing.items() if name in still}

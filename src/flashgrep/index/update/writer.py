@@ -14,13 +14,12 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from flashgrep import limits
-from flashgrep.index.format.postings import STEP, bitmap_bytes
 from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.format.segment import (
     BINARY,
@@ -29,8 +28,9 @@ from flashgrep.index.format.segment import (
     MAGIC,
     TYPES,
     UNENDED,
-    Keys,
+    Segment,
 )
+from flashgrep.index.update.grams import block_keys, inverted
 from flashgrep.index.watch.changes import Identity, identity
 from flashgrep.search.decode import searchable_text, text_of
 from flashgrep.system.atomic import open_own, open_private, put_in_place
@@ -49,6 +49,8 @@ class _Tables:
     """The columns of a segment as they grow."""
 
     hash_name: str
+    is_bare: bool = False
+    """Whether grams are left for later."""
     names: list[bytes] = field(default_factory=list)
     ids: list[bytes] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -69,7 +71,8 @@ class _Tables:
     def close_block(self) -> None:
         """Take the grams of the block that is being filled, and begin the next."""
         if self.open_block:
-            self.grams.append(block_keys(np.frombuffer(bytes(self.open_block), np.uint8)))
+            text = b"" if self.is_bare else bytes(self.open_block)
+            self.grams.append(block_keys(np.frombuffer(text, np.uint8)))
             self.open_block.clear()
 
 
@@ -132,6 +135,58 @@ def write_segment(
         status=status,
         racy=np.asarray(tables.racy, np.uint8).tobytes(),
     )
+
+
+class BareWriter:
+    """Writes a segment of given contents, without grams: these are found later."""
+
+    def __init__(self, path: str, hash_name: str) -> None:
+        self._path = path
+        self._tables = _Tables(hash_name, is_bare=True)
+        self._pack = open_private(path + ".pack")
+        self._pack.write(b"\n")
+        self.bytes = 0
+
+    @property
+    def files(self) -> int:
+        return len(self._tables.names)
+
+    def add(self, name: str, held: bytes, data: bytes) -> None:
+        """Add a file, which follows those before in walk order; `held` is its id."""
+        file = KnownFile(name=name, id=held, status=(len(data), 0, 0, 0), racy=True)
+        _add(self._tables, file, data, self._pack)
+        self.bytes += len(data)
+
+    def close(self, keep: bool = True) -> None:
+        """Put the segment in place, or drop it."""
+        self._pack.close()
+        try:
+            if keep:
+                _assemble(self._tables, self._path, self._path + ".pack")
+        finally:
+            os.unlink(self._path + ".pack")
+
+
+def write_grams(bare: Segment, path: str) -> None:
+    """Write a bare segment again with the grams of its text; the text is checked."""
+    pack_path = path + ".pack"
+    try:
+        with open_private(pack_path) as pack:
+            pack.write(b"\n")
+            grams = []
+            for first, past in pairwise(bare.block_firsts.tolist()):
+                bare.check(first, past)
+                text = bare.buffer[int(bare.starts[first]) : int(bare.ends[past - 1])]
+                grams.append(block_keys(np.frombuffer(text, np.uint8)))
+                pack.write(text)
+        keys, offsets, postings = inverted(grams)
+        sections = bare.sections()
+        sections["keys"] = _bytes_of(np.asarray(keys, TYPES["keys"]))
+        sections["offsets"] = _bytes_of(np.asarray(offsets, TYPES["offsets"]))
+        sections["postings"] = _bytes_of(postings)
+        _write(path, {"hash": bare.hash_name, "is_bare": False}, sections, pack_path)
+    finally:
+        os.unlink(pack_path)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
@@ -230,14 +285,17 @@ def _assemble(tables: _Tables, path: str, pack_path: str) -> None:
     sections["names"] = memoryview(b"".join(tables.names))
     sections["ids"] = memoryview(b"".join(tables.ids))
     sections["postings"] = _bytes_of(postings)
-    _write(path, tables.hash_name, sections, pack_path)
+    told = {"hash": tables.hash_name, "is_bare": tables.is_bare}
+    _write(path, told, sections, pack_path)
 
 
 def _bytes_of(array: Any) -> memoryview:
     return memoryview(array.reshape(-1)).cast("B")
 
 
-def _write(path: str, hash_name: str, sections: dict[str, memoryview], pack_path: str) -> None:
+def _write(
+    path: str, told: dict[str, Any], sections: dict[str, memoryview], pack_path: str
+) -> None:
     at = len(MAGIC) + 2 * LENGTH.size + _HEAD_BYTES
     places: dict[str, tuple[int, int, int]] = {}
     for name, data in sections.items():
@@ -245,7 +303,7 @@ def _write(path: str, hash_name: str, sections: dict[str, memoryview], pack_path
         places[name] = (at, len(data), zlib.crc32(data))
         at += len(data)
     places["pack"] = (at + -at % _ALIGN, os.path.getsize(pack_path), 0)
-    head = json.dumps({"hash": hash_name, "sections": places}).encode().ljust(_HEAD_BYTES)
+    head = json.dumps({**told, "sections": places}).encode().ljust(_HEAD_BYTES)
     with open_private(path + ".new") as file:
         file.write(MAGIC + LENGTH.pack(len(head)) + head + LENGTH.pack(zlib.crc32(head)))
         for name, data in sections.items():
@@ -259,104 +317,3 @@ def _write(path: str, hash_name: str, sections: dict[str, memoryview], pack_path
         file.flush()
         os.fsync(file.fileno())
     put_in_place(path + ".new", path, is_durable=False)  # with the manifest that names it
-
-
-# ── postings ─────────────────────────────────────────────────────────────────────────────────────
-# As `format.segment` describes them.
-
-
-def block_keys(block: npt.NDArray[np.uint8]) -> Keys:
-    """The distinct keys of a block, sorted."""
-    if len(block) < 4:
-        return np.empty(0, np.uint32)
-    keys = np.empty(len(block) - 3, np.uint32)
-    np.left_shift(block[:-3], np.uint32(24), out=keys, dtype=np.uint32)
-    for place, shift in ((block[1:-2], 16), (block[2:-1], 8), (block[3:], 0)):
-        keys |= np.left_shift(place, np.uint32(shift), dtype=np.uint32)
-    keys.sort()
-    fresh = np.empty(len(keys), bool)
-    fresh[0] = True
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return keys[fresh]
-
-
-_PORTION: Final = 1 << 20
-
-
-def inverted(blocks: list[Keys]) -> tuple[Any, Any, Any]:
-    """Distinct keys, where the postings of each begin, and the postings; empties `blocks`."""
-    count = len(blocks)
-    pairs = _pairs(blocks)
-    if not len(pairs):
-        return np.empty(0, np.uint32), np.zeros(1, np.uint32), np.empty(0, np.uint8)
-    pairs.sort()
-    ids = pairs.astype(np.uint16)
-    pairs >>= np.uint64(16)
-    fresh = np.ones(len(pairs), bool)
-    np.not_equal(pairs[1:], pairs[:-1], out=fresh[1:])
-    heads = np.flatnonzero(fresh)
-    keys = pairs[heads].astype(np.uint32)
-    del pairs, fresh
-    return keys, *_encoded(ids, np.append(heads, len(ids)), count)
-
-
-def _pairs(blocks: list[Keys]) -> Any:
-    """Key and block of every gram in one number; each block's keys are let go once they are in."""
-    pairs = np.empty(sum(len(keys) for keys in blocks), np.uint64)
-    end = len(pairs)
-    while blocks:
-        keys = blocks.pop()
-        start = end - len(keys)
-        np.left_shift(keys, np.uint64(16), out=pairs[start:end], dtype=np.uint64)
-        pairs[start:end] |= np.uint64(len(blocks))
-        end = start
-    return pairs
-
-
-def _encoded(ids: Any, heads: Any, blocks: int) -> tuple[Any, Any]:
-    """Offsets and postings of all keys, a portion at a time: the tables in between are large."""
-    sizes, written = [], []
-    at = 0
-    while at < len(heads) - 1:
-        past = max(at + 1, int(np.searchsorted(heads, heads[at] + _PORTION)) - 1)
-        portion = heads[at : past + 1]
-        size, out = _portion(ids[portion[0] : portion[-1]], portion - portion[0], blocks)
-        sizes.append(size)
-        written.append(out)
-        at = past
-    offsets = np.zeros(len(heads), np.uint32)
-    np.cumsum(np.concatenate(sizes), out=offsets[1:])
-    return offsets, np.concatenate(written)
-
-
-def _portion(ids: Any, heads: Any, blocks: int) -> tuple[Any, Any]:
-    counts, heads = np.diff(heads), heads[:-1]
-    gaps = np.diff(ids.astype(np.int32), prepend=0)
-    lengths = gaps // STEP + 1
-    lengths[heads] = 2
-    width = bitmap_bytes(blocks)
-    sizes = np.add.reduceat(lengths, heads)
-    dense = sizes >= width
-    sizes = np.where(dense, width, sizes)
-    offsets = np.cumsum(sizes) - sizes
-    out = np.full(int(sizes.sum()), STEP, np.uint8)
-    starts = np.repeat(offsets, counts)
-    _place_lists(out, (ids, gaps, lengths, heads), starts, np.repeat(~dense, counts))
-    for at in np.flatnonzero(dense):
-        mask = np.zeros(width * 8, np.uint8)
-        mask[ids[heads[at] : heads[at] + counts[at]]] = 1
-        out[offsets[at] : offsets[at] + width] = np.packbits(mask, bitorder="little")
-    return sizes, out
-
-
-def _place_lists(out: Any, entries: tuple[Any, ...], starts: Any, sparse: Any) -> None:
-    """Write all lists at once: a loop over a million keys would take a minute."""
-    ids, gaps, lengths, heads = entries
-    ends = np.cumsum(lengths)
-    before = np.zeros(len(ids), np.int64)  # bytes of the lists before this entry's own
-    before[heads] = np.diff(ends[heads] - 2, prepend=0)
-    places = starts + ends - 1 - np.cumsum(before)
-    out[places[sparse]] = gaps[sparse] % STEP
-    first = heads[sparse[heads]]
-    out[places[first] - 1] = ids[first] & 0xFF
-    out[places[first]] = ids[first] >> 8
