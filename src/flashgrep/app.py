@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
+from flashgrep.index.git.repository import repository_of
 from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.settings import Settings
-from flashgrep.system.state import StateDirectory, StateUnavailable, state_path
+from flashgrep.system.state import (
+    StateDirectory,
+    StateUnavailable,
+    repositories_path,
+    state_path,
+    workspace_id,
+)
 from flashgrep.tools.catalog import all_tools, instructions, offered
 from flashgrep.tools.dispatch.call import Services
 from flashgrep.tools.dispatch.caller import Callers
@@ -98,7 +105,7 @@ def build(
     offered(all_tools(), settings)  # refuses bad settings before anything is made
     workdir = os.path.realpath(os.fsencode(settings.workdir))
     path = state_path(settings.state_dir, workdir, environment)
-    denied = _denied(settings, path, workdir)
+    denied = _denied(settings, path, workdir, environment)
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, denied)
     if not settings.no_workspace and not scope.permits(scope.workdir):
         log.warning(
@@ -107,7 +114,7 @@ def build(
         )
     state = _state(path)
     pool = Pool(module="flashgrep.index.answer.search_worker")
-    index = _index(settings, scope, state, pool)
+    index = _index(settings, scope, state, pool, environment)
     engine = DiskSearcher(scope, pool, index, settings.verify_index)
     services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
     ownership = _own_notes(settings, services, keeps_notes)
@@ -129,8 +136,11 @@ def build_for_terminal(
     """
     environment = os.environ if environment is None else environment
     workdir = os.path.realpath(os.fsencode(settings.workdir))
-    own = os.path.realpath(os.fsencode(state_path(settings.state_dir, workdir, environment)))
-    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, (own,))
+    places = [state_path(settings.state_dir, workdir, environment)]
+    if not settings.state_dir:
+        places.append(repositories_path(environment))
+    own = tuple(os.path.realpath(os.fsencode(place)) for place in places)
+    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, own)
     services = Services(scope, b"", DiskSearcher(scope))
     return Application(
         settings=settings,
@@ -140,9 +150,13 @@ def build_for_terminal(
     )
 
 
-def _denied(settings: Settings, state: Path, workdir: bytes) -> tuple[bytes, ...]:
+def _denied(
+    settings: Settings, state: Path, workdir: bytes, environment: Mapping[str, str]
+) -> tuple[bytes, ...]:
     """Our own directories: no file tool reaches them, and none of them holds the workdir."""
     own = {"--state-dir": state, **({"--kb": settings.kb} if settings.kb else {})}
+    if not settings.state_dir:
+        own["XDG_CACHE_HOME"] = repositories_path(environment)
     denied = {flag: os.path.realpath(os.fsencode(path)) for flag, path in own.items()}
     for flag, path in denied.items():
         if is_within(workdir, path) and not settings.no_workspace:
@@ -193,7 +207,13 @@ def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership
     return ownership
 
 
-def _index(settings: Settings, scope: Scope, state: StateDirectory | None, pool: Pool) -> Index:
+def _index(
+    settings: Settings,
+    scope: Scope,
+    state: StateDirectory | None,
+    pool: Pool,
+    environment: Mapping[str, str],
+) -> Index:
     """The index of the workspace, or the reason why there is none."""
     home = os.path.realpath(os.fsencode(os.path.expanduser("~")))
     if settings.no_workspace:
@@ -208,7 +228,17 @@ def _index(settings: Settings, scope: Scope, state: StateDirectory | None, pool:
         return NoIndex("the file system's root and a whole home directory are not indexed")
     kind = repr((__version__, scope.allowed, scope.denied, scope.always_denied)).encode()
     name = hashlib.blake2b(kind, digest_size=8).hexdigest()
-    return StartingIndex(scope, state.path / "index" / name, pool)
+    shared = None if settings.state_dir else _shared(scope.workdir, environment)
+    return StartingIndex(scope, state.path / "index" / name, pool, shared)
+
+
+def _shared(workdir: bytes, environment: Mapping[str, str]) -> Path | None:
+    """Where the trees of the workspace's repository keep segments; None where there is none."""
+    repository = repository_of(workdir)
+    if repository is None:
+        return None
+    name = workspace_id(repository.common.removesuffix(b"/.git"))
+    return repositories_path(environment) / f"{name}-{__version__}"
 
 
 def _state(path: Path) -> StateDirectory | None:

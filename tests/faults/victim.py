@@ -59,9 +59,19 @@ class Victim:
 
 
 @contextmanager
-def victim(top: Path, flags: Sequence[str] = (), prefix: Sequence[str] = ()) -> Iterator[Victim]:
-    """A server on `top/ws` with its state in `top/state`; it is gone after the block."""
-    own = ["--workdir", str(top / "ws"), "--state-dir", str(top / "state")]
+def victim(
+    top: Path,
+    flags: Sequence[str] = (),
+    prefix: Sequence[str] = (),
+    cache: Path | None = None,
+) -> Iterator[Victim]:
+    """A server on `top/ws` with its state in `top/state`; it is gone after the block.
+
+    With `cache` its state is where it would be by itself, in that directory.
+    """
+    own = ["--workdir", str(top / "ws")]
+    own += ["--state-dir", str(top / "state")] if cache is None else []
+    home = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
     # Memory that is shared with the process it was forked from would be counted wrong.
     start = subprocess.Popen if prefix or _HEAVY else Warm
     with start(
@@ -69,7 +79,7 @@ def victim(top: Path, flags: Sequence[str] = (), prefix: Sequence[str] = ()) -> 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment(top),
+        env=environment(top) | home,
     ) as process:
         made = Victim(process)
         try:

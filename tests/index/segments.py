@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from flashgrep.index.format.roster import Roster
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.update import writer
 from flashgrep.search.result import walk_key
@@ -35,11 +37,14 @@ def made(directory: Path, files: Mapping[str, bytes], name: str = "one.seg") -> 
         named.append((shown, real))
     scope = Scope(str(directory))
     try:
-        left_out = writer.write_segment(scope, named, str(directory / name))
+        written = writer.write_segment(scope, named, str(directory / name))
     finally:
         scope.close()
-    assert not left_out
-    return Segment(str(directory / name))
+    assert not written.left_out
+    segment = Segment(str(directory / name))
+    status = np.frombuffer(written.status, np.int64).reshape(-1, 4)
+    segment.roster = Roster(status, np.frombuffer(written.racy, np.uint8) != 0)
+    return segment
 
 
 def owner(segment: Segment, piece: int) -> str:

@@ -18,7 +18,8 @@ import pytest
 from flashgrep.app import build
 from flashgrep.index.format.store import Store
 from flashgrep.index.update import updater
-from flashgrep.index.update.compactor import Builders, Compactor
+from flashgrep.index.update.builders import Builders, Built
+from flashgrep.index.update.compactor import Compactor
 from flashgrep.index.update.ranked_index import key_of
 from flashgrep.index.update.rescan import NO_RACY_FILES
 from flashgrep.ranking.format import DamagedRanking
@@ -188,7 +189,7 @@ def test_a_ready_index_is_at_full_progress_also_while_a_change_is_folded_in(
     seen: list[tuple[str, float]] = []
     real = Builders.build
 
-    def looking(builders: Builders, jobs: Any, done: Callable[[float], None]) -> list[str]:
+    def looking(builders: Builders, jobs: Any, done: Callable[[float], None]) -> list[Built]:
         def look(count: float) -> None:
             done(count)
             status = pair.index.status()

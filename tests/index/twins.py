@@ -31,14 +31,22 @@ _PATIENCE_SECONDS = 120.0
 class Twins:
     """`top/work` under two servers that share `top/state`.
 
-    With `reads`, another one was there first and writes the index: this one can only read it.
+    With `reads`, another one was there first and writes the index: this one can only read it. With
+    an `environment` the state is where that says.
     """
 
-    def __init__(self, top: Path, settings: dict[str, Any], reads: bool = False) -> None:
-        given = {"workdir": str(top / "work"), "state_dir": str(top / "state"), **settings}
-        self.indexed = build(Settings(**given))
-        self.plain = build(Settings(**given, no_index=True))
-        self.writer = build(Settings(**given)) if reads else None
+    def __init__(
+        self,
+        top: Path,
+        settings: dict[str, Any],
+        reads: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        state = str(top / "state") if environment is None else ""
+        given = {"workdir": str(top / "work"), "state_dir": state, **settings}
+        self.indexed = build(Settings(**given), environment)
+        self.plain = build(Settings(**given, no_index=True), environment)
+        self.writer = build(Settings(**given), environment) if reads else None
         if self.writer is not None:
             self.writer.start_index()
             _ready(self.writer)
@@ -138,10 +146,12 @@ def _answer(application: Application, tool: str, direct: bool, arguments: dict[s
 
 
 @contextmanager
-def twins(top: Path, reads: bool = False, **settings: Any) -> Iterator[Twins]:
+def twins(
+    top: Path, reads: bool = False, environment: dict[str, str] | None = None, **settings: Any
+) -> Iterator[Twins]:
     """Twins with an index that is ready; changes are folded in as soon as they are there."""
     (top / "work").mkdir(exist_ok=True)
-    made = Twins(top, settings, reads)
+    made = Twins(top, settings, reads, environment)
     try:
         made.ready()
         yield made

@@ -49,7 +49,7 @@ class Grove:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         listed = [(name, os.fsencode(self.root / name)) for name in sorted(files)]
-        assert write_segment(self.scope, listed, str(self.segments / key)) == []
+        assert write_segment(self.scope, listed, str(self.segments / key)).left_out == []
         self.names[key] = sorted(files)
 
     @property

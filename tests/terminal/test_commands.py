@@ -277,3 +277,38 @@ def test_symbol_shows_definitions_before_uses(tree: Path) -> None:
     assert flashgrep("symbol", "helper", "--json").json["symbol_name"] == "helper"
     assert flashgrep("symbol", "nosuchname").status == 1
     assert "\x1b[35m" in flashgrep("symbol", "--color", "always", "helper").text
+
+
+# ── carried indexes ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_index_is_exported_and_another_begins_with_it(tree: Path, tmp_path: Path) -> None:
+    first, second = (("--state-dir", str(tmp_path / name)) for name in ("first", "second"))
+    file = str(tmp_path / "snapshot")
+    out = flashgrep("index", "--export", file, "--json", *first)
+    assert out.status == 0
+    assert out.json["files"] > 1
+    told = flashgrep("index", "--import", file, *second)
+    assert told.status == 0
+    assert re.search(rf"^files +{out.json['files']}$", told.text, re.MULTILINE)
+    assert flashgrep("index", "--json", *second).json["state"] == "ready"
+    assert next((tmp_path / "second").rglob("*.seg"))
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--export", "a", "--import", "b"], "--export and --import exclude each other"),
+        (["--status", "--export", "a"], "--status and --export exclude each other"),
+        (["--import", "missing"], "missing"),
+        (["--export", "missing/x"], "missing"),
+        (["--export", "x", "--workdir", "/"], "there is no index here: the file system's root"),
+        (["--import", "x", "--workdir", "/"], "there is no index here: the file system's root"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(
+    tree: Path, tmp_path: Path, words: list[str], reason: str
+) -> None:
+    ran = flashgrep("index", *words, "--state-dir", str(tmp_path / "state"))
+    assert ran.status == 2
+    assert reason in ran.err

@@ -111,12 +111,25 @@ class StartingIndex(Index):
     is started this one helps.
     """
 
-    def __init__(self, scope: Scope, directory: Path, pool: Pool) -> None:
-        self._parts = (scope, directory, pool)
+    def __init__(
+        self, scope: Scope, directory: Path, pool: Pool, shared: Path | None = None
+    ) -> None:
+        """`shared` is where trees of one repository keep their segments."""
+        self._parts = (scope, directory, pool, shared)
         self._index: Index = NoIndex("not started")
         self._begun = False
         self._settled = threading.Event()
         self._there = threading.Event()
+
+    @property
+    def place(self) -> tuple[Path, Path | None]:
+        """The directory of the tree's index, and that of shared segments."""
+        return self._parts[1], self._parts[3]
+
+    @property
+    def loaded(self) -> Index:
+        """The index itself, once it is there."""
+        return self._waited()
 
     def start(self) -> None:
         self._begun = True

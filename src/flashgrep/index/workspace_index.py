@@ -23,6 +23,7 @@ from flashgrep.index.answer.kept_scans import Asked, KeptScans
 from flashgrep.index.answer.match_pool import Matchers, SnapshotGone
 from flashgrep.index.answer.view import IndexView, has_same_rules_above, is_own_repository
 from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.format.shelf import RANKED, Shelf, tag_of
 from flashgrep.index.index import Index, IndexStatus, Keeps, Stopped
 from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import poll
@@ -59,9 +60,16 @@ class WorkspaceIndex(Index):
     """The index of one workspace, at work."""
 
     def __init__(
-        self, scope: Scope, directory: Path, pool: Pool, is_started: Stopped = lambda: True
+        self,
+        scope: Scope,
+        directory: Path,
+        pool: Pool,
+        shared: Path | None = None,
+        is_started: Stopped = lambda: True,
     ) -> None:
-        """Until the server `is_started`, the work is left to other processes as far as it can."""
+        """`shared` is where trees of one repository keep their segments; without it they are in
+        `directory`. Until the server `is_started`, the work is left to other processes as far as
+        it can."""
         self._scope = scope
         self._pool = pool
         self._tracker = Tracker(scope, scope.workdir, is_started)
@@ -71,8 +79,13 @@ class WorkspaceIndex(Index):
         self._rest = IdleRelease(self._release, RELEASE_SECONDS)
         self._kept = KeptScans()
         self._forget = IdleRelease(self._kept.clear, FORGET_SECONDS)
-        self._ranks = RankedIndex(str(directory / "ranked"), self._report_ranked)
-        self._updater = Updater(directory, self._state, self._ranks)
+        self._ranks = RankedIndex(
+            str((shared or directory) / RANKED),
+            self._report_ranked,
+            tag_of(directory),
+            lambda name: Shelf(directory, shared).is_left_over(name),
+        )
+        self._updater = Updater(directory, shared, self._state, self._ranks)
 
     def start(self) -> None:
         """Begin to watch and to build."""
@@ -154,6 +167,11 @@ class WorkspaceIndex(Index):
     def _keep(self, asked: Asked, scan: IndexedScan) -> None:
         self._kept.keep(asked, scan)
         self._forget.used()
+
+    @property
+    def view(self) -> IndexView | None:
+        """What is known of the tree now, as far as it is indexed."""
+        return self._state.view
 
     def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""

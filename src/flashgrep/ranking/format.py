@@ -233,11 +233,13 @@ def _is_same(before: list[os.stat_result], now: list[os.stat_result]) -> bool:
     )
 
 
-def open_as_one(root: str, parts: Sequence[tuple[str, RankingManifest]]) -> tantivy.Searcher:
+def open_as_one(
+    root: str, parts: Sequence[tuple[str, RankingManifest]], owner: str = ""
+) -> tantivy.Searcher:
     """One searcher over the indexes of several segments: their directories and manifests."""
     import tantivy
 
-    view = tempfile.mkdtemp(prefix=VIEW_PREFIX, dir=root)
+    view = tempfile.mkdtemp(prefix=VIEW_PREFIX + owner, dir=root)
     try:
         for directory, manifest in parts:
             for name in manifest.files:

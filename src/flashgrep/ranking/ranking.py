@@ -61,10 +61,13 @@ class Ranking:
     opened by the first search (8 ms) and let go when none came for a while.
     """
 
-    def __init__(self, root: str, keys: Sequence[str], checked: Checked | None = None) -> None:
+    def __init__(
+        self, root: str, keys: Sequence[str], checked: Checked | None = None, owner: str = ""
+    ) -> None:
         """Open and check the indexes of the segments `keys`; `DamagedRanking` where one is off."""
         checked = checked or Checked(root)
         self._root = root
+        self._owner = owner
         self._parts = [(os.path.join(root, key), checked.manifest(key)) for key in keys]
         self._keys = {key_number(key): key for key in keys}
         self.keys = frozenset(keys)
@@ -153,7 +156,7 @@ class Ranking:
         self._rest.used()
         with self._lock:
             if self._searcher is None:
-                self._searcher = open_as_one(self._root, self._parts)
+                self._searcher = open_as_one(self._root, self._parts, self._owner)
             return self._searcher
 
     def _let_go(self) -> None:
@@ -204,8 +207,19 @@ Stopped = Callable[[], bool]
 class RankedTree:
     """The ranked index of one workspace, in one directory of the state."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(
+        self,
+        root: str,
+        owner: str = "",
+        is_left_over: Callable[[str], bool] = lambda name: True,
+    ) -> None:
+        """`owner` is in the names of what is not whole yet; others may keep their rankings here.
+
+        `is_left_over` tells of something here that we do not use whether nobody does.
+        """
         self._root = root
+        self._owner = owner
+        self._is_left_over = is_left_over
         self.current: Ranking | None = None
         """What is searched; None where nothing is ranked."""
         self._checked = Checked(root)
@@ -222,7 +236,8 @@ class RankedTree:
         """
         make_private(self._root)
         missing = [key for key in segments if not self._is_sound(key)]
-        done = _write(self._root, {key: segments[key] for key in missing}, stopped)
+        wanted = {key: segments[key] for key in missing}
+        done = _write(self._root, self._owner, wanted, stopped)
         if done:
             self.open(segments)
             self._drop_all_but(segments)
@@ -232,7 +247,7 @@ class RankedTree:
         """Search these segments from now on; False, and no change, where one is not ranked yet."""
         wanted = list(keys)
         try:
-            ranking = Ranking(self._root, wanted, self._checked)
+            ranking = Ranking(self._root, wanted, self._checked, self._owner)
         except DamagedRanking as error:
             log.info("the ranked index is not complete: %s", error)
             return False
@@ -278,7 +293,8 @@ class RankedTree:
 
     def _drop_all_but(self, keys: Iterable[str]) -> None:
         for name in set(os.listdir(self._root)) - set(keys):
-            if not (name.startswith(VIEW_PREFIX) and self._is_tidy):
+            is_view = name.startswith(VIEW_PREFIX)
+            if not (is_view and self._is_tidy) and self._is_left_over(name):
                 shutil.rmtree(os.path.join(self._root, name), ignore_errors=True)
         self._is_tidy = True
 
@@ -323,7 +339,7 @@ def _answer(
     return ordered[: limits.QUERY_FILES]
 
 
-def _write(root: str, segments: Mapping[str, str], stopped: Stopped) -> bool:
+def _write(root: str, owner: str, segments: Mapping[str, str], stopped: Stopped) -> bool:
     """Write the ranked indexes of these segments in processes, one a core; False where one fails.
 
     The largest first: with one of them last, all but one core would wait for it.
@@ -332,7 +348,7 @@ def _write(root: str, segments: Mapping[str, str], stopped: Stopped) -> bool:
     most = min(len(os.sched_getaffinity(0)), _MOST)
     for _ in range(_ATTEMPTS):
         failed = []
-        messages = [(segments[key], root, key) for key in left]
+        messages = [(segments[key], root, key, owner) for key in left]
         for number, (kind, body) in run_jobs(_MODULE, messages, most, stopped):
             if kind != "written":
                 log.warning("ranking a segment failed: %s", body)

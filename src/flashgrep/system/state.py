@@ -2,6 +2,8 @@
 
     $XDG_CACHE_HOME/flashgrep/<readable tail>-<hash of the real path>/    0700
         token                                                            0600
+    $XDG_CACHE_HOME/flashgrep/repositories/                              0700
+        what the trees of one repository share (`index.format.shelf`)
 
 The workspace's own `.flashgrep/` is not used for this: the workspace may be read-only, shared or
 hostile. A directory that others can read or write is refused: it holds copies of the workspace's
@@ -39,10 +41,19 @@ def state_path(given: str, workdir: bytes, environment: Mapping[str, str]) -> Pa
     """Where the state of a workspace lives; nothing is made."""
     if given:
         return Path(os.path.abspath(given))
+    return _cache(environment) / workspace_id(workdir)
+
+
+def repositories_path(environment: Mapping[str, str]) -> Path:
+    """Where trees of one repository keep what they share, for each repository."""
+    return _cache(environment) / "repositories"
+
+
+def _cache(environment: Mapping[str, str]) -> Path:
     cache = environment.get("XDG_CACHE_HOME", "")
     # The XDG rules: a relative value is to be ignored.
     root = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
-    return root / "flashgrep" / workspace_id(workdir)
+    return root / "flashgrep"
 
 
 class StateUnavailable(SettingsError):

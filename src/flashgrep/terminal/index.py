@@ -12,11 +12,13 @@ from typing import Any, Final
 import click
 
 from flashgrep.errors import IOFailure, Unavailable
-from flashgrep.index.format.store import MANIFEST, newest
+from flashgrep.index.format.manifest import MANIFEST
+from flashgrep.index.format.store import newest, shared_by, sweep_shared
 from flashgrep.settings import Settings
 from flashgrep.system.clock import utc
 from flashgrep.system.lock import open_lock_file, try_lock
 from flashgrep.system.state import state_path
+from flashgrep.terminal.carry import carry_in, carry_out
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
@@ -111,18 +113,36 @@ Look = Callable[[], Mapping[str, Any]]
 @terminal_command("index")
 @click.option("--status", is_flag=True, help="Only show how far it is.")
 @click.option("--remove", is_flag=True, help="Remove the index; searches work without it.")
-@click.option("--json", "as_json", is_flag=True, help="The object of stats.")
+@click.option("--export", "target", metavar="FILE", help="Write the index to a file, for others.")
+@click.option("--import", "source", metavar="FILE|URL", help="Begin with an index of others.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="The object of stats, or of what was carried."
+)
 @common_options
 def index_command(
-    settings: Settings, use_daemon: bool, status: bool, remove: bool, as_json: bool
+    settings: Settings,
+    use_daemon: bool,
+    status: bool,
+    remove: bool,
+    target: str | None,
+    source: str | None,
+    as_json: bool,
 ) -> int:
     """Build the index of the workspace and wait until it is ready, with a progress bar.
 
     If a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build
     that is interrupted resumes at the next start.
+
+    What `--export` writes, `--import` takes on another machine, in another clone of the same files.
+    Each text is proved by git's id of it; what differs is read and indexed by the next server.
     """
-    if status and remove:
-        raise click.UsageError("--status and --remove exclude each other")
+    given = {"--status": status, "--remove": remove, "--export": target, "--import": source}
+    if len(chosen := [name for name, value in given.items() if value]) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+    if target or source:
+        done = carry_out(settings, target) if target else carry_in(settings, str(source))
+        show(done, as_json, [f"{name:18}{value:,}" for name, value in done.items()])
+        return FOUND
     directory = index_directory(settings)
     if remove:
         return _remove(directory)
@@ -175,11 +195,14 @@ def _remove(directory: Path) -> int:
     if not directory.is_dir():
         say(f"there is no index at {directory}")
         return NOTHING
+    shared = shared_by(directory)
     with ExitStack() as held:
         for home in (directory, *_subdirectories(directory)):
             held.enter_context(_locked(home))
         for path in sorted(directory.rglob("*"), reverse=True):  # what a directory holds, first
             _delete(path)
+    for store in shared:
+        sweep_shared(store)  # what other trees use stays
     return FOUND
 
 

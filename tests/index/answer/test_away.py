@@ -89,9 +89,11 @@ def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
         nonlocal searches
         searches += 1
         if searches == 1:
+            turn = 0
             while os.path.exists(given[0].segment.path):  # until it is compacted into another
-                (work / "f0.txt").write_text("abc\nabc\n")
-                (work / "f1.txt").write_text("abd\n")
+                turn += 1
+                (work / "f0.txt").write_text(f"abc\nabc\n{turn}\n")
+                (work / "f1.txt").write_text(f"abd\n{turn}\n")
                 pair.folded()
         return match(self, given)
 

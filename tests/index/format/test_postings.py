@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.segment import bitmap_bytes, marked
-from flashgrep.index.update.writer import block_keys, inverted
+from flashgrep.index.format.postings import bitmap_bytes, marked
+from flashgrep.index.update.grams import block_keys, inverted
 
 CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 100
 Blocks = list[set[int]]

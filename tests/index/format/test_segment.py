@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from random import Random
@@ -22,6 +23,12 @@ from tests.index.disguises import texts
 from tests.index.segments import block_bytes, made, piece_text
 
 FLIPS = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 200
+
+
+def git_id(data: bytes) -> bytes:
+    return hashlib.new("sha1", b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
+
+
 FILES = {
     "a.txt": b"needle\nhay\n",
     "b/latin": b"na\xc3\xafve \xff needle\r\nend",
@@ -48,6 +55,8 @@ def test_what_goes_in_comes_out(
         status = os.stat(directory / "files" / name)
         assert tuple(segment.status[at].tolist()) == identity(status)
         assert segment.name(at) == name
+        assert segment.sizes[at] == len(data)
+        assert segment.id(at) == git_id(data)
         if not is_text(data[:512]):
             assert segment.flags[at] & BINARY
             continue
@@ -75,7 +84,8 @@ def answers(segment: Segment) -> object:
     """Everything a query can learn from a segment."""
     needle = Candidates(PatternSpec("needle"), segment_set([segment])).pieces.tolist()
     texts = [segment.text(file) for file in range(segment.files)]
-    return segment.all_names(), segment.status.tolist(), segment.flags.tolist(), needle, texts
+    known = segment.sizes.tolist(), segment.flags.tolist(), segment.all_ids()
+    return segment.all_names(), known, needle, texts
 
 
 def test_any_damage_is_noticed_or_harmless(tmp_path: Path) -> None:

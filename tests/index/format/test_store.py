@@ -12,8 +12,9 @@ from random import Random
 
 import pytest
 
+from flashgrep.index.format.manifest import Generation
 from flashgrep.index.format.segment import DamagedSegment, Segment
-from flashgrep.index.format.store import Generation, Store
+from flashgrep.index.format.store import Store
 from tests.index.segments import made
 
 FLIPS = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 200
@@ -61,7 +62,7 @@ def test_what_the_manifest_does_not_name_is_removed(store: Store, tmp_path: Path
         (store.directory / name).write_bytes(b"half")
     store.commit([old, kept], 2)
     store.commit([kept], 1)
-    assert names(store) == {"manifest", os.path.basename(kept.path)}
+    assert names(store) == {"manifest", os.path.basename(kept.path), kept.roster_file}
 
 
 def test_left_overs_of_a_killed_writer_go_when_the_next_one_begins(
@@ -113,30 +114,43 @@ def test_any_damage_of_the_manifest_is_noticed_or_harmless(store: Store, tmp_pat
         assert store.generation() in (expected, Generation())
 
 
+NAME = "0" * 32 + ".seg"
+
+
 @pytest.mark.parametrize(
-    "forged",
-    [
-        b"",
-        b"nonsense",
-        b"[]",
-        b"{}",
-        b"null",
-        b'{"format": 2}',
-        b'{"format": "2", "base": 0, "segments": [], "updated": 1}',
-        b'{"format": 2, "base": 0, "segments": [5], "updated": 1}',
-        b'{"format": 2, "base": 0, "segments": null, "updated": 1}',
-        b'{"format": 2, "base": 1, "segments": [], "updated": 1}',
-        b'{"format": 2, "base": -1, "segments": [], "updated": 1}',
-        b'{"format": 2, "base": "x", "segments": [], "updated": 1}',
-        b'{"format": 2, "base": 1, "segments": ["../../etc/passwd"], "updated": 1}',
-        b'{"format": 2, "base": 1, "segments": ["/etc/passwd"], "updated": 1}',
-        b'{"format": 2, "base": 0, "segments": [], "updated": [1]}',
-        b'{"format": 999, "base": 1, "segments": ["a.seg"], "updated": 1}',
-        b"\xff\xfe",
-    ],
+    "forged", [b"", b"nonsense", b"[]", b"{}", b"null", b'{"format": 3}', b"\xff"]
 )
 def test_a_forged_manifest_is_no_manifest(store: Store, forged: bytes) -> None:
     forge(store, forged)
+    assert store.load() == ([], 0, None)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"format": "3"},
+        {"format": 999},
+        {"segments": None},
+        {"segments": [5]},
+        {"segments": [["5"]]},
+        {"segments": [["../../etc/passwd", ""]]},
+        {"segments": [["/etc/passwd", ""]]},
+        {"segments": [[NAME, "../roster"]]},
+        {"base": 2},
+        {"base": -1},
+        {"base": "x"},
+        {"updated": [1]},
+        {"store": "somewhere"},
+    ],
+)
+def test_a_manifest_with_a_forged_value_is_no_manifest(
+    store: Store, changed: dict[str, object]
+) -> None:
+    told = {"format": 3, "base": 1, "segments": [[NAME, ""]], "updated": 1.0}
+    told |= {"store": "", "workspace": ""}
+    forge(store, json.dumps(told).encode())
+    assert store.generation().segments == (NAME,)
+    forge(store, json.dumps(told | changed).encode())
     assert store.load() == ([], 0, None)
 
 

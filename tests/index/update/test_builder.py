@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.errors import Cancelled
-from flashgrep.index.update.compactor import MODULE, Builders, BuildFailed
+from flashgrep.index.update.builders import MODULE, Builders, BuildFailed, BuildJob
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.scope import Scope
 
@@ -40,10 +40,11 @@ class Site:
         """Build so many segments, each of an equal share."""
         share = FILES // segments
         jobs = [
-            (self.names[at * share : (at + 1) * share], str(self.out / f"{at}.seg"))
+            BuildJob(self.names[at * share : (at + 1) * share], str(self.out / f"{at}.seg"), {})
             for at in range(segments)
         ]
-        return self.builders.build(jobs, self.told.append)
+        built = self.builders.build(jobs, self.told.append)
+        return [name for part in built for name in part.left_out]
 
     def signal_a_builder(self, number: int) -> None:
         """Send a signal to the first process that has begun to build."""

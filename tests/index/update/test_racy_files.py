@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from flashgrep.index.answer.view import IndexView, snapshot
-from flashgrep.index.format.segment import RACY, RACY_SECONDS, Segment
+from flashgrep.index.format.roster import RACY_SECONDS, Roster
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.update import rescan
 from flashgrep.index.update.rescan import (
     NO_RACY_FILES,
@@ -48,7 +49,7 @@ def racy(view: IndexView | None) -> list[str]:
     return [
         segment.name(file)
         for segment, alive in zip(view.snapshot.segments, view.snapshot.alive, strict=True)
-        for file in (alive & ((segment.flags & RACY) != 0)).nonzero()[0].tolist()
+        for file in (alive & segment.racy).nonzero()[0].tolist()
     ]
 
 
@@ -122,14 +123,19 @@ def test_a_writer_waits_for_its_newest_file(tmp_path: Path, work: Path) -> None:
     scope, path = Scope(str(work)), str(tmp_path / "a.seg")
     files = [(name, scope.workdir + b"/" + name.encode()) for name in ("f01", "f02")]
 
+    rosters = []
+
     def is_read_at_once() -> bool:
         for name, _ in files:
             (work / name).touch()
-        write_segment(scope, files, path)
-        return all(flag == RACY for flag in Segment(path).flags.tolist())
+        written = write_segment(scope, files, path)
+        status = np.frombuffer(written.status, np.int64).reshape(-1, 4)
+        rosters.append(Roster(status, np.frombuffer(written.racy, np.uint8) != 0))
+        return bool(rosters[-1].racy.all())
 
     wait_for(is_read_at_once, lambda: "the machine is too slow")
     segment = Segment(path)
+    segment.roster = rosters[-1]
     view = IndexView(snapshot([segment], 1, [np.ones(2, bool)]))
     newest = int(segment.status[:, 2].max())
     assert racy_files(view, lambda: newest).names == {"f01", "f02"}

@@ -1,14 +1,16 @@
 """A segment: some files' text and what is needed to find things in it, in one immutable file.
 
-    8 bytes   magic and version, b"flashsg1"
+    8 bytes   magic and version, b"flashsg2"
     4 bytes   length of the header, little end first
-    header    JSON: {"sections": {name: [offset, size, crc32]}}, padded with spaces
+    header    JSON: {"hash": "sha1", "is_bare": false, "sections": {name: [offset, size, crc32]}},
+              padded with spaces
     4 bytes   crc32 of the header
     sections  each at a multiple of 64 bytes
 
     names       the files' paths, one after the other      name_ends   where each ends
-    status      size, mtime_ns, ctime_ns, inode of each file (int64 × 4)
-    flags       per file: 1 binary (no text kept), 2 no final newline, 4 read right after a change
+    ids         per file: git's id of its bytes as a blob, by the header's hash
+    sizes       per file: its bytes on disk
+    flags       per file: 1 binary (no text kept), 2 no final newline
     first       per file: its first piece, and one past the last
     starts, lengths, lines, marks, sums, owners, groups
                 per piece: place in the pack, bytes, number of its first line, 1 if it holds a
@@ -18,13 +20,17 @@
     postings    per key: the blocks that hold it (see `postings`)
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
+A segment says what files of these names and bytes hold. It does not say where such files are:
+that is for the roster of each tree that uses the segment (see `roster`).
+
 A pack holds what `search.decode.lines_of` gives, with invalid sequences hidden (see there), so a
 search in it is a search in the file.
 A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece), so a
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
-matched. One that is never a candidate need not be: its grams were.
+matched. One that is never a candidate need not be: its grams were. A bare segment has no grams yet,
+so all of it is a candidate.
 """
 
 from __future__ import annotations
@@ -43,20 +49,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.index.format.postings import bitmap_bytes, marked
+from flashgrep.index.format.roster import Roster, blank_roster
 from flashgrep.system.atomic import is_ours_alone, open_own
 
-MAGIC: Final = b"flashsg1"
+MAGIC: Final = b"flashsg2"
 BLOCK_BYTES: Final = 16 * 1024
 BINARY: Final = 1
 UNENDED: Final = 2
-RACY: Final = 4
-RACY_SECONDS: Final = 1.0
-"""A file that was changed within this time before it was read is read again later: two changes
-so close together may leave the same times."""
 LENGTH: Final = struct.Struct("<I")
 TYPES: Final[dict[str, Any]] = {
     "name_ends": np.uint32,
-    "status": np.int64,
+    "sizes": np.int64,
     "flags": np.uint8,
     "first": np.uint32,
     "starts": np.uint64,
@@ -70,7 +74,9 @@ TYPES: Final[dict[str, Any]] = {
     "offsets": np.uint32,
 }
 _IDENTITY: Final = struct.Struct("=4q")
-"""A row of `status`, for those who ask for few: a row of an array takes five times as long."""
+"""A row of a roster, for those who ask for few: a row of an array takes five times as long."""
+HASHES: Final = {"sha1": 20, "sha256": 32}
+"""What ids are made by, and how long they are."""
 Keys = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -105,9 +111,9 @@ class Segment:
         if not is_checked:
             self._check_sections()
         arrays = {name: self._array(name) for name in TYPES}
-        self.names = self._bytes("names")
+        self.names, self.ids = self._bytes("names"), self._bytes("ids")
         self.name_ends = arrays["name_ends"]
-        self.status = arrays["status"].reshape(-1, 4)
+        self.sizes = arrays["sizes"]
         self.flags, self.first = arrays["flags"], arrays["first"]
         self.sums, self.owners = arrays["sums"], arrays["owners"]
         self.keys, self.offsets, self.lines = arrays["keys"], arrays["offsets"], arrays["lines"]
@@ -117,6 +123,9 @@ class Segment:
         self.ends = self.starts + arrays["lengths"]
         self.groups = arrays["groups"]
         self.files, self.pieces = len(self.flags), len(self.starts)
+        self._roster: Roster | None = None
+        self.roster_file = ""
+        """Where the roster is kept; empty where it is not, or not as it is now."""
         self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
         self.bitmap_bytes = bitmap_bytes(self.blocks)
         self.posting_base = self._sections["postings"][0]
@@ -195,12 +204,56 @@ class Segment:
         paths, starts = self.paths
         return [paths[a:b] for a, b in pairwise(starts)]
 
+    # ── in a tree ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def roster(self) -> Roster:
+        """The files of the tree that ours are; processes that only match never ask."""
+        if self._roster is None:
+            self._roster = blank_roster(self.files)
+        return self._roster
+
+    @roster.setter
+    def roster(self, roster: Roster) -> None:
+        self._roster = roster
+
+    @property
+    def status(self) -> Numbers:
+        """Per file size, mtime_ns, ctime_ns and inode of the tree's file that it is."""
+        return self.roster.status
+
+    @property
+    def racy(self) -> Mask:
+        """Per file whether it was read right after a change."""
+        return self.roster.racy
+
     def identity(self, file: int) -> tuple[int, int, int, int]:
         """What a file was: size, times, inode."""
         size, modified, changed, inode = _IDENTITY.unpack_from(
-            self.buffer, self._sections["status"][0] + file * _IDENTITY.size
+            self.roster.status.data, file * _IDENTITY.size
         )
         return size, modified, changed, inode
+
+    def enrol(self, files: Sequence[int], status: Any, racy: Any) -> None:
+        """Say which files of the tree some of ours are; those who read the old roster keep it."""
+        if len(files):
+            rows, flags = self.roster.status.copy(), self.roster.racy.copy()
+            rows[files], flags[files] = status, racy
+            self.roster, self.roster_file = Roster(rows, flags), ""
+
+    def id(self, file: int) -> bytes:
+        """The id of a file's bytes."""
+        return bytes(self.ids[file * self.id_bytes : (file + 1) * self.id_bytes])
+
+    def all_ids(self) -> list[bytes]:
+        """The id of every file."""
+        ids, width = bytes(self.ids), self.id_bytes
+        return [ids[at : at + width] for at in range(0, len(ids), width)]
+
+    @property
+    def short_ids(self) -> Any:
+        """The first eight bytes of every id, as numbers: to tell quickly which may be equal."""
+        return short_ids(np.frombuffer(self.ids, np.uint8).reshape(-1, self.id_bytes))
 
     def span(self, file: int) -> tuple[int, int]:
         """Where a file's text is in `buffer`; its pieces are neighbours."""
@@ -286,7 +339,11 @@ class Segment:
         checksum = bytes(view[start + length : start + length + 4])
         if len(head) != length or checksum != LENGTH.pack(zlib.crc32(head)):
             raise DamagedSegment(self.path, "the header is damaged")
-        sections: dict[str, list[int]] = json.loads(head)["sections"]
+        told = json.loads(head)
+        sections: dict[str, list[int]] = told["sections"]
+        self.hash_name: str = told["hash"]
+        self.is_bare: bool = told.get("is_bare", False)
+        self.id_bytes = HASHES[self.hash_name]
         if any(offset + size > self.size for offset, size, _ in sections.values()):
             raise DamagedSegment(self.path, "cut short")
         return sections
@@ -295,6 +352,10 @@ class Segment:
         for name, (_, _, crc) in self._sections.items():
             if name != "pack" and zlib.crc32(self._bytes(name)) != crc:
                 raise DamagedSegment(self.path, f"{name} is damaged")
+
+    def sections(self) -> dict[str, memoryview]:
+        """All that is kept, but the pack."""
+        return {name: self._bytes(name) for name in self._sections if name != "pack"}
 
     def _bytes(self, name: str) -> memoryview:
         offset, size, _ = self._sections[name]
@@ -310,62 +371,14 @@ def path_key(path: str | bytes) -> str:
     return raw.replace(b"/", b"\0").decode("latin-1")
 
 
+def short_ids(ids: Any) -> Any:
+    """The first eight bytes of ids, which are rows of bytes, as numbers."""
+    return np.ascontiguousarray(ids[:, :8]).view(np.uint64).reshape(-1)
+
+
 def numbers(first: Any, past: Any) -> Numbers:
     """All whole numbers of some ranges."""
     counts = past - first
     ends = np.cumsum(counts)
     found: Numbers = np.arange(int(counts.sum())) + np.repeat(first - (ends - counts), counts)
     return found
-
-
-# ── postings ─────────────────────────────────────────────────────────────────────────────────────
-# For each gram, four bytes in a row, the blocks that hold it. Keys are the exact bytes, big end
-# first, so that a literal of three bytes is a range of keys. No gram crosses a block's end, because
-# no line does.
-#
-# A posting is a list or, where that is not longer, one bit per block; the length says which. A list
-# begins with its first block (uint16, little end first); each further one is the step from the one
-# before, a byte; a byte of 255 adds that much and continues. Most steps fit, so this is little more
-# than half of plain 16-bit numbers, and numpy reads any number of lists in one go.
-
-
-STEP: Final = 255
-
-
-def bitmap_bytes(blocks: int) -> int:
-    """The size of a posting kept as one bit per block."""
-    return (blocks + 7) // 8
-
-
-def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
-    """Which blocks are in one of the postings between these places."""
-    width = bitmap_bytes(blocks)
-    mask = np.zeros(blocks, bool)
-    is_list = ends - starts != width
-    for at in starts[~is_list].tolist():
-        bits = np.unpackbits(postings[at : at + width], count=blocks, bitorder="little")
-        np.logical_or(mask, bits.view(bool), out=mask)
-    if is_list.any():
-        starts, sizes = starts[is_list], (ends - starts)[is_list]
-        heads = np.cumsum(sizes) - sizes
-        places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
-        mask[decoded(postings[places], sizes, 0)[0]] = True
-    return mask
-
-
-def decoded(lists: Any, sizes: Any, bases: Any) -> tuple[Any, Any]:
-    """The blocks in lists one after the other, and which bytes end one.
-
-    The blocks of each list are counted from its base. Sums may overflow 32 bits; what is subtracted
-    overflows as well, and half the memory is touched.
-    """
-    heads = np.cumsum(sizes) - sizes
-    steps = lists.astype(np.int32)
-    shown = lists != STEP
-    steps[heads + 1] <<= 8
-    shown[heads] = False
-    shown[heads + 1] = True
-    places = np.cumsum(steps, dtype=np.int32)
-    before = places[heads] - steps[heads] - bases
-    places -= np.repeat(before.astype(np.int32), sizes)
-    return places[shown].astype(np.int64), shown

@@ -1,75 +1,77 @@
-"""The index on disk: segments, and the manifest that says which of them count.
+"""The index of one tree on disk: the manifest that says which segments count, and their rosters.
 
     <state directory>/index/<hash of what is searched>/     0700
         lock        held (flock) by the one process that writes here
-        manifest    one line of JSON, one line with its crc32 in hex:
-                    {"format": 2, "base": 3, "segments": ["a1….seg", …], "updated": seconds}
-        *.seg       segments (see `segment`); those the manifest does not name are left-overs
+        manifest    see `manifest`
+        *.roster    what the tree knows of a segment's files (see `roster`)
+        *.seg       segments (see `segment`), unless they are shared (see `shelf`)
 
-A new generation is a set of complete segments and then a manifest put in place by one rename. So a
-crash at any moment leaves the generation before it, and what is not whole is never read. Anything
-that is not as it was written is thrown away and built again: the index is a copy of the workspace.
+A new generation is a set of complete segments and rosters and then a manifest put in place by one
+rename. So a crash at any moment leaves the generation before it, and what is not whole is never
+read. Anything that is not as it was written is thrown away and built again: the index is a copy of
+the workspace.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
 import secrets
-import shutil
-import stat
 import time
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
+from flashgrep.index.format.manifest import (
+    MANIFEST,
+    Generation,
+    read_generation,
+    write_generation,
+)
+from flashgrep.index.format.roster import read_roster, write_roster
 from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.shelf import LOCK, RANKED, Shelf
 from flashgrep.ranking.format import DamagedRanking, read_manifest
-from flashgrep.system.atomic import make_private, open_own, replace_file
 from flashgrep.system.lock import open_lock_file, try_lock
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = 2
-"""2: sequences that RE2 would take for characters are hidden in the packs (`search.decode`)."""
-MANIFEST: Final = "manifest"
 _LARGE_BYTES: Final = 64 * 1024 * 1024
-_NAME: Final = re.compile(r"[0-9a-f]{16}\.seg")
+_TRIES: Final = 5
+"""So often a generation is read anew that another process replaces meanwhile."""
+_LOOK_SECONDS: Final = 0.002
+"""Another tree that looks whether we are there has our lock for less than this."""
+_ROSTER_SUFFIX: Final = ".roster"
 
 
 Loaded = tuple[list[Segment], int, float | None]
 """Segments, how many of them are the base, and when they were put together."""
 
+Ids = Callable[[], Any]
+"""The beginnings of the ids of a tree's files, as far as they are known without reading them."""
 
-@dataclass(frozen=True)
-class Generation:
-    """The segments that count, and when they were put together."""
 
-    segments: tuple[str, ...] = ()
-    base: int = 0
-    updated: float | None = None
+def no_ids() -> Any:
+    """Those of a tree of which nothing is known."""
+    return np.zeros(0, np.uint64)
 
 
 class Store:
     """The directory of one index."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, shared: Path | None = None, workspace: str = "", ids: Ids = no_ids
+    ) -> None:
+        """`shared` is the directory for segments that trees of one repository share."""
         self.directory = directory
+        self.shelf = Shelf(directory, shared)
+        self._workspace = workspace
+        self._ids = ids
         self._lock: int | None = None
-        self._make()
-
-    def _make(self) -> None:
-        make_private(self.directory)
-        status = os.lstat(self.directory)
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise DamagedSegment(str(self.directory), "not a directory of ours")
-        if status.st_mode & 0o022:
-            raise DamagedSegment(str(self.directory), "others can write it")
 
     # ── one writer ──────────────────────────────────────────────────────────────────────────────
 
@@ -78,18 +80,26 @@ class Store:
         if self._lock is not None and not self._is_in_place(self._lock):
             self.close()  # the cache was cleared: ours locks nothing
         if self._lock is None:
-            self._make()
-            descriptor = open_lock_file(self.directory / "lock")
-            if not try_lock(descriptor):
+            self.shelf.make()
+            descriptor = open_lock_file(self.directory / LOCK)
+            if not self._try(descriptor):
                 os.close(descriptor)
                 return False
             self._lock = descriptor
+            self.shelf.join()
             self.sweep()  # a writer that was killed has left files here
         return True
 
+    def _try(self, descriptor: int) -> bool:
+        for _ in range(_TRIES if self.shelf.is_shared else 1):
+            if try_lock(descriptor):
+                return True
+            time.sleep(_LOOK_SECONDS)
+        return False
+
     def _is_in_place(self, descriptor: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(descriptor), os.lstat(self.directory / "lock"))
+            return os.path.samestat(os.fstat(descriptor), os.lstat(self.directory / LOCK))
         except OSError:
             return False
 
@@ -112,82 +122,140 @@ class Store:
     def generation(self) -> Generation:
         """The generation in force; an empty one where there is none that can be trusted."""
         try:
-            with open_own(self.directory / MANIFEST) as file:
-                text = file.read()
+            found = read_generation(self.directory)
         except OSError:
             return Generation()
-        body, _, checksum = text.partition(b"\n")
-        if checksum.strip() != b"%08x" % zlib.crc32(body):
-            log.warning("the index's manifest is damaged; building anew")
-            return Generation()
-        try:
-            return _read(json.loads(body))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            log.warning("the index's manifest is not understood; building anew")
-            return Generation()
+        return found if found.store == self._shared_name else Generation()
+
+    @property
+    def _shared_name(self) -> str:
+        return str(self.shelf.directory) if self.shelf.is_shared else ""
 
     def load(self) -> Loaded:
-        """The segments in force that can be trusted, and how many of them are the base."""
-        generation = self.generation()
+        """The segments in force that can be trusted, and how many of them are the base.
+
+        A tree that has none begins with those of another tree, of whose files it knows nothing.
+        """
+        for _ in range(_TRIES):
+            before = self.identity()
+            generation = self.generation()
+            if generation.updated is None:
+                generation = self._best_of_others()
+            loaded = self._opened(generation)
+            if before == self.identity():
+                break
+        return loaded
+
+    def _opened(self, generation: Generation) -> Loaded:
         segments: list[Segment] = []
         base = generation.base
-        for number, name in enumerate(generation.segments):
+        pairs = zip(generation.segments, generation.rosters, strict=True)
+        for number, (name, roster) in enumerate(pairs):
             try:
-                segments.append(Segment(str(self.directory / name)))
+                segment = Segment(str(self.shelf.directory / name))
             except (OSError, DamagedSegment) as error:
                 log.warning("a part of the index is set aside: %s", error)
                 base -= number < generation.base
+                continue
+            known = read_roster(self.directory / roster, segment.files) if roster else None
+            if known is not None:
+                segment.roster, segment.roster_file = known, roster
+            segments.append(segment)
         return segments, base, generation.updated
+
+    def _best_of_others(self) -> Generation:
+        """The generation of the tree that is most like ours, without its rosters."""
+        if not self.shelf.is_shared:
+            return Generation()
+        try:
+            others = [one for one in self.shelf.generations().values() if one.updated is not None]
+        except OSError:
+            return Generation()
+        others.sort(key=lambda one: one.updated or 0.0, reverse=True)
+        if len({one.segments for one in others}) > 1:
+            likeness = _Likeness(self.shelf.directory, self._ids())
+            others.sort(key=lambda one: -likeness.of(one))  # of equals the newest stays first
+        if not others:
+            return Generation()
+        best = others[0]
+        return replace(best, rosters=("",) * len(best.segments), updated=None)
 
     def new_path(self) -> str:
         """Where a new segment goes."""
-        return str(self.directory / f"{secrets.token_hex(8)}.seg")
+        return self.shelf.new_path()
 
     def commit(self, segments: Sequence[Segment], base: int) -> float:
         """Put a generation in force, and remove what it does not name; the time of it."""
-        updated = time.time()
-        names = [os.path.basename(segment.path) for segment in segments]
-        data = {"format": FORMAT, "base": base, "segments": names, "updated": updated}
-        body = json.dumps(data).encode()
-        text = body + b"\n%08x\n" % zlib.crc32(body)
-        replace_file(self.directory / MANIFEST, [text], self.directory / f"{MANIFEST}.new")
-        self.sweep()
-        return updated
+        rosters = [segment.roster_file or self._new_roster(segment) for segment in segments]
+        generation = Generation(
+            segments=tuple(os.path.basename(segment.path) for segment in segments),
+            rosters=tuple(rosters),
+            base=base,
+            updated=time.time(),
+            store=self._shared_name,
+            workspace=self._workspace,
+        )
+        with self.shelf.held():
+            for segment in segments:
+                if not os.path.lexists(segment.path):  # removed by the tree that we have it from
+                    raise DamagedSegment(segment.path, "gone")
+            write_generation(self.directory, generation)
+            for segment, roster in zip(segments, rosters, strict=True):
+                segment.roster_file = roster
+            self._sweep()
+        return generation.updated or 0.0
+
+    def _new_roster(self, segment: Segment) -> str:
+        stem = os.path.basename(segment.path).partition(".")[0]
+        name = f"{stem}.{secrets.token_hex(4)}{_ROSTER_SUFFIX}"
+        write_roster(self.directory / name, segment.roster)
+        return name
 
     def sweep(self) -> None:
         """Remove segments that do not count, and unfinished ones; for the writer alone."""
-        names = self.generation().segments
+        with self.shelf.held():
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self.shelf.sweep()
+        rosters = self.generation().rosters
         for entry in os.scandir(self.directory):
-            if ".seg" in entry.name and entry.name not in names:
+            if _ROSTER_SUFFIX in entry.name and entry.name not in rosters:
                 with suppress(OSError):
                     os.unlink(entry.path)
 
     def is_large(self) -> bool:
         """Whether listing the tree takes several processes."""
-        return self.size() > _LARGE_BYTES
+        return self.shelf.all_bytes() > _LARGE_BYTES
 
     def size(self) -> int:
-        """Bytes on disk."""
-        total = 0
-        for root, _, files in os.walk(self.directory):
-            for name in files:
-                with suppress(OSError):
-                    total += os.lstat(os.path.join(root, name)).st_blocks * 512
-        return total
+        """Bytes on disk, those of shared segments included."""
+        return self.shelf.size(self.generation().segments)
 
     def free(self) -> int:
         """Bytes that could be written here."""
-        return shutil.disk_usage(self.directory).free
+        return self.shelf.free()
 
 
-def _read(data: Any) -> Generation:
-    """A generation out of a manifest; ValueError and the like where it is not one of ours."""
-    if data["format"] != FORMAT:
-        return Generation()
-    names, base = tuple(data["segments"]), int(data["base"])
-    if not all(_NAME.fullmatch(name) for name in names) or not 0 <= base <= len(names):
-        raise ValueError("names or base out of range")
-    return Generation(names, base, float(data["updated"]))
+class _Likeness:
+    """How much of a tree is in the segments of others."""
+
+    def __init__(self, directory: Path, ids: Any) -> None:
+        self._directory = directory
+        self._ids = ids
+        self._known: dict[str, int] = {}
+
+    def of(self, generation: Generation) -> int:
+        """How many files of a generation have the content of one of ours."""
+        return sum(map(self._in_segment, generation.segments))
+
+    def _in_segment(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = 0
+            with suppress(OSError, DamagedSegment):
+                segment = Segment(str(self._directory / name), is_checked=True)
+                self._known[name] = int(np.isin(segment.short_ids, self._ids).sum())
+        return self._known[name]
 
 
 # ── the index on disk ────────────────────────────────────────────────────────────────────────────
@@ -223,8 +291,9 @@ def _homes(directory: Path) -> list[Path]:
 
 def _complete(home: Path) -> OnDisk | None:
     try:
-        generation = Store(home).generation()
-        paths = [os.path.join(home, name) for name in generation.segments]
+        generation = read_generation(home)
+        place = generation.store or home
+        paths = [os.path.join(place, name) for name in generation.segments]
         segments = [Segment(path, is_checked=True) for path in paths]
     except (OSError, DamagedSegment):
         return None
@@ -235,14 +304,32 @@ def _complete(home: Path) -> OnDisk | None:
         updated=generation.updated,
         files=sum(segment.files for segment in segments) if is_base else None,
         blocks=sum(segment.blocks for segment in segments),
-        is_ranked=_is_ranked(home, generation),
+        is_ranked=_is_ranked(os.path.join(place, RANKED), generation),
     )
 
 
-def _is_ranked(home: Path, generation: Generation) -> bool:
+def _is_ranked(ranked: str, generation: Generation) -> bool:
     try:
         for name in generation.segments:
-            read_manifest(os.path.join(home, "ranked", name))
+            read_manifest(os.path.join(ranked, name))
     except DamagedRanking:
         return False
     return True
+
+
+def shared_by(directory: Path) -> set[Path]:
+    """Where the indexes below `directory` keep segments that other trees use too."""
+    found = set()
+    for home in _homes(directory):
+        with suppress(OSError):
+            found.add(read_generation(home).store)
+    return {Path(store) for store in found if store}
+
+
+def sweep_shared(store: Path) -> None:
+    """Remove the segments that no tree uses any more, after one was removed by hand."""
+    with suppress(OSError, DamagedSegment):
+        shelf = Shelf(store, store)  # of no tree: nothing here is its own
+        with shelf.held():
+            shelf.sweep()
+            shelf.sweep_rankings()

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from flashgrep.index.format.segment import Mask, Numbers, decoded
+from flashgrep.index.format.postings import decoded
+from flashgrep.index.format.segment import Mask, Numbers
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
 from flashgrep.index.plan.rare import rare_blocks
@@ -399,12 +400,15 @@ class Candidates:
         look = self._look(by_file=False)
         if not self._tree.alternatives:
             look.read_ahead([self._tree.root])
-            return look.held(self._tree.root)
-        look.read_ahead(self._tree.alternatives)
-        bits = np.zeros(self._segment_set.block_count, np.uint8)
-        for at, node in enumerate(self._tree.alternatives):
-            look.kept(node).mark(bits, 1 << at)
-        return bits
+            held: Any = look.held(self._tree.root)
+        else:
+            look.read_ahead(self._tree.alternatives)
+            held = np.zeros(self._segment_set.block_count, np.uint8)
+            for at, node in enumerate(self._tree.alternatives):
+                look.kept(node).mark(held, 1 << at)
+        for base, past in self._segment_set.bare_blocks:
+            held[base:past] = (1 << len(self._tree.alternatives)) - 1 or 1
+        return held
 
     def alternatives(self, pieces: Numbers) -> list[int]:
         """For each of some candidates the alternatives that it may hold, as bits; 0 for any."""
@@ -434,6 +438,9 @@ class Candidates:
         found = self._look(by_file=True).held(self._tree.root)
         if self._tree.folded:
             found[segment_set.owners[segment_set.marked]] = True
+        for segment, (base, past) in zip(segment_set.segments, segment_set.files, strict=True):
+            if segment.is_bare:
+                found[base:past] = True
         return found
 
     def _look(self, by_file: bool) -> Lookup:

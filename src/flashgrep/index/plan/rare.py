@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
-from flashgrep.index.format.segment import STEP
+from flashgrep.index.format.postings import STEP
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramTree
 
@@ -31,7 +31,7 @@ def rare_blocks(segment_set: SegmentSet, tree: GramTree) -> dict[int, int] | Non
 
     None where that is for `lookup`: what must be there is no gram by itself, or none that is rare.
     """
-    if tree.root is None or tree.folded:
+    if tree.root is None or tree.folded or segment_set.bare_blocks:
         return None
     if not tree.alternatives:
         blocks = _held(segment_set, tree, tree.root)

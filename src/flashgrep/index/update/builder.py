@@ -21,7 +21,9 @@ _STEPS: Final = 50
 def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     from flashgrep.index.update.writer import write_segment  # after `main` has set up signals
 
-    packed, files, path = message
+    if len(message) == 2:
+        return _grams(*message)
+    packed, files, path, known, hash_name = message
     scope = Scope.unpacked(packed)
     step = max(1, len(files) // _STEPS)
 
@@ -30,9 +32,22 @@ def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
             tell((PROGRESS, count))
 
     try:
-        return "built", write_segment(scope, files, path, report)
+        written = write_segment(scope, files, path, report, known, hash_name)
+        known = [tuple(file) for file in written.known]
+        return "built", (written.left_out, written.status, written.racy, known)
     finally:
         scope.close()
+
+
+def _grams(bare: str, path: str) -> tuple[str, Any]:
+    from flashgrep.index.format.segment import DamagedSegment, Segment
+    from flashgrep.index.update.writer import write_grams
+
+    try:
+        write_grams(Segment(bare), path)
+    except DamagedSegment as error:
+        return "damaged", [error.path, error.what]
+    return "built", None
 
 
 def main() -> None:

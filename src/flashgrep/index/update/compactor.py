@@ -2,7 +2,8 @@
 
 A small change becomes a small segment after the others; in those, its files are dead.
 Many small ones are joined into one, and when much of the base is dead, or there is none, the base
-is built anew.
+is built anew. A file that changed to what a segment holds, as after a switch between branches, is
+alive there again and built into none.
 """
 
 from __future__ import annotations
@@ -11,19 +12,27 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled
 from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
-from flashgrep.index.format.segment import RACY, Mask, Segment, path_key
+from flashgrep.index.format.roster import Roster
+from flashgrep.index.format.segment import DamagedSegment, Mask, Segment
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
+from flashgrep.index.update.builders import Builders, BuildFailed, BuildJob, Built, portions
+from flashgrep.index.update.recognition import (
+    SegmentSlot,
+    enrolled,
+    found_by_id,
+    found_by_status,
+    likely_slots,
+)
 from flashgrep.index.update.rescan import (
     RacyFiles,
     awaited_files,
@@ -33,36 +42,43 @@ from flashgrep.index.update.rescan import (
 )
 from flashgrep.index.watch.changes import Changes, Identity, Tree, identity
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.system.child import DIED, PROGRESS, run_jobs
-
-SMALL_SEGMENT_BYTES: Final = 8 * limits.MIB
-"""A smaller segment is not worth cutting a tree for, even to keep every core busy."""
-
-SEGMENT_FILES: Final = 32_000
-"""Files of one segment: blocks are numbered in 16 bits, and a file may begin one."""
-
-SEGMENT_BYTES: Final = 96 * limits.MIB
-"""Text of one segment: building one takes about four times as much memory."""
-
-# ── compactor ────────────────────────────────────────────────────────────────────────────────────
-
 
 _NICE: Final = 5
-_MANY: Final = 1_000
+_FEW: Final = 100
+"""So many files are read sooner than git's index is."""
 _MOST_LATER: Final = 8
 _MARGIN_BYTES: Final = 64 * limits.MIB
+
+
+Prove = Callable[[Mapping[str, Identity]], Mapping[str, bytes]]
+"""Tells the ids of those files whose content is known without reading them."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Whom a compactor tells how far it is."""
+
+    progress: Callable[[float], None] = lambda share: None
+    early: Callable[[IndexView], None] = lambda view: None
+    """Gets a view that answers already, while the last files are still to be read."""
 
 
 class Compactor:
     """The writing side of an index; used by one thread."""
 
     def __init__(
-        self, store: Store, tracker: Tracker, builders: Builders, report: Callable[[float], None]
+        self,
+        store: Store,
+        tracker: Tracker,
+        builders: Builders,
+        telling: Telling,
+        prove: Prove = lambda files: {},
     ) -> None:
         self._store = store
         self._tracker = tracker
         self._builders = builders
-        self._report = report
+        self._telling = telling
+        self._prove = prove
         self._seen = store.identity()
         self.segments: list[Segment] = []
         self.base = 0
@@ -121,15 +137,43 @@ class Compactor:
             untouched = {name for name in view.entries if not changes.touch(name)}
         self._look_at_other_names(rescan, alive)
         missing = self._found(rescan.files, alive)
-        left_out = set(missing)
         self._remember_missing(missing, untouched)
-        if writes and missing:
-            alive, left_out = self._built(alive, missing)
-        elif len(missing) > sum(int(mask.sum()) for mask in alive):
+        left_out = set(missing)
+        is_most_missing = len(missing) > sum(int(mask.sum()) for mask in alive)
+        if is_most_missing and not writes:
             return None
-        if writes and self.updated is None:
-            self._commit(self.segments, self.base)  # no file to index: the index is complete
+        if writes and missing:
+            if view is None and not is_most_missing:
+                rest = left_out | untouched | rescan.unreadable
+                self._telling.early(self._view(rescan, alive, rest))
+            alive, left_out = self._built(alive, missing)
+        if writes and (self.updated is None or not all(s.roster_file for s in self.segments)):
+            self._commit(self.segments, self.base)  # nothing was built: what is known is complete
+        elif self.is_unfinished and view is not None and not missing:
+            self._find_grams()
         return self._view(rescan, alive, left_out | untouched | rescan.unreadable)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether segments are to be written again, with grams; searches look at all of those."""
+        return self.writes and any(segment.is_bare for segment in self.segments)
+
+    def _find_grams(self) -> None:
+        """Put segments with grams in the place of bare ones, a few at a time."""
+        bare = [n for n, segment in enumerate(self.segments) if segment.is_bare]
+        pairs = {
+            n: (self.segments[n].path, self._store.new_path()) for n in bare[: self._builders.count]
+        }
+        try:
+            self._builders.find_grams(list(pairs.values()))
+        except (BuildFailed, DamagedSegment):
+            self._store.sweep()
+            raise
+        segments = list(self.segments)
+        for number, (_, path) in pairs.items():
+            segments[number] = Segment(path)
+            segments[number].roster = self.segments[number].roster
+        self._commit(segments, self.base)
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
         kept = {name: status for name, status in self._missing.items() if name in still}
@@ -176,37 +220,11 @@ class Compactor:
     # ── finding ─────────────────────────────────────────────────────────────────────────────────
 
     def _found(self, files: dict[str, Identity], alive: list[Mask]) -> dict[str, Identity]:
-        """Mark files as alive whose copy in a segment matches the disk; return the rest."""
-        missing = dict(files)
-        for number in reversed(range(len(self.segments))):
-            segment = self.segments[number]
-            if len(missing) * 20 < segment.files:
-                found = ((segment.find(path_key(name)), name) for name in missing)
-                places = [(file, name) for file, name in found if file is not None]
-            else:
-                places = list(enumerate(segment.all_names()))
-            self._mark(segment, alive, number, places, missing)
+        """Mark files as alive that a segment is known to hold; return the rest."""
+        missing = found_by_status(self.segments, alive, files)
+        if len(missing) > _FEW and self.segments:
+            missing = found_by_id(self.segments, alive, missing, self._prove(missing))
         return missing
-
-    def _mark(
-        self,
-        segment: Segment,
-        alive: list[Mask],
-        number: int,
-        places: list[tuple[int, str]],
-        missing: dict[str, Identity],
-    ) -> None:
-        is_many = len(places) > _MANY
-        rows = segment.status.tolist() if is_many else segment.status
-        is_racy = ((segment.flags & RACY) != 0).tolist()
-        found = []
-        for file, name in places:
-            status = missing.get(name)
-            if status is not None and (*rows[file],) == status and not is_racy[file]:
-                found.append(file)
-                del missing[name]
-        alive[number] = alive[number].copy()
-        alive[number][found] = True
 
     # ── building ────────────────────────────────────────────────────────────────────────────────
 
@@ -218,14 +236,18 @@ class Compactor:
         wanted = {name: status for name, status in missing.items() if name not in too_large}
         if not wanted:
             return alive, too_large
-        kept, base = self._kept(alive, wanted)
-        for number in set(range(len(self.segments))) - set(kept):
+        slots = likely_slots(self.segments, wanted)
+        kept, base = self._kept(alive, wanted, slots)
+        dropped = set(range(len(self.segments))) - set(kept)
+        for number in dropped:
             wanted.update(_alive_files(self.segments[number], alive[number]))
-        self._require_room(wanted)
-        fresh, left_out = self._build(wanted)
+        slots = _renumbered(slots, kept)
+        self._require_room({n: status for n, status in wanted.items() if n not in slots})
+        fresh, left_out, known = self._build(wanted, slots)
         segments = [self.segments[number] for number in kept] + fresh
-        self._commit(segments, base or len(fresh))
         masks = [alive[number] for number in kept] + [np.ones(one.files, bool) for one in fresh]
+        enrolled(segments, masks, known, slots)
+        self._commit(segments, base or len(fresh))
         return masks, too_large | left_out
 
     def _commit(self, segments: list[Segment], base: int) -> None:
@@ -235,37 +257,50 @@ class Compactor:
         except OSError:
             self._store.sweep()
             raise
+        except DamagedSegment as error:
+            self.drop_damaged({error.path})
+            raise
         self.segments, self.base = segments, base
         self._seen = self._store.identity()
         self.size = self._store.size()
 
-    def _kept(self, alive: list[Mask], wanted: dict[str, Identity]) -> tuple[list[int], int]:
+    def _kept(
+        self, alive: list[Mask], wanted: dict[str, Identity], slots: Mapping[str, list[SegmentSlot]]
+    ) -> tuple[list[int], int]:
         """Which segments stay, and how many of them are the base; none where all is built anew."""
         held = sum(segment.text_bytes for segment in self.segments[: self.base])
-        living = sum(int(s.status[m, 0].sum()) for s, m in zip(self.segments, alive, strict=True))
-        new = sum(status[0] for status in wanted.values())
+        living = sum(int(s.sizes[m].sum()) for s, m in zip(self.segments, alive, strict=True))
+        living += sum(wanted[name][0] for name in slots)
+        new = sum(status[0] for name, status in wanted.items() if name not in slots)
         later = len(self.segments) - self.base
         if not self.base or living < held // 2 or new > living:
             return [], 0
-        return list(range(self.base if later >= _MOST_LATER else len(self.segments))), self.base
+        is_many = later >= _MOST_LATER and len(slots) < len(wanted)
+        return list(range(self.base if is_many else len(self.segments))), self.base
 
-    def _build(self, files: dict[str, Identity]) -> tuple[list[Segment], set[str]]:
-        jobs = [(names, self._store.new_path()) for names in portions(files, self._builders.count)]
-        built = 0.0
+    def _build(
+        self, files: dict[str, Identity], slots: Mapping[str, list[SegmentSlot]]
+    ) -> tuple[list[Segment], set[str], list[tuple[str, bytes, Identity, bool]]]:
+        """Segments of some files; those left out, and those that a slot has already."""
+        cut = portions(files, self._builders.count)
+        jobs = [BuildJob(names, self._store.new_path(), _ids_in(slots, names)) for names in cut]
+        done_files = 0.0
 
         def done(count: float) -> None:
-            nonlocal built
-            built += count
-            self._report(built / len(files))
+            nonlocal done_files
+            done_files += count
+            self._telling.progress(done_files / len(files))
 
-        self._report(0.0)
+        self._telling.progress(0.0)
         try:
-            left_out = set(self._builders.build(jobs, done))
+            built = self._builders.build(jobs, done)
         except BuildFailed:
             self._store.sweep()  # half a segment is useless, above all on a full disk
             raise
-        written = [Segment(path) for _, path in jobs]
-        return [segment for segment in written if segment.files], left_out
+        written = [_opened(job, part) for job, part in zip(jobs, built, strict=True)]
+        left_out = {name for part in built for name in part.left_out}
+        known = [file for part in built for file in part.known]
+        return [segment for segment in written if segment.files], left_out, known
 
     def _require_room(self, files: dict[str, Identity]) -> None:
         need = 2 * sum(status[0] for status in files.values()) + _MARGIN_BYTES
@@ -290,73 +325,33 @@ def _aliases(snap: IndexSnapshot, links: dict[str, str | None]) -> Any:
                 yield link, FileLocation(number, file)
 
 
+def _renumbered(
+    slots: Mapping[str, list[SegmentSlot]], kept: Sequence[int]
+) -> dict[str, list[SegmentSlot]]:
+    """The slots of segments that stay, by their numbers then."""
+    places = {number: place for place, number in enumerate(kept)}
+    found: dict[str, list[SegmentSlot]] = {}
+    for name, at in slots.items():
+        stay = [
+            slot._replace(segment=places[slot.segment]) for slot in at if slot.segment in places
+        ]
+        if stay:
+            found[name] = stay
+    return found
+
+
+def _ids_in(slots: Mapping[str, list[SegmentSlot]], names: list[str]) -> dict[str, list[bytes]]:
+    return {name: [slot.id for slot in slots[name]] for name in names if name in slots}
+
+
+def _opened(job: BuildJob, built: Built) -> Segment:
+    """A segment that was just written, with the roster of this tree."""
+    segment = Segment(job.path)
+    status = np.frombuffer(built.status, np.int64).reshape(-1, 4)
+    segment.roster = Roster(status, np.frombuffer(built.racy, np.uint8) != 0)
+    return segment
+
+
 def _alive_files(segment: Segment, alive: Mask) -> dict[str, Identity]:
     rows = segment.status.tolist()
     return {segment.name(file): tuple(rows[file]) for file in alive.nonzero()[0].tolist()}
-
-
-# ── building processes ───────────────────────────────────────────────────────────────────────────
-
-
-MODULE: Final = "flashgrep.index.update.builder"
-
-
-class BuildFailed(Exception):
-    """The segments could not be written."""
-
-
-def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
-    """Files in walk order, cut into portions for one segment each."""
-    names = sorted(files, key=path_key)
-    total = sum(files[name][0] for name in names)
-    room = min(SEGMENT_BYTES, max(total // (2 * workers), SMALL_SEGMENT_BYTES))
-    cut: list[list[str]] = []
-    size = room
-    for name in names:
-        if size >= room or len(cut[-1]) >= SEGMENT_FILES:
-            cut.append([])
-            size = 0
-        cut[-1].append(name)
-        size += files[name][0]
-    return cut
-
-
-class Builders:
-    """Builds segments in as many processes as there are cores."""
-
-    def __init__(self, tracker: Tracker, stopped: Callable[[], bool]) -> None:
-        self._scope = tracker.scope.packed
-        self._tracker = tracker
-        self.stopped = stopped
-        self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
-
-    def build(
-        self, jobs: Sequence[tuple[list[str], str]], done: Callable[[float], None]
-    ) -> list[str]:
-        """Build a segment of each list of files at each path; gives the files left out.
-
-        `done` gets work in files, also in halves: a file that is read is half done.
-        """
-        messages = (
-            (self._scope, [(name, self._tracker.real(name)) for name in names], path)
-            for names, path in jobs
-        )
-        left_out: list[str] = []
-        reported = [0.0] * len(jobs)
-        try:
-            with closing(run_jobs(MODULE, messages, self.count, self.stopped)) as answers:
-                for job, (kind, body) in answers:
-                    if kind == DIED:
-                        raise BuildFailed(f"a building process {body}; is there enough memory?")
-                    if kind == "failed":
-                        raise BuildFailed(body)
-                    now = body / 2 if kind == PROGRESS else float(len(jobs[job][0]))
-                    done(now - reported[job])
-                    reported[job] = now
-                    if kind != PROGRESS:
-                        left_out.extend(body)
-        except OSError as error:
-            raise BuildFailed(f"a building process could not be started: {error}") from None
-        if self.stopped():
-            raise Cancelled("stopped")
-        return left_out

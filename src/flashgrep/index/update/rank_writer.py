@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
 from flashgrep.ranking.format import (
     DRAFT_SUFFIX,
+    DamagedRanking,
     key_number,
+    read_manifest,
     register_analyzers,
     schema,
     text_fields,
+    verify,
     write_manifest,
 )
 from flashgrep.system.atomic import put_in_place
@@ -32,13 +35,13 @@ _HEAP_BYTES: Final = 192 * 1024 * 1024
 """tantivy begins another of its segments when this is full: enough for one of ours."""
 
 
-def write_ranked(segment_path: str, root: str, key: str) -> int:
+def write_ranked(segment_path: str, root: str, key: str, owner: str = "") -> int:
     """Write the ranked index of a segment, whole or not at all; how many documents it has."""
     import tantivy
 
     segment = Segment(segment_path, is_checked=True)  # by the server, when it opened it
     directory = os.path.join(root, key)
-    draft = directory + DRAFT_SUFFIX
+    draft = f"{directory}.{owner}{DRAFT_SUFFIX}"
     number = key_number(key)
     shutil.rmtree(draft, ignore_errors=True)
     os.mkdir(draft, 0o700)
@@ -53,9 +56,19 @@ def write_ranked(segment_path: str, root: str, key: str) -> int:
     writer.commit()
     writer.wait_merging_threads()
     write_manifest(draft, documents, text_bytes)
-    shutil.rmtree(directory, ignore_errors=True)
-    put_in_place(draft, directory, is_durable=False)
+    _put_in_place(draft, directory)
     return documents
+
+
+def _put_in_place(draft: str, directory: str) -> None:
+    """Give a finished index its name, unless another tree was faster."""
+    try:
+        verify(directory, read_manifest(directory))
+    except DamagedRanking:
+        shutil.rmtree(directory, ignore_errors=True)
+        put_in_place(draft, directory, is_durable=False)
+    else:
+        shutil.rmtree(draft)
 
 
 def pieces(segment: Segment) -> Iterator[tuple[int, int, bytes]]:
@@ -90,10 +103,10 @@ def _document(path: str, segment: int, file: int, piece: int, text: bytes) -> ta
     return document
 
 
-def _written(message: tuple[str, str, str]) -> tuple[str, Any]:
+def _written(message: tuple[str, str, str, str]) -> tuple[str, Any]:
     try:
         return "written", write_ranked(*message)
-    except (ValueError, DamagedSegment) as error:  # tantivy raises ValueError
+    except (ValueError, OSError, DamagedSegment) as error:  # tantivy raises ValueError
         return "failed", f"{type(error).__name__}: {error}"
 
 

@@ -78,8 +78,14 @@ class _CountedFiles(NamedTuple):
 class RankedIndex:
     """The ranked index of the segments, and the thread that ranks them."""
 
-    def __init__(self, directory: str, done: Callable[[], None]) -> None:
-        self._tree = RankedTree(directory)
+    def __init__(
+        self,
+        directory: str,
+        done: Callable[[], None],
+        owner: str = "",
+        is_left_over: Callable[[str], bool] = lambda name: True,
+    ) -> None:
+        self._tree = RankedTree(directory, owner, is_left_over)
         self._overlay = OverlayRanking()
         self._counted: _CountedFiles | None = None
         self._rest_overlay = IdleRelease(self._let_go, RANKING_IDLE_SECONDS)

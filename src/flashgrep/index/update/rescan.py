@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from flashgrep.index.answer.view import IndexView, topmost
-from flashgrep.index.format.segment import RACY, RACY_SECONDS
+from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.watch.changes import (
     Changes,
     Identity,
@@ -123,9 +123,9 @@ def _changed_files(view: IndexView, files: dict[str, Identity]) -> set[str]:
     changed: set[str] = set()
     for segment, alive in view.snapshot.parts():
         rows = segment.status.tolist()
-        names, flags = segment.all_names(), segment.flags.tolist()
+        names, is_racy = segment.all_names(), segment.racy.tolist()
         for file in alive.nonzero()[0].tolist():
-            if flags[file] & RACY or files.get(names[file]) != tuple(rows[file]):
+            if is_racy[file] or files.get(names[file]) != tuple(rows[file]):
                 changed.add(names[file])
             new.discard(names[file])
     return changed | new
@@ -175,7 +175,7 @@ def racy_files(view: IndexView, now: Callable[[], int] = time.time_ns) -> RacyFi
     """What the writer of the segments reads again, once it has been still for long enough."""
     times: dict[str, int] = {}
     for segment, alive in view.snapshot.parts():
-        racy = np.flatnonzero(alive & ((segment.flags & RACY) != 0)).tolist()
+        racy = np.flatnonzero(alive & segment.racy).tolist()
         times.update((segment.name(file), int(segment.status[file, 2])) for file in racy)
     wall = now()
     times = _believable(times, wall)

@@ -73,6 +73,8 @@ class TreeState:
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
         self._status = IndexStatus(state="building")
+        self.is_unfinished = False
+        """Whether the updater has more to do, although nothing changes."""
         self._loading = True
         """The segments of an earlier server are being checked: an answer is near."""
 
@@ -171,7 +173,7 @@ class TreeState:
             return False
         if view is None or view.subtrees or not view.entries <= self._stuck:
             return True
-        return self.racy.is_due()
+        return self.is_unfinished or self.racy.is_due()
 
     def begin_update(self) -> tuple[IndexView | None, Changes]:
         """The view to start from, and the changes to put into segments."""
@@ -215,11 +217,26 @@ class TreeState:
             self._take(missed)
             self._changed.notify_all()
 
+    def publish_early(self, view: IndexView) -> None:
+        """Answer from a view in which files are missing that are just being read.
+
+        What happens from now on is part of it, and of the one that is made meanwhile too.
+        """
+        with self._changed:
+            missed = Changes()
+            missed.add(self._since)
+            missed.add(self.tracker.changes())
+            self._loading = False
+            self._view, self._stuck = view, set()  # should reading fail, it is tried again
+            self._status = replace(self._status, grep_ready=True)
+            self._take(missed)
+            self._changed.notify_all()
+
     def report_progress(self, progress: float) -> None:
         """Segments are being built."""
         with self._changed:
             self._loading = False
-            if self._view is None:  # a change is built beside an index that is whole
+            if self._status.state == "building":  # else a change beside an index that is whole
                 self._status = replace(self._status, progress=progress)
             self._changed.notify_all()
 

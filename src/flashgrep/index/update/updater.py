@@ -4,14 +4,19 @@ does."""
 from __future__ import annotations
 
 import logging
+import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Cancelled
 from flashgrep.index.format.segment import DamagedSegment
-from flashgrep.index.format.store import Store
-from flashgrep.index.update.compactor import Builders, BuildFailed, Compactor
+from flashgrep.index.format.store import Store, no_ids
+from flashgrep.index.git.proof import blob_ids, index_ids
+from flashgrep.index.git.repository import GitRepository, repository_of
+from flashgrep.index.update.builders import Builders, BuildFailed
+from flashgrep.index.update.compactor import Compactor, Telling
 from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import NO_RACY_FILES, poll
 from flashgrep.index.update.tree_state import TreeState
@@ -26,8 +31,12 @@ PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, DamagedSegmen
 class Updater:
     """Watches the tree and keeps the segments up to date."""
 
-    def __init__(self, directory: Path, state: TreeState, ranks: RankedIndex) -> None:
+    def __init__(
+        self, directory: Path, shared: Path | None, state: TreeState, ranks: RankedIndex
+    ) -> None:
+        """`shared` is where segments are that other trees use too."""
         self._directory = directory
+        self._shared = shared
         self._state = state
         self._ranks = ranks
         self._thread = threading.Thread(target=self._work, name="flashgrep-index", daemon=True)
@@ -47,12 +56,12 @@ class Updater:
         state = self._state
         state.wakeup.owned_by_this_thread()
         try:
-            store = Store(self._directory)
+            repository = repository_of(state.tracker.root)
+            store = self._store(repository)
             self._begin_to_watch()
             if store.is_large():
                 state.tracker.expect_listing()  # they start while the segments are checked
-            builders = Builders(state.tracker, lambda: state.stopping)
-            compactor = Compactor(store, state.tracker, builders, state.report_progress)
+            compactor = self._compactor(store, repository)
         except (OSError, DamagedSegment) as error:
             state.give_up(f"the index cannot be kept: {error}")
             return
@@ -65,6 +74,21 @@ class Updater:
             state.give_up("the index has failed; the log says why")
         finally:
             compactor.close()
+
+    def _store(self, repository: GitRepository | None) -> Store:
+        ids = no_ids if repository is None else partial(index_ids, repository)
+        workspace = os.fsdecode(self._state.tracker.root)
+        return Store(self._directory, self._shared, workspace, ids)
+
+    def _compactor(self, store: Store, repository: GitRepository | None) -> Compactor:
+        state = self._state
+        hash_name = "sha1" if repository is None else repository.hash_name
+        builders = Builders(state.tracker, lambda: state.stopping, hash_name)
+        telling = Telling(state.report_progress, state.publish_early)
+        if repository is None:
+            return Compactor(store, state.tracker, builders, telling)
+        prove = partial(blob_ids, repository, environment=os.environ)
+        return Compactor(store, state.tracker, builders, telling, prove)
 
     def _begin_to_watch(self) -> None:
         kind = remote_mount(self._state.tracker.root)
@@ -119,8 +143,9 @@ class Updater:
         try:
             updated = compactor.update(view, changes)
             racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)
+            state.is_unfinished = updated is not None and compactor.is_unfinished
             state.publish(updated, racy, compactor.blocks, compactor.size, compactor.updated)
-            if updated is not None:
+            if updated is not None and not state.is_unfinished:
                 self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)
         except WatchLimit as error:

@@ -1,36 +1,36 @@
 """Builds one segment from a list of files.
 
 Runs in other processes, one per core, so that indexing never holds up the server. A file is checked
-before and after it is read; one that changed meanwhile is left out, and searched on disk.
+before and after it is read; one that changed meanwhile is left out, and searched on disk. One whose
+bytes another segment holds is told and not written again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
+from itertools import pairwise
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from flashgrep import limits
+from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.format.segment import (
     BINARY,
     BLOCK_BYTES,
     LENGTH,
     MAGIC,
-    RACY,
-    RACY_SECONDS,
-    STEP,
     TYPES,
     UNENDED,
-    Keys,
-    bitmap_bytes,
+    Segment,
 )
+from flashgrep.index.update.grams import block_keys, inverted
 from flashgrep.index.watch.changes import Identity, identity
 from flashgrep.search.decode import searchable_text, text_of
 from flashgrep.system.atomic import open_own, open_private, put_in_place
@@ -48,8 +48,14 @@ _RACY_NS: Final = int(RACY_SECONDS * 1e9)
 class _Tables:
     """The columns of a segment as they grow."""
 
+    hash_name: str
+    is_bare: bool = False
+    """Whether grams are left for later."""
     names: list[bytes] = field(default_factory=list)
+    ids: list[bytes] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     status: list[Identity] = field(default_factory=list)
+    racy: list[bool] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -65,8 +71,29 @@ class _Tables:
     def close_block(self) -> None:
         """Take the grams of the block that is being filled, and begin the next."""
         if self.open_block:
-            self.grams.append(block_keys(np.frombuffer(bytes(self.open_block), np.uint8)))
+            text = b"" if self.is_bare else bytes(self.open_block)
+            self.grams.append(block_keys(np.frombuffer(text, np.uint8)))
             self.open_block.clear()
+
+
+class KnownFile(NamedTuple):
+    """A file of the tree whose bytes were found to be those of another segment's file."""
+
+    name: str
+    id: bytes
+    status: Identity
+    racy: bool
+
+
+class Written(NamedTuple):
+    """What became of the files for a segment."""
+
+    left_out: list[str]
+    """Those that could not be read, or changed while they were."""
+    known: list[KnownFile]
+    status: bytes
+    """The status of each file that was written: the rows of its roster."""
+    racy: bytes
 
 
 def write_segment(
@@ -74,50 +101,134 @@ def write_segment(
     files: Sequence[tuple[str, bytes]],
     path: str,
     report: Callable[[int], None] = lambda count: None,
-) -> list[str]:
-    """Write a segment of `files` (shown path, real path); gives the shown paths left out.
+    known: Mapping[str, Collection[bytes]] | None = None,
+    hash_name: str = "sha1",
+) -> Written:
+    """Write a segment of `files` (shown path, real path).
 
-    `report` gets how many were read; what is left to do then takes about as long again.
+    `report` gets how many were read; what is left to do then takes about as long again. `known`
+    has, by shown path, the ids of files that are in other segments: such a file is not written.
     """
-    tables = _Tables()
+    tables = _Tables(hash_name)
     left_out: list[str] = []
+    found: list[KnownFile] = []
     pack_path = path + ".pack"
     try:
         with open_private(pack_path) as pack:
             pack.write(b"\n")  # `^` and `\\b` look at the byte before the first line
             for number, (shown, real) in enumerate(files, 1):
-                if not _add(tables, scope, shown, real, pack):
+                read = _read_file(scope, shown, real, hash_name)
+                if read is None:
                     left_out.append(shown)
+                elif known and read[0].id in known.get(shown, ()):
+                    found.append(read[0])
+                else:
+                    _add(tables, *read, pack)
                 report(number)
         _assemble(tables, path, pack_path)
     finally:
         os.unlink(pack_path)
-    return left_out
+    status = np.asarray(tables.status, np.int64).tobytes()
+    return Written(
+        left_out=left_out,
+        known=found,
+        status=status,
+        racy=np.asarray(tables.racy, np.uint8).tobytes(),
+    )
+
+
+class BareWriter:
+    """Writes a segment of given contents, without grams: these are found later."""
+
+    def __init__(self, path: str, hash_name: str) -> None:
+        self._path = path
+        self._tables = _Tables(hash_name, is_bare=True)
+        self._pack = open_private(path + ".pack")
+        self._pack.write(b"\n")
+        self.bytes = 0
+
+    @property
+    def files(self) -> int:
+        return len(self._tables.names)
+
+    def add(self, name: str, held: bytes, data: bytes) -> None:
+        """Add a file, which follows those before in walk order; `held` is its id."""
+        file = KnownFile(name=name, id=held, status=(len(data), 0, 0, 0), racy=True)
+        _add(self._tables, file, data, self._pack)
+        self.bytes += len(data)
+
+    def close(self, keep: bool = True) -> None:
+        """Put the segment in place, or drop it."""
+        self._pack.close()
+        try:
+            if keep:
+                _assemble(self._tables, self._path, self._path + ".pack")
+        finally:
+            os.unlink(self._path + ".pack")
+
+
+def write_grams(bare: Segment, path: str) -> None:
+    """Write a bare segment again with the grams of its text; the text is checked."""
+    pack_path = path + ".pack"
+    try:
+        with open_private(pack_path) as pack:
+            pack.write(b"\n")
+            grams = []
+            for first, past in pairwise(bare.block_firsts.tolist()):
+                bare.check(first, past)
+                text = bare.buffer[int(bare.starts[first]) : int(bare.ends[past - 1])]
+                grams.append(block_keys(np.frombuffer(text, np.uint8)))
+                pack.write(text)
+        keys, offsets, postings = inverted(grams)
+        sections = bare.sections()
+        sections["keys"] = _bytes_of(np.asarray(keys, TYPES["keys"]))
+        sections["offsets"] = _bytes_of(np.asarray(offsets, TYPES["offsets"]))
+        sections["postings"] = _bytes_of(postings)
+        _write(path, {"hash": bare.hash_name, "is_bare": False}, sections, pack_path)
+    finally:
+        os.unlink(pack_path)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _add(tables: _Tables, scope: Scope, shown: str, real: bytes, pack: IO[bytes]) -> bool:
+def _read_file(
+    scope: Scope, shown: str, real: bytes, hash_name: str
+) -> tuple[KnownFile, bytes] | None:
+    """A file and its bytes; None where it is not to be had as it is."""
     begun = time.time_ns()  # and not once it is read, which may take any time
     try:
         status, data = _read(scope, real)
     except OSError:
-        return False
+        return None
     if data is None:
-        return False
-    tables.names.append(shown.encode("utf-8", "surrogateescape"))
-    tables.status.append(identity(status))
+        return None
+    racy = begun - status.st_ctime_ns < _RACY_NS
+    known = KnownFile(name=shown, id=blob_id(data, hash_name), status=identity(status), racy=racy)
+    return known, data
+
+
+def blob_id(data: bytes, hash_name: str) -> bytes:
+    """What git calls a file's bytes."""
+    digest = hashlib.new(hash_name, b"blob %d\0" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.digest()
+
+
+def _add(tables: _Tables, file: KnownFile, data: bytes, pack: IO[bytes]) -> None:
+    tables.names.append(file.name.encode("utf-8", "surrogateescape"))
+    tables.ids.append(file.id)
+    tables.sizes.append(len(data))
+    tables.status.append(file.status)
+    tables.racy.append(file.racy)
     tables.first.append(len(tables.starts))
-    racy = RACY if begun - status.st_ctime_ns < _RACY_NS else 0
     if not is_text(data[: limits.SNIFF_BYTES]):
-        tables.flags.append(BINARY | racy)
-        return True
+        tables.flags.append(BINARY)
+        return
     text = searchable_text(text_of(data))
     unended = bool(text) and not text.endswith(b"\n")
-    tables.flags.append((UNENDED if unended else 0) | racy)
+    tables.flags.append(UNENDED if unended else 0)
     _add_pieces(tables, text + b"\n" if unended else text, pack)
-    return True
 
 
 def _read(scope: Scope, real: bytes) -> tuple[os.stat_result, bytes | None]:
@@ -172,15 +283,19 @@ def _assemble(tables: _Tables, path: str, pack_path: str) -> None:
         name: _bytes_of(np.asarray(column, TYPES[name])) for name, column in columns.items()
     }
     sections["names"] = memoryview(b"".join(tables.names))
+    sections["ids"] = memoryview(b"".join(tables.ids))
     sections["postings"] = _bytes_of(postings)
-    _write(path, sections, pack_path)
+    told = {"hash": tables.hash_name, "is_bare": tables.is_bare}
+    _write(path, told, sections, pack_path)
 
 
 def _bytes_of(array: Any) -> memoryview:
     return memoryview(array.reshape(-1)).cast("B")
 
 
-def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
+def _write(
+    path: str, told: dict[str, Any], sections: dict[str, memoryview], pack_path: str
+) -> None:
     at = len(MAGIC) + 2 * LENGTH.size + _HEAD_BYTES
     places: dict[str, tuple[int, int, int]] = {}
     for name, data in sections.items():
@@ -188,7 +303,7 @@ def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
         places[name] = (at, len(data), zlib.crc32(data))
         at += len(data)
     places["pack"] = (at + -at % _ALIGN, os.path.getsize(pack_path), 0)
-    head = json.dumps({"sections": places}).encode().ljust(_HEAD_BYTES)
+    head = json.dumps({**told, "sections": places}).encode().ljust(_HEAD_BYTES)
     with open_private(path + ".new") as file:
         file.write(MAGIC + LENGTH.pack(len(head)) + head + LENGTH.pack(zlib.crc32(head)))
         for name, data in sections.items():
@@ -202,104 +317,3 @@ def _write(path: str, sections: dict[str, memoryview], pack_path: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     put_in_place(path + ".new", path, is_durable=False)  # with the manifest that names it
-
-
-# ── postings ─────────────────────────────────────────────────────────────────────────────────────
-# As `format.segment` describes them.
-
-
-def block_keys(block: npt.NDArray[np.uint8]) -> Keys:
-    """The distinct keys of a block, sorted."""
-    if len(block) < 4:
-        return np.empty(0, np.uint32)
-    keys = np.empty(len(block) - 3, np.uint32)
-    np.left_shift(block[:-3], np.uint32(24), out=keys, dtype=np.uint32)
-    for place, shift in ((block[1:-2], 16), (block[2:-1], 8), (block[3:], 0)):
-        keys |= np.left_shift(place, np.uint32(shift), dtype=np.uint32)
-    keys.sort()
-    fresh = np.empty(len(keys), bool)
-    fresh[0] = True
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return keys[fresh]
-
-
-_PORTION: Final = 1 << 20
-
-
-def inverted(blocks: list[Keys]) -> tuple[Any, Any, Any]:
-    """Distinct keys, where the postings of each begin, and the postings; empties `blocks`."""
-    count = len(blocks)
-    pairs = _pairs(blocks)
-    if not len(pairs):
-        return np.empty(0, np.uint32), np.zeros(1, np.uint32), np.empty(0, np.uint8)
-    pairs.sort()
-    ids = pairs.astype(np.uint16)
-    pairs >>= np.uint64(16)
-    fresh = np.ones(len(pairs), bool)
-    np.not_equal(pairs[1:], pairs[:-1], out=fresh[1:])
-    heads = np.flatnonzero(fresh)
-    keys = pairs[heads].astype(np.uint32)
-    del pairs, fresh
-    return keys, *_encoded(ids, np.append(heads, len(ids)), count)
-
-
-def _pairs(blocks: list[Keys]) -> Any:
-    """Key and block of every gram in one number; each block's keys are let go once they are in."""
-    pairs = np.empty(sum(len(keys) for keys in blocks), np.uint64)
-    end = len(pairs)
-    while blocks:
-        keys = blocks.pop()
-        start = end - len(keys)
-        np.left_shift(keys, np.uint64(16), out=pairs[start:end], dtype=np.uint64)
-        pairs[start:end] |= np.uint64(len(blocks))
-        end = start
-    return pairs
-
-
-def _encoded(ids: Any, heads: Any, blocks: int) -> tuple[Any, Any]:
-    """Offsets and postings of all keys, a portion at a time: the tables in between are large."""
-    sizes, written = [], []
-    at = 0
-    while at < len(heads) - 1:
-        past = max(at + 1, int(np.searchsorted(heads, heads[at] + _PORTION)) - 1)
-        portion = heads[at : past + 1]
-        size, out = _portion(ids[portion[0] : portion[-1]], portion - portion[0], blocks)
-        sizes.append(size)
-        written.append(out)
-        at = past
-    offsets = np.zeros(len(heads), np.uint32)
-    np.cumsum(np.concatenate(sizes), out=offsets[1:])
-    return offsets, np.concatenate(written)
-
-
-def _portion(ids: Any, heads: Any, blocks: int) -> tuple[Any, Any]:
-    counts, heads = np.diff(heads), heads[:-1]
-    gaps = np.diff(ids.astype(np.int32), prepend=0)
-    lengths = gaps // STEP + 1
-    lengths[heads] = 2
-    width = bitmap_bytes(blocks)
-    sizes = np.add.reduceat(lengths, heads)
-    dense = sizes >= width
-    sizes = np.where(dense, width, sizes)
-    offsets = np.cumsum(sizes) - sizes
-    out = np.full(int(sizes.sum()), STEP, np.uint8)
-    starts = np.repeat(offsets, counts)
-    _place_lists(out, (ids, gaps, lengths, heads), starts, np.repeat(~dense, counts))
-    for at in np.flatnonzero(dense):
-        mask = np.zeros(width * 8, np.uint8)
-        mask[ids[heads[at] : heads[at] + counts[at]]] = 1
-        out[offsets[at] : offsets[at] + width] = np.packbits(mask, bitorder="little")
-    return sizes, out
-
-
-def _place_lists(out: Any, entries: tuple[Any, ...], starts: Any, sparse: Any) -> None:
-    """Write all lists at once: a loop over a million keys would take a minute."""
-    ids, gaps, lengths, heads = entries
-    ends = np.cumsum(lengths)
-    before = np.zeros(len(ids), np.int64)  # bytes of the lists before this entry's own
-    before[heads] = np.diff(ends[heads] - 2, prepend=0)
-    places = starts + ends - 1 - np.cumsum(before)
-    out[places[sparse]] = gaps[sparse] % STEP
-    first = heads[sparse[heads]]
-    out[places[first] - 1] = ids[first] & 0xFF
-    out[places[first]] = ids[first] >> 8

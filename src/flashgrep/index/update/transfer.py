@@ -1,0 +1,291 @@
+"""Carries an index to another machine: a file with the texts of a tree, each with git's id of it.
+
+    8 bytes   magic and version, b"flashsn1"
+    4 bytes   length of the header, little end first
+    header    JSON: {"hash": "sha1", "files": number, "bytes": of all texts}
+    stream    zlib: per file the length of its name (4 bytes) and of its text (8 bytes), its id, its
+              name, its text; in walk order
+    32 bytes  sha256 of everything before
+
+Nothing in it is believed but what a hash proves: a text that does not have its id is an error.
+Everything else a segment holds is made here from the texts, the postings last, by the next server:
+until then a search looks at all of these texts. So a file can hold less than the tree, or
+another tree, and answers stay those of a scan; what it holds is only used for files of the same
+name and id.
+
+Files whose bytes are not their text (other line ends, other encodings, binary ones) are not
+carried: a segment does not have their bytes. The next server reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, Final
+
+from flashgrep import limits
+from flashgrep.errors import InvalidParams, IOFailure, Unavailable
+from flashgrep.index.answer.view import IndexView
+from flashgrep.index.format.segment import BINARY, HASHES, Segment, path_key
+from flashgrep.index.format.store import Store
+from flashgrep.index.update.builders import SEGMENT_BYTES, SEGMENT_FILES
+from flashgrep.index.update.writer import BareWriter, blob_id
+from flashgrep.system.atomic import replacing
+
+MAGIC: Final = b"flashsn1"
+_LENGTH: Final = struct.Struct("<I")
+_RECORD: Final = struct.Struct("<IQ")
+_HEADER_BYTES: Final = 64 * 1024
+_NAME_BYTES: Final = 4096
+_SUM_BYTES: Final = 32
+_PORTION: Final = limits.MIB
+_ANSWER_SECONDS: Final = 60.0
+_MARGIN_BYTES: Final = 64 * limits.MIB
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """What was carried."""
+
+    files: int
+    left_out: int
+    """Files of the tree that are not in it, or 0 where that is not known."""
+    bytes: int
+    """Of the texts."""
+
+
+# ── export ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def export_view(view: IndexView, target: str, hash_name: str, report: Report) -> Transferred:
+    """Write the texts of a tree's index to a file, whole or not at all."""
+    places, total = _carried(view)
+    head = json.dumps({"hash": hash_name, "files": len(places), "bytes": total}).encode()
+    left_out = view.snapshot.files + len(view.entries) - len(places)
+    with replacing(os.path.abspath(target)) as file:
+        stream = _Summed(file)
+        stream.write(MAGIC + _LENGTH.pack(len(head)) + head)
+        packer = zlib.compressobj(1)
+        for done, (segment, slot) in enumerate(places):
+            name, text = segment.name(slot).encode("utf-8", "surrogateescape"), segment.text(slot)
+            record = _RECORD.pack(len(name), len(text)) + segment.id(slot) + name + text
+            stream.write(packer.compress(record))
+            report(done / len(places))
+        stream.write(packer.flush())
+        file.write(stream.sum.digest())
+    return Transferred(len(places), left_out, total)
+
+
+class _Summed:
+    """A file that is being written, and the hash of what was."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sum = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self.sum.update(data)
+        self._file.write(data)
+
+
+def _carried(view: IndexView) -> tuple[list[tuple[Segment, int]], int]:
+    """The files whose text is what their id is of, in walk order, and their bytes."""
+    found = [
+        (segment.key(slot), segment, slot)
+        for segment, alive in view.snapshot.parts()
+        for slot in alive.nonzero()[0].tolist()
+        if not segment.flags[slot] & BINARY
+    ]
+    found.sort(key=lambda one: one[0])
+    places = [
+        (segment, slot)
+        for _, segment, slot in found
+        if blob_id(segment.text(slot), segment.hash_name) == segment.id(slot)
+    ]
+    return places, sum(int(segment.sizes[slot]) for segment, slot in places)
+
+
+# ── import ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def import_into(store: Store, source: str, hash_name: str, report: Report) -> Transferred:
+    """Make an index of such a file, or of what a URL gives, in the place of the one that is there.
+
+    An error leaves that as it was.
+    """
+    with closing(store):
+        if not store.lock():
+            raise Unavailable(f"a server uses the index in {store.directory}; stop it first")
+        segments: list[Segment] = []
+        try:
+            with _opened(source) as file:
+                found = _Incoming(file, source)
+                if found.hash_name != hash_name:
+                    raise found.bad(f"ids by {found.hash_name}; this tree has {hash_name}")
+                need = 2 * found.bytes + _MARGIN_BYTES
+                if store.free() < need:
+                    raise IOFailure(
+                        f"{store.directory} has {store.free() // limits.MIB} MiB free and needs "
+                        f"{need // limits.MIB}; make room, or name another place with --state-dir"
+                    )
+                segments = [Segment(path) for path in _written(store, found, report)]
+            store.commit(segments, len(segments))
+        except BaseException:
+            store.sweep()  # what was begun counts for nobody
+            raise
+    return Transferred(found.files, 0, found.bytes)
+
+
+def _written(store: Store, found: _Incoming, report: Report) -> list[str]:
+    """Segments of what comes in; all of it has been checked when they are returned."""
+    paths: list[str] = []
+    writer: BareWriter | None = None
+    is_whole = False
+    try:
+        for number, (name, held, text) in enumerate(found.records()):
+            if writer is None:
+                paths.append(store.new_path())
+                writer = BareWriter(paths[-1], found.hash_name)
+            writer.add(name, held, text)
+            if writer.bytes >= SEGMENT_BYTES or writer.files >= SEGMENT_FILES:
+                writer.close()
+                writer = None
+            report(number / max(1, found.files))
+        is_whole = True
+    finally:
+        if writer is not None:
+            writer.close(keep=is_whole)
+    return paths
+
+
+class _Incoming:
+    """Such a file, read from its begin to its end; what is wrong with it is an error."""
+
+    def __init__(self, file: IO[bytes], source: str) -> None:
+        self._file = file
+        self._source = source
+        self._sum = hashlib.sha256()
+        self._unpacker = zlib.decompressobj()
+        self._raw = b""
+        """Read and not summed yet: the last bytes may be the sum."""
+        self._waiting = b""
+        start = self._plain(len(MAGIC))
+        if start != MAGIC:
+            raise self.bad("not a snapshot of this version; export it with the same flashgrep")
+        (length,) = _LENGTH.unpack(self._plain(_LENGTH.size))
+        if length > _HEADER_BYTES:
+            raise self.bad("the header is too long")
+        try:
+            told: dict[str, Any] = json.loads(self._plain(length))
+            self.hash_name = str(told["hash"])
+            self.files, self.bytes = int(told["files"]), int(told["bytes"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self.bad("the header is damaged") from None
+        if self.hash_name not in HASHES or self.files < 0 or self.bytes < 0:
+            raise self.bad("the header says what cannot be")
+
+    def bad(self, what: str) -> InvalidParams:
+        """Why the file cannot be used."""
+        return InvalidParams(f"{self._source}: {what}")
+
+    def records(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Name, id and text of each file; the text has the id."""
+        width, previous, total = HASHES[self.hash_name], "", 0
+        for _ in range(self.files):
+            name_bytes, size = _RECORD.unpack(self._unpacked(_RECORD.size))
+            total += size
+            if name_bytes > _NAME_BYTES or size > limits.INDEXED_FILE_BYTES or total > self.bytes:
+                raise self.bad("a file is larger than it may be")
+            held, raw = self._unpacked(width), self._unpacked(name_bytes)
+            text = self._unpacked(size)
+            key = path_key(raw)
+            if not _is_inside(raw) or key <= previous:
+                raise self.bad(f"{raw!r} is not the path of a file, or not in order")
+            if blob_id(text, self.hash_name) != held:
+                raise self.bad(f"{raw!r} is not what its id says")
+            previous = key
+            yield raw.decode("utf-8", "surrogateescape"), held, text
+        self._end()
+
+    def _end(self) -> None:
+        while not self._unpacker.eof:
+            if self._more(_PORTION):
+                raise self.bad("there is more in it than it says")
+        rest = self._unpacker.unused_data + self._rest()
+        stream, told = rest[:-_SUM_BYTES], rest[-_SUM_BYTES:]
+        if stream or self._waiting or len(told) != _SUM_BYTES or self._sum.digest() != told:
+            raise self.bad("cut short or damaged: its checksum is another")
+
+    def _plain(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) != size:
+            raise self.bad("cut short")
+        self._sum.update(data)
+        return data
+
+    def _unpacked(self, size: int) -> bytes:
+        parts, missing = [self._waiting[:size]], size - len(self._waiting[:size])
+        self._waiting = self._waiting[size:]
+        while missing:
+            data = self._more(missing)
+            if not data:
+                raise self.bad("there is less in it than it says")
+            parts.append(data)
+            missing -= len(data)
+        return b"".join(parts)
+
+    def _more(self, most: int) -> bytes:
+        """Some more of the stream, at most so much; nothing at its end."""
+        while not self._unpacker.eof:
+            packed = self._unpacker.unconsumed_tail or self._next()
+            try:
+                data = self._unpacker.decompress(packed, most)
+            except zlib.error:
+                raise self.bad("damaged") from None
+            self._sum.update(packed[: len(packed) - len(self._left())])
+            if data:
+                return data
+        return b""
+
+    def _left(self) -> bytes:
+        return self._unpacker.unconsumed_tail or self._unpacker.unused_data
+
+    def _next(self) -> bytes:
+        data = self._file.read(_PORTION)
+        if not data:
+            raise self.bad("cut short")
+        return data
+
+    def _rest(self) -> bytes:
+        return self._file.read(_SUM_BYTES + 1)
+
+
+def _is_inside(name: bytes) -> bool:
+    """Whether a name can be that of a file of a tree."""
+    parts = name.split(b"/")
+    return b"\0" not in name and not {b"", b".", b"..", b".git"} & set(parts)
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[IO[bytes]]:
+    """A file, or what a URL gives."""
+    if "://" not in source:
+        with open(source, "rb") as file:
+            yield file
+        return
+    if not source.startswith(("http://", "https://", "file://")):
+        raise InvalidParams(f"{source}: only http, https and file URLs can be read")
+    try:
+        with urllib.request.urlopen(source, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310
+            yield answer
+    except (urllib.error.URLError, TimeoutError) as error:
+        raise IOFailure(f"{source} cannot be read: {error}") from None

@@ -1,0 +1,333 @@
+"""An index that was carried here answers what a scan answers, whatever the file says."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.server
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from flashgrep.app import build
+from flashgrep.errors import FlashgrepError
+from flashgrep.index.format.segment import Segment
+from flashgrep.index.index import StartingIndex
+from flashgrep.index.transfer import export_index, import_index
+from flashgrep.index.update.builders import Builders
+from flashgrep.settings import Settings
+from tests.index.git.repositories import Repo, environment
+from tests.index.twins import Twins, haste, twins, wait_for
+
+FLIPS = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 60
+FILES = {f"d{at % 5}/f{at:03}.txt": b"needle %d\nhay\n" % at for at in range(120)}
+OTHERS = {"crlf.txt": b"needle\r\n", "wide.txt": "needle\n".encode("utf-16"), "x.bin": b"\0needle"}
+PLAIN = {**FILES, "empty": b"", "open": b"needle without an end"}
+
+
+@pytest.fixture(autouse=True)
+def quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    with haste(ranked="ranked" in request.node.name):
+        yield
+
+
+class Carried:
+    """A repository and its snapshot, and a clone that has none of the index."""
+
+    def __init__(self, top: Path, hash_name: str = "sha1") -> None:
+        self.top = top
+        self.source = Repo(top / "source" / "work", f"--object-format={hash_name}")
+        self.source.commit({**PLAIN, **OTHERS})
+        self.environment = {**environment(top), "XDG_CACHE_HOME": str(top / "cache")}
+        self.file = top / "snapshot"
+        self.source.git("clone", "--quiet", ".", str(top / "clone" / "work"))
+        self.clone = Repo(top / "clone" / "work")
+
+    @contextmanager
+    def served(self, repo: Repo) -> Iterator[Twins]:
+        with twins(repo.top.parent, environment=self.environment) as pair:
+            pair.folded()
+            yield pair
+
+    def carry_out(self) -> None:
+        with self.served(self.source) as pair:
+            index = pair.indexed.services.index
+            assert isinstance(index, StartingIndex)
+            done = export_index(index, pair.indexed.services.scope, str(self.file), ignore)
+        assert (done.files, done.left_out) == (len(PLAIN), len(OTHERS))
+        assert done.bytes == sum(map(len, PLAIN.values()))
+
+    def carry_in(self, source: str = "") -> None:
+        application = build(Settings(workdir=str(self.clone.top)), self.environment)
+        try:
+            index = application.services.index
+            assert isinstance(index, StartingIndex)
+            scope = application.services.scope
+            import_index(index, scope, source or str(self.file), ignore)
+        finally:
+            application.close()
+
+    def segments(self) -> list[Path]:
+        """Those of the clone."""
+        return list(self.top.glob("cache/flashgrep/repositories/work-*/*.seg*"))
+
+
+def ignore(share: float) -> None:
+    assert 0 <= share <= 1
+
+
+@pytest.fixture(scope="module")
+def module_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What is exported of the files: made once."""
+    with haste():
+        carried = Carried(tmp_path_factory.mktemp("carried"))
+        carried.carry_out()
+    return carried.file.read_bytes()
+
+
+@pytest.fixture
+def carried(tmp_path: Path, module_file: bytes) -> Carried:
+    found = Carried(tmp_path)
+    found.file.write_bytes(module_file)
+    return found
+
+
+def answers(pair: Twins) -> None:
+    before = pair.by_index
+    for pattern in ("needle", r"needle \d*7$", "absent|hay", "NEEDLE", "without"):
+        pair.agree(pattern=pattern, output_mode="count")
+        pair.agree(pattern=pattern, output_mode="content", head_limit=20)
+        pair.agree(pattern=pattern + r"\n\w", output_mode="count", multiline=True)
+    pair.agree("glob", pattern="**/*")
+    assert pair.by_index == before + 15
+
+
+def bare(pair: Twins) -> int:
+    view = pair.index._state.view
+    return 0 if view is None else sum(one.is_bare for one in view.snapshot.segments)
+
+
+# ── there and back ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("hash_name", ["sha1", "sha256"])
+def test_a_clone_answers_from_what_was_carried_and_reads_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hash_name: str
+) -> None:
+    carried = Carried(tmp_path, hash_name)
+    carried.carry_out()
+    carried.clone.settle()
+    carried.carry_in()
+    read: list[str] = []
+    real, grams = Builders.build, Builders.find_grams
+    may_find = threading.Event()
+
+    def noted(builders: Builders, jobs: list[object], done: object) -> object:
+        read.extend(name for job in jobs for name in job.names)  # type: ignore[attr-defined]
+        return real(builders, jobs, done)  # type: ignore[arg-type]
+
+    def late(builders: Builders, pairs: object) -> None:
+        may_find.wait()
+        grams(builders, pairs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Builders, "build", noted)
+    monkeypatch.setattr(Builders, "find_grams", late)
+    with twins(carried.clone.top.parent, environment=carried.environment) as pair:
+        try:
+            wait_for(lambda: bare(pair) == 1, lambda: f"{pair.index._state.view}")
+            wait_for(lambda: read, lambda: "nothing was read")
+            answers(pair)  # all of the text is a candidate
+            assert set(read) == set(OTHERS)
+        finally:
+            may_find.set()
+        wait_for(lambda: not bare(pair), lambda: f"{pair.index._state.view}")
+        pair.folded()
+        answers(pair)
+        (carried.clone.top / "open").write_bytes(b"needle at last\n")
+        answers(pair)
+    with carried.served(carried.clone) as pair:
+        assert not bare(pair)
+        answers(pair)
+
+
+def test_once_the_grams_are_found_a_carried_index_is_ranked(carried: Carried) -> None:
+    carried.carry_in()
+    with carried.served(carried.clone) as pair:
+        status = pair.index.status
+        wait_for(lambda: status().query_ready, lambda: f"not ranked: {status()}")
+        assert not bare(pair)
+        assert "f007.txt" in pair.answer("query", False, {"text": "needle 7"})[0]
+
+
+def test_a_clone_that_differs_answers_what_it_holds(carried: Carried) -> None:
+    carried.clone.write({"d1/f001.txt": b"other 1\nhay\n", "new": b"needle new\n"})
+    os.unlink(carried.clone.top / "d2" / "f002.txt")
+    carried.carry_in()
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+        assert pair.agree(pattern="other") == "d1/f001.txt"
+
+
+def test_an_index_is_fetched_from_a_server(carried: Carried) -> None:
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *given: object) -> None:
+            super().__init__(*given, directory=str(carried.top))  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        try:
+            with pytest.raises(FlashgrepError, match="404"):
+                carried.carry_in(f"{place}/nothing")
+            carried.carry_in(f"{place}/snapshot")
+        finally:
+            server.shutdown()
+    carried.carry_in(carried.file.as_uri())
+    with pytest.raises(FlashgrepError, match="only http, https and file"):
+        carried.carry_in("ftp://localhost/x")
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+
+
+# ── what lies ───────────────────────────────────────────────────────────────────────────────────
+
+
+def made(records: list[tuple[bytes, bytes, bytes]], **told: object) -> bytes:
+    """A snapshot of names, ids and texts whose checksum is right."""
+    total = sum(len(text) for _, _, text in records)
+    head = json.dumps({"hash": "sha1", "files": len(records), "bytes": total} | told).encode()
+    rows = [struct.pack("<IQ", len(n), len(t)) + i + n + t for n, i, t in records]
+    body = b"flashsn1" + struct.pack("<I", len(head)) + head + zlib.compress(b"".join(rows))
+    return body + hashlib.sha256(body).digest()
+
+
+def record(name: bytes, text: bytes = b"needle\n") -> tuple[bytes, bytes, bytes]:
+    body = b"blob %d\0" % len(text) + text
+    return name, hashlib.new("sha1", body, usedforsecurity=False).digest(), text
+
+
+LIES: dict[str, Callable[[bytes], bytes]] = {
+    "nothing at all": lambda whole: b"",
+    "another file": lambda whole: b"PK\x03\x04" + whole,
+    "another version": lambda whole: whole.replace(b"flashsn1", b"flashsn2", 1),
+    "cut short": lambda whole: whole[: len(whole) // 2],
+    "without its end": lambda whole: whole[:-1],
+    "with more after its end": lambda whole: whole + b"x",
+    "another checksum": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]),
+    "a text that is not the id's": lambda whole: made([(b"a", record(b"a")[1], b"NEEDLE\n")]),
+    "an absolute path": lambda whole: made([record(b"/etc/passwd")]),
+    "a path that goes up": lambda whole: made([record(b"a/../../b")]),
+    "a path in git's own directory": lambda whole: made([record(b"x/.git/config")]),
+    "a path with a NUL": lambda whole: made([record(b"a\0b")]),
+    "an empty path": lambda whole: made([record(b"")]),
+    "the same path twice": lambda whole: made([record(b"a"), record(b"a", b"other\n")]),
+    "paths out of order": lambda whole: made([record(b"b"), record(b"a")]),
+    "fewer files than it says": lambda whole: made([record(b"a")], files=2),
+    "more files than it says": lambda whole: made([record(b"a"), record(b"b")], files=1),
+    "more text than it says": lambda whole: made([record(b"a")], bytes=1),
+    "a number that is none": lambda whole: made([record(b"a")], files="many"),
+    "a negative number": lambda whole: made([record(b"a")], files=-1),
+    "an unknown hash": lambda whole: made([record(b"a")], hash="md5"),
+    "the ids of another kind of repository": lambda whole: made([], hash="sha256"),
+    "more text than fits the disk": lambda whole: made([record(b"a")], bytes=1 << 60),
+    "a header without end": lambda whole: b"flashsn1" + struct.pack("<I", 1 << 31) + whole,
+}
+
+
+def test_what_lies_is_refused_with_a_reason_and_leaves_the_index_as_it_was(
+    carried: Carried,
+) -> None:
+    whole = carried.file.read_bytes()
+    carried.carry_in()
+    before = {path.name: path.read_bytes() for path in carried.segments()}
+    assert len(before) == 1
+    for name, lie in LIES.items():
+        carried.file.write_bytes(lie(whole))
+        with pytest.raises(FlashgrepError) as refused:
+            carried.carry_in()
+        assert len(refused.value.message) > 20, name
+        assert {path.name: path.read_bytes() for path in carried.segments()} == before, name
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+
+
+def test_what_is_damaged_anywhere_is_refused(carried: Carried) -> None:
+    whole, chance = carried.file.read_bytes(), Random(1)
+    for _ in range(FLIPS):
+        data = bytearray(whole)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        carried.file.write_bytes(data)
+        with pytest.raises(FlashgrepError):
+            carried.carry_in()
+        assert carried.segments() == []
+
+
+def test_a_path_that_the_tree_does_not_have_is_never_shown(carried: Carried) -> None:
+    carried.file.write_bytes(made([record(b"d1/f001.txt", b"absent\n"), record(b"nowhere.txt")]))
+    carried.carry_in()
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+        assert "nowhere" not in pair.agree(pattern="needle")
+
+
+def test_a_full_disk_half_way_leaves_nothing(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flashgrep.index.update.writer.os.fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            carried.carry_in()
+    assert carried.segments() == []
+    carried.carry_in()
+    (segment,) = carried.segments()
+    assert Segment(str(segment)).is_bare
+
+
+IMPORTER = """
+import os, sys
+from flashgrep.terminal.carry import carry_in
+from flashgrep.settings import Settings
+from flashgrep.errors import FlashgrepError
+sys.stdin.readline()
+try:
+    carry_in(Settings(workdir=sys.argv[1]), sys.argv[2])
+except FlashgrepError as error:
+    print(error.message)
+"""
+
+
+def test_of_two_that_import_at_once_one_does_and_one_is_told(carried: Carried) -> None:
+    command = [sys.executable, "-c", IMPORTER, str(carried.clone.top), str(carried.file)]
+    given = {**os.environ, "XDG_CACHE_HOME": carried.environment["XDG_CACHE_HOME"]}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    both = [subprocess.Popen(command, env=given, **pipes) for _ in range(2)]  # type: ignore[call-overload]
+    for one in both:
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+    told = [one.communicate()[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert all(not text or b"stop it first" in text for text in told)
+    assert len(carried.segments()) == 1
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+
+
+def test_an_index_in_use_is_not_replaced(carried: Carried) -> None:
+    with carried.served(carried.clone), pytest.raises(FlashgrepError, match="stop it first"):
+        carried.carry_in()
