@@ -265,6 +265,9 @@ DECISIONS_A_JOB: Final = 20_000
 DECISION_JOBS: Final = 4
 """Jobs that run at once; each takes a turn of the notes after the other."""
 
+DECISION_JOBS_EACH: Final = 2
+"""Of these, those of one token: nobody takes all places."""
+
 REPLACED_OCCURRENCES: Final = 1_000
 """Suggestions that one replace_all makes (0.3 s): each change takes the engine a walk through the
 note, so that ten times as many take a hundred times as long, and nobody reviews them."""

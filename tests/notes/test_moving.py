@@ -171,10 +171,8 @@ def test_a_move_tells_a_writer_of_one_folder_nothing_of_notes_outside(
         (kb.home.attachments / "Secret" / "Old").write_bytes(b"comes before Old.md")
         without = list(seen_after_each(alone, SEEN))
         assert list(seen_after_each(kb, {**SEEN, **HIDDEN})) == without
-        assert {
-            path: kb.ask(lambda library, path=path: library.read(library.find(path).id).text)
-            for path in HIDDEN
-        } == HIDDEN
+        after = texts(kb)
+        assert {path: after[path] for path in HIDDEN} == HIDDEN
     finally:
         alone.close()
 

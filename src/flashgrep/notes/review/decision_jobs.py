@@ -18,8 +18,14 @@ from enum import StrEnum
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, Unavailable
-from flashgrep.notes.access.roles import Principal
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    FlashgrepError,
+    InvalidParams,
+    Unavailable,
+)
+from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.review.decide import Action, Verdict, verdict_of
 from flashgrep.notes.review.step import StepResult
 
@@ -67,6 +73,8 @@ class DecisionJobs:
         self._decide = decide
         self._guard = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
+        self._running: Counter[str] = Counter()
+        """How many jobs each token has."""
         self._is_closing = threading.Event()
         self._listeners: list[Callable[[Job], None]] = []
 
@@ -76,7 +84,12 @@ class DecisionJobs:
         return lambda: self._listeners.remove(listener)
 
     def start(self, ids: Sequence[str], decided: Verdict | Action, who: Principal, by: str) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run."""
+        """Begin to decide; refused where too many are named, or too many jobs run.
+
+        Who may decide nowhere gets no job: it would take a place, and turns, for nothing.
+        """
+        if not who.is_anywhere(Role.WRITE):
+            raise AccessDenied(f"{by} may decide nothing; deciding needs the role write on a note")
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > limits.DECISIONS_A_JOB:
             raise InvalidParams(
@@ -90,6 +103,12 @@ class DecisionJobs:
                 raise Unavailable(
                     f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
                 )
+            if self._running[job.whose] >= limits.DECISION_JOBS_EACH:
+                raise Unavailable(
+                    f"{limits.DECISION_JOBS_EACH} jobs of {by} are deciding already; try again "
+                    "when one is done"
+                )
+            self._running[job.whose] += 1
             thread = threading.Thread(
                 target=self._run,
                 args=(job, wanted, verdict, who, by),
@@ -128,6 +147,7 @@ class DecisionJobs:
             pulse.end()
             with self._guard:
                 del self._threads[job.id]
+                self._running -= Counter([job.whose])
             self._notify(last)
 
     def _notify(self, job: Job) -> None:
