@@ -265,11 +265,12 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
 
   useShortcuts("Note", [
     { keys: ["Alt+ArrowDown"], does: "Go to the next suggestion", run: onView(toSuggestion(1)), inFields: true },
-    { keys: ["Alt+ArrowUp"], does: "Go to the suggestion before", run: onView(toSuggestion(-1)), inFields: true },
+    { keys: ["Alt+ArrowUp"], does: "Go to the previous suggestion", run: onView(toSuggestion(-1)), inFields: true },
     { keys: ["Alt+A"], does: "Accept the suggestion at the cursor", run: onView(decideHere("accept")), inFields: true },
     { keys: ["Alt+R"], does: "Reject the suggestion at the cursor", run: onView(decideHere("reject")), inFields: true },
     { keys: ["Alt+E"], does: "Edit the suggestion at the cursor, then accept it", run: onView(decideHere("edit")), inFields: true },
     { keys: ["Alt+C"], does: "Comment on the selection", run: comment, inFields: true },
+    { keys: ["Ctrl+Enter"], does: "In a comment: send it", run: () => undefined },
     { keys: ["Alt+Enter"], does: "Follow the link at the cursor (or Ctrl and a click)", run: () => undefined },
     { keys: ["Alt+P"], does: "Change between editor and preview", run: () => show(mode === "edit" ? "preview" : "edit"), inFields: true },
     { keys: ["Ctrl+F"], does: "Find in the note (in the editor)", run: () => view.current?.focus() },

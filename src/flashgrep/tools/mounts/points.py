@@ -132,6 +132,6 @@ def _paths(spec: ToolSpec, values: Arguments) -> list[str]:
 
 def _not_mounted() -> Unavailable:
     return Unavailable(
-        f"{NOTES} paths are notes, and this server has no knowledge base; it has one when it is "
-        "started with --kb PATH"
+        f"{NOTES} paths are notes, and this server has none; make a knowledge base with "
+        "flashgrep kb init --kb ~/notes, then start flashgrep serve --kb ~/notes"
     )
