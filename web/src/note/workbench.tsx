@@ -28,7 +28,7 @@ import type { Heading } from "./outline";
 import { headingsOf, Outline } from "./outline";
 import { Panel } from "./panel";
 import { PendingPanel } from "./pending";
-import { mayOn, whyNot } from "./rights";
+import { mayDo, mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
 import { Banner, capital, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
@@ -112,7 +112,8 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     if (!editor) return;
     if (!mayOn("suggest", live.path.peek())) return complain(whyNot("suggest", live.path.peek(), "comment"));
     const { main } = editor.state.selection;
-    const suggestion = main.empty ? suggestionAt(editor.state, main.head) : null;
+    // Marks cannot nest: what is selected in a suggestion is commented on with it.
+    const suggestion = suggestionAt(editor.state, main.from, main.to);
     if (suggestion) return current.current.comment(suggestion);
     if (main.empty) return say("Select the passage to comment on first.");
     setAbout({ passage: live.passage(main.from, main.to), quote: editor.state.sliceDoc(main.from, main.to) });
@@ -297,7 +298,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
         <div class="segments" role="group" aria-label="View">
           {MODES.map(([one, name]) => (
             <button key={one} type="button" class={`segment-${one}`} aria-pressed={mode === one} onClick={() => show(one)}>
-              {name}
+              {one === "edit" && !mayWrite ? "Text" : name}
             </button>
           ))}
         </div>
@@ -317,7 +318,11 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       </header>
       <Banner live={live} gone={gone} onReload={onReload} />
       <LeftOver live={live} />
-      {!mayOn("write", path) && <p class="read-only">{whyNot("write", path, "change this note")}</p>}
+      {!mayOn("write", path) && (
+        <p class="read-only">
+          {mayDo(path)} {whyNot("write", path, "change this note")}
+        </p>
+      )}
       <div class="note-body">
         <div class="note-middle">
           {!isLoaded && <p class="empty muted">{waitingFor(live)}</p>}

@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-3WOJRBXJ.js";import"./chunk-QDR3D4BU.js";import"./chunk-OGDO6UGF.js";import"./chunk-NMR4WFYB.js";import"./chunk-B5ESU7II.js";import"./chunk-QVZSNKN7.js";import"./chunk-DCHVJ4JK.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
