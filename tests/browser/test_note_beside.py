@@ -147,3 +147,26 @@ def test_a_full_disk_is_called_so(pages: Pages) -> None:
         )
         ann.reload()
         expect(ann.get_by_text("The disk of the server is full").first).to_be_visible()
+
+
+def test_a_suggestion_that_is_deleted_and_taken_back_is_still_the_agents(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        robot = site.agent("robot")
+        robot.suggest("Fox.md", "quick", "slow")
+        (before,) = site.running.get("/kb/suggestions").json()["suggestions"]
+        ann = opened(site, "ann")
+        editor(ann).click()
+        ann.keyboard.press("Control+a")
+        ann.keyboard.press("Delete")
+        expect(editor(ann)).not_to_contain_text("fox")
+        saved(ann)
+        assert site.running.get("/kb/suggestions").json()["suggestions"] == []
+        ann.keyboard.press("Control+z")
+        expect(editor(ann).locator("ins")).to_have_text("slow")
+        saved(ann)
+        (after,) = site.running.get("/kb/suggestions").json()["suggestions"]
+        assert after == before
+        ann.get_by_role("tab", name="Suggestions").click()
+        ann.get_by_role("tabpanel").get_by_role("button", name="Accept").click()
+        toast(ann, "Accepted")
+        assert "accepted by ann" in robot.read("Fox.md")
