@@ -163,18 +163,24 @@ def test_a_note_goes_back_to_a_version(server: Served, note: Note) -> None:
         peer.sync()
         peer.type(" second")
         peer.sync()
-    newest = server.get(url).json()["versions"][0]["version"]
+    with server.live(path, server.token("hans", Role.WRITE)) as peer:
+        peer.sync()
+        peer.type("!")
+        peer.sync()
+    newest = server.get(url).json()["versions"][0]
+    assert (newest["author"], newest["others"]) == ("hans", ["server"])
+    newest = newest["version"]
     texts = [
         server.get(f"{url}?version={version}").json() for version in (first["version"], newest)
     ]
-    assert [one["text"] for one in texts] == ["first", "first second"]
+    assert [one["text"] for one in texts] == ["first", "first second!"]
     with server.live(path) as peer:
         peer.sync()
         body = {"path": path, "version": first["version"]}
         assert server.post("/kb/notes/restore", body).json()["path"] == path
         peer.until(lambda: peer.text == "first")
     again = server.post("/kb/notes/restore", {"path": path, "version": newest}).json()
-    assert (again["path"], server.text(path)) == (path, "first second")
+    assert (again["path"], server.text(path)) == (path, "first second!")
     reader = server.token("version-reader", Role.READ, folder_of(path))
     assert server.get(url, reader).status_code == 200
     assert server.post("/kb/notes/restore", body, reader).status_code == 403
