@@ -268,6 +268,9 @@ DECISION_JOBS: Final = 4
 DECISION_JOBS_KEPT: Final = 16
 """Jobs whose end can be asked for, and that can be undone: 20,000 numbers each, for all callers."""
 
+DECISION_JOBS_EACH: Final = 2
+"""Of these, those of one token: nobody takes all places."""
+
 REPLACED_OCCURRENCES: Final = 1_000
 """Suggestions that one replace_all makes (0.3 s): each change takes the engine a walk through the
 note, so that ten times as many take a hundred times as long, and nobody reviews them."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.site import Pages
+from flashgrep.web.protocol import NO_ROOM, Close
+from tests.browser.site import NARROW, Pages
 from tests.browser.test_note import NOTE, at_the_end, editor, opened, saved, toast
 
 _PASTE = """(box, text) => { const clipboardData = new DataTransfer();
@@ -95,3 +96,77 @@ def test_a_paragraph_without_end_is_read_in_pieces(pages: Pages) -> None:
         ann.goto("/notes/Fox.md")
         expect(editor(ann).get_by_text("line 2 of many")).to_be_visible()
         assert editor(ann).locator(".cm-line", has_text="line 2 of").locator("span").count() == 0
+
+
+def test_what_is_selected_in_a_suggestion_is_commented_on_with_it(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}, [("Fox.md", "The quick", "A slow", "robot")]) as site:
+        ann = opened(site, "ann")
+        begin_comment(ann, "Slow?")
+        expect(ann.get_by_role("tabpanel").locator("blockquote")).to_have_text("A slow")
+        ann.get_by_role("button", name="Add comment").click()
+        toast(ann, "The comment is added.")
+        (suggestion,) = site.running.get("/kb/suggestions").json()["suggestions"]
+        assert [one["text"] for one in suggestion["comments"]] == ["Slow?"]
+
+
+def test_what_a_note_says_of_itself_is_no_heading(pages: Pages) -> None:
+    text = "---\ntags: [index]\n# a remark\n---\n\n# Fox\n\n---\n\nText\n"
+    with pages.serving({"Fox.md": text, "Rule.md": "---\n\nNo more.\n"}) as site:
+        ann = opened(site, "ann")
+        own = editor(ann).locator(".cm-frontmatter")
+        expect(own).to_have_text(["---", "tags: [index]", "# a remark", "---"])
+        sizes = own.locator("span").evaluate_all(
+            "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+        )
+        assert all(size < 15 for size in sizes)
+        expect(ann.get_by_role("tabpanel").get_by_role("button")).to_have_text(["Fox"])
+        ann.get_by_role("button", name="Preview").click()
+        preview = ann.get_by_role("article", name="Preview")
+        expect(preview.get_by_role("heading")).to_have_text(["Fox"])
+        expect(preview.locator(".frontmatter")).to_have_text("tags: [index]\n# a remark")
+        ann.goto("/notes/Rule.md")
+        expect(preview).to_contain_text("No more.")
+        expect(preview.locator(".frontmatter")).to_have_count(0)
+
+
+def test_on_a_narrow_page_a_tab_brings_its_content_into_sight(pages: Pages) -> None:
+    edits = [("Fox.md", "quick", "slow", "robot")]
+    with pages.serving({"Fox.md": NOTE}, edits) as site:
+        ann = site.person("ann", to="/notes/Fox.md", size=NARROW)
+        ann.get_by_role("tab", name="Suggestions").click()
+        accept = ann.get_by_role("tabpanel").get_by_role("button", name="Accept")
+        expect(accept).to_be_in_viewport()
+
+
+def test_a_full_disk_is_called_so(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        ann = opened(site, "ann")
+        site.allow("WebSocket")
+        ann.route_web_socket(
+            "**/kb/ws/**", lambda socket: socket.close(code=Close.OVERLOADED, reason=NO_ROOM)
+        )
+        ann.reload()
+        expect(ann.get_by_text("The disk of the server is full").first).to_be_visible()
+
+
+def test_a_suggestion_that_is_deleted_and_taken_back_is_still_the_agents(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        robot = site.agent("robot")
+        robot.suggest("Fox.md", "quick", "slow")
+        (before,) = site.running.get("/kb/suggestions").json()["suggestions"]
+        ann = opened(site, "ann")
+        editor(ann).click()
+        ann.keyboard.press("Control+a")
+        ann.keyboard.press("Delete")
+        expect(editor(ann)).not_to_contain_text("fox")
+        saved(ann)
+        assert site.running.get("/kb/suggestions").json()["suggestions"] == []
+        ann.keyboard.press("Control+z")
+        expect(editor(ann).locator("ins")).to_have_text("slow")
+        saved(ann)
+        (after,) = site.running.get("/kb/suggestions").json()["suggestions"]
+        assert after == before
+        ann.get_by_role("tab", name="Suggestions").click()
+        ann.get_by_role("tabpanel").get_by_role("button", name="Accept").click()
+        toast(ann, "Accepted")
+        assert "accepted by ann" in robot.read("Fox.md")

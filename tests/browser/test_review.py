@@ -88,7 +88,7 @@ def test_a_text_is_edited_then_accepted_as_the_persons_own(pages: Pages) -> None
         expect(field).to_have_value("May")
         field.fill("June, at last")
         button(ann, "Accept edited text").click()
-        expect(card(ann, "Accepted with your text")).to_be_visible()
+        expect(card(ann, "Accepted with your text")).to_contain_text("· June, at last")
         assert "It opens in June, at last and" in site.running.text(NOTE)
         told = robot.read(NOTE)
         assert "edited" in told
@@ -185,6 +185,16 @@ def test_what_changes_before_it_is_accepted_is_shown_and_not_accepted(pages: Pag
         assert "It opens in May, perhaps and" in site.running.text(NOTE)
 
 
+def test_around_a_change_stands_what_the_note_says_now(pages: Pages) -> None:
+    with pages.serving({NOTE: TEXT}, EDITS) as site:
+        ann = site.person("ann")
+        million = change(ann, "five").locator(".change-source")
+        expect(million).to_contain_text("It opens in March and costs")
+        expect(million).to_contain_text("The piers are old.")
+        button(change(ann, "May"), "Accept").click()
+        expect(million).to_contain_text("It opens in May and costs")
+
+
 def test_the_focus_stays_where_it_is_when_others_decide(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}, EDITS) as site:
         ann, bob = site.person("ann"), site.person("bob")
@@ -263,6 +273,8 @@ def test_everything_goes_by_keyboard_alone(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}, EDITS) as site:
         ann = site.person("ann")
         expect(cards(ann)).to_have_count(3)
+        ann.keyboard.press("a")
+        expect(ann.get_by_text("Choose a suggestion first: j goes to the first")).to_be_visible()
         press = ann.keyboard.press
         press("j")
         expect(change(ann, "March")).to_be_focused()

@@ -82,9 +82,9 @@ def test_nothing_found_is_said(pages: Pages) -> None:
     with searching(pages) as site:
         page = opened(site)
         box(page).fill("zebra")
-        expect(total(page)).to_have_text("No matches found")
+        expect(total(page)).to_have_text("No matches in the workspace, nor in the notes")
         box(page).fill(r"alpha\n")
-        expect(total(page)).to_contain_text("No matches found · the pattern needs a newline")
+        expect(total(page)).to_contain_text("nor in the notes · the pattern needs a newline")
 
 
 def test_an_unfinished_pattern_keeps_the_results_before_and_says_what_is_missing(
@@ -102,9 +102,10 @@ def test_an_unfinished_pattern_keeps_the_results_before_and_says_what_is_missing
         expect(box(page)).to_have_attribute("aria-invalid", "true")
         expect(page.locator(".search-found")).to_have_class(re.compile("stale"))
         expect(found(page)).to_have_count(4)
+        expect(total(page)).to_have_text("Results of your previous search")
         box(page).press_sequentially("one)")
         expect(problem).to_be_empty()
-        expect(total(page)).to_have_text("No matches found")
+        expect(total(page)).to_contain_text("No matches in the workspace")
 
 
 def test_a_late_answer_never_replaces_a_newer_one(pages: Pages) -> None:
@@ -354,7 +355,7 @@ def test_a_query_ranks_passages_and_a_symbol_has_definitions_and_references(page
         page.go_back()
         page.get_by_role("link", name="search the notes by a pattern").click()
         expect(page).to_have_url(re.compile(r"/\?q=Alpha&in=notes$"))
-        expect(total(page)).to_have_text("No matches found")
+        expect(total(page)).to_have_text("No matches in the notes; 2 in the workspace: show")
 
 
 def test_a_symbol_is_marked_where_it_is_a_word(pages: Pages) -> None:

@@ -118,6 +118,10 @@ def test_an_admin_makes_a_link_that_signs_somebody_in_and_revokes_it(pages: Page
         page.get_by_role("button", name="Done").click()
         assert link.rpartition("/")[2] not in page.content()
         bobs = row(page, "Tokens", "bob")
+        expect(bobs.get_by_role("button", name="New link for bob")).to_be_visible()
+        agents = row(page, "Tokens", "agent")
+        expect(agents.get_by_role("button", name="Revoke agent")).to_be_visible()
+        expect(agents.get_by_role("button", name="New link")).to_have_count(0)
         expect(bobs).to_contain_text("write")
         expect(bobs).to_contain_text("Team")
         expect(bobs).to_contain_text("never")
@@ -161,7 +165,7 @@ def test_a_server_of_notes_alone_and_one_of_files_alone_show_what_they_have(page
     with pages.serving(NOTES, flags=("--no-workspace", "--no-auth")) as site:
         page = site.visitor()
         page.goto("/status")
-        expect(page.get_by_text("This server has no workspace")).to_be_visible()
+        expect(page.get_by_text("this server has no workspace")).to_be_visible()
         expect(page.get_by_text("Freshness")).to_have_count(0)
         expect(row(page, "Tokens", "agent")).to_have_count(0)
         page.get_by_label("Signed in as anyone").click()
@@ -171,11 +175,11 @@ def test_a_server_of_notes_alone_and_one_of_files_alone_show_what_they_have(page
         page = site.visitor()
         page.goto("/status")
         expect(page.get_by_text("this server has none. Its own token")).to_be_visible()
-        expect(page.get_by_text("None is mounted")).to_be_visible()
-        for where in ("/review", "/notes", "/notes/One.md"):
+        for where in ("/status", "/review", "/notes", "/notes/One.md"):
             page.goto(where)
-            expect(page.get_by_text("No knowledge base is mounted")).to_be_visible()
-            expect(page.locator("main code")).to_contain_text("--kb PATH")
+            expect(page.get_by_text("This server has no notes")).to_be_visible()
+            commands = ["flashgrep kb init --kb ~/notes", "flashgrep serve --kb ~/notes"]
+            expect(page.locator("main code")).to_have_text(commands)
 
 
 def test_the_status_page_shuts_nobody_out(pages: Pages) -> None:

@@ -83,6 +83,10 @@ class MemoryJournal:
                 found[note] = [*kept, *self.read(note, head.snapshot)]
         return found
 
+    def authors(self, note: str) -> list[tuple[int, str]]:
+        history = self._notes.get(note) or _History()
+        return [(one.sequence, one.author) for one in history.records]
+
     def snapshots(self, note: str) -> list[Version]:
         found = self._notes[note].snapshots if note in self._notes else {}
         kept = (found[sequence] for sequence in sorted(found, reverse=True))

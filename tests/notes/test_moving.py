@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.links.parse import Paths, parse
+from flashgrep.notes.links.scoped import seen_by
 from flashgrep.notes.moving import MoveResult, delete_folder
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.review.verdict import Action
@@ -116,11 +118,63 @@ def test_a_move_that_fails_in_the_middle_is_undone(
 
 
 def test_links_in_notes_that_one_may_not_write_are_left_and_counted(kb: KnowledgeBase) -> None:
-    fill(kb, {"A/Old.md": "", "A/B.md": "[[Old]]", "Secret/C.md": "[[Old]] [x](A/Old.md)"})
-    who = Principal("bob", (Grant(Role.WRITE, "A"),))
+    fill(kb, {"A/Old.md": "", "A/B.md": "[[Old]]", "Public/C.md": "[[Old]] [x](A/Old.md)"})
+    who = Principal("bob", (Grant(Role.WRITE, "A"), Grant(Role.READ, "Public")))
     done = move(kb, "A/Old.md", "A/New.md", who)
     assert (done.links, done.left) == (1, 2)
-    assert texts(kb)["Secret/C.md"] == "[[Old]] [x](A/Old.md)"
+    assert texts(kb)["Public/C.md"] == "[[Old]] [x](A/Old.md)"
+
+
+SEEN = {
+    "A/B.md": "[[Salary]] [[Salary.md#h]] [x](../Secret/Salary.md) [[Deep/Salary]] [[Old]]",
+    "A/Old.md": "[[B]] [[Salary]] ![[Old]]",
+    "A/Sub/C.md": "[[./Plan]] [[../Old]] [[Old]] [x](Old.md)",
+    "A/Sub/Plan.md": "[[Plan]]",
+}
+HIDDEN = {
+    "Secret/Deep/Salary.md": "[[Old]] [[A/B]]",
+    "Secret/Salary.md": "[x](../A/Old.md) [[Plan]]",
+    "Plan.md": "[[A/Sub/Plan]]",
+    "Old.md": "[[Salary]]",
+}
+MOVES = (
+    ("A/Old.md", "A/Salary.md"),
+    ("A/Salary.md", "A/Deep/Salary.md"),
+    ("A/B.md", "A/Sub/Deeper/B.md"),
+    ("A/Sub", "A/Plan"),
+    ("A/Plan/Plan.md", "A/Old.md"),
+)
+
+
+def seen_after_each(kb: KnowledgeBase, notes: Mapping[str, str]) -> Iterator[object]:
+    """What a writer of one folder learns from moves in it, and from the links there."""
+    fill(kb, notes)
+    bob = Principal("bob", (Grant(Role.WRITE, "A"),))
+    for source, target in MOVES:
+        mover = moving.move_note if source.endswith(".md") else moving.move_folder
+        done = mover(kb, source, target, bob, "bob")
+        found = {path: text for path, text in texts(kb).items() if bob.sees(path)}
+        links = {
+            path: replace(seen_by(bob, kb.links, path), attachments=frozenset()) for path in found
+        }
+        yield done.links, done.left, found, links
+
+
+def test_a_move_tells_a_writer_of_one_folder_nothing_of_notes_outside(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    Home.create(tmp_path / "alone")
+    alone = KnowledgeBase(tmp_path / "alone")
+    try:
+        (alone.home.attachments / "A").mkdir(parents=True)
+        (kb.home.attachments / "Secret").mkdir(parents=True)
+        (kb.home.attachments / "Secret" / "Old").write_bytes(b"comes before Old.md")
+        without = list(seen_after_each(alone, SEEN))
+        assert list(seen_after_each(kb, {**SEEN, **HIDDEN})) == without
+        after = texts(kb)
+        assert {path: after[path] for path in HIDDEN} == HIDDEN
+    finally:
+        alone.close()
 
 
 def test_letters_typed_meanwhile_are_kept(kb: KnowledgeBase) -> None:

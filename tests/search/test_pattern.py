@@ -93,6 +93,24 @@ def test_a_pattern_that_compiles_to_too_much_is_refused_with_the_limit(source: s
         check(PatternSpec(source))
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("foo(?=bar)", "(?= is look-around, which RE2 does not have; match what is around too"),
+        ("(?<!x)y", "(?<! is look-around, which RE2 does not have"),
+        (r"(a)\1", r"\1 is a backreference, which RE2 does not have; write the text out"),
+        ("(?P<n>a)(?P=n)", "(?P= is a backreference, which RE2 does not have"),
+        ("a{1001}", "invalid repetition size: {1001}; at most 1,000"),
+        ("(unclosed", "missing ): (unclosed. The syntax is RE2 (as in Go)"),
+        (r"\h", r"invalid escape sequence: \h. The syntax is RE2 (as in Go)"),
+    ],
+)
+def test_what_other_engines_have_is_refused_by_its_name(source: str, told: str) -> None:
+    with pytest.raises(InvalidPattern) as refused:
+        check(PatternSpec(source))
+    assert refused.value.message.startswith(f"Invalid regex pattern: {told}")
+
+
 @pytest.mark.parametrize("source", [".{1000}", r"\pL{40}", "x" * 9_000])
 def test_a_large_pattern_below_the_limit_is_not_refused(source: str) -> None:
     check(PatternSpec(source))

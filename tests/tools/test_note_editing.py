@@ -281,7 +281,7 @@ def test_paths_that_are_none_of_a_note_are_refused(desk: NotesDesk, path: str) -
 def test_without_a_knowledge_base_a_note_is_told_to_be_unavailable(tmp_path: Path) -> None:
     with workshop(tmp_path) as desk:
         told = desk.refused("edit", "unavailable", path=A, old_string="a", new_string="b")
-        assert "--kb PATH" in told
+        assert "flashgrep serve --kb" in told
 
 
 # ── at the same time ────────────────────────────────────────────────────────────────────────────

@@ -169,5 +169,5 @@ def test_without_a_token_for_agents_none_that_decides_is_printed(tmp_path: Path)
     with served(tmp_path) as server:
         told = "\n".join(server.server.told)
         assert "claude mcp add" not in told
-        assert "  agent  none; make one with: flashgrep kb token make" in told
+        assert re.search(r"  agent  none; make one with: .*flashgrep kb token make", told)
         assert "not for its owner alone" in server.server.log.read_text(encoding="utf-8")

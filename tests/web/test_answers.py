@@ -79,6 +79,35 @@ def test_broken_json_is_refused_in_the_same_shape(server: Served) -> None:
     check(answer, 400, "invalid_params")
 
 
+HALF = "x\ud800"
+COMMENTS = "/kb/comments"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        (DECIDE, {"ids": ["s_1", HALF], "action": "accept"}, "ids: character 1 is half"),
+        (COMMENTS, {"note": "N.md", "text": "x", "suggestion": HALF}, "suggestion: character 1"),
+        (
+            COMMENTS,
+            {"note": "N.md", "text": "x", "passage": {"start": 0, "end": 1, "quote": HALF}},
+            "passage.quote: character 1 is half of a surrogate pair (U+D800)",
+        ),
+        (f"{COMMENTS}/reply", {"id": HALF, "text": "x"}, "id: character 1 is half"),
+        (f"{COMMENTS}/resolve", {"id": HALF}, "id: character 1 is half"),
+        ("/kb/suggestions/undo", {"decision": 2**63}, f"decision is {2**63}; give a whole number"),
+        ("/kb/suggestions/undo", {"decision": -(10**400)}, "decision is a number of more than"),
+    ],
+)
+def test_what_nothing_can_hold_is_refused_with_its_name(
+    server: Served, path: str, body: Any, says: str
+) -> None:
+    answer = server.post(path, body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, "invalid_params")
+    assert says in error["message"]
+
+
 def test_a_method_that_is_none_names_those_that_are(server: Served) -> None:
     message = check(server.get(DECIDE), 405, "invalid_params")
     assert message == f"{DECIDE} takes POST, not GET"

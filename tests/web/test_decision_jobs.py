@@ -81,10 +81,13 @@ def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
         reader = server.token("reader", Role.READ)
         found = server.get("/kb/suggestions", token=reader).json()["suggestions"]
         body = {"ids": [one["id"] for one in found], "action": "accept"}
-        with events(server, token=reader) as own:
-            job = server.post("/kb/suggestions/decide", body, token=reader).json()["job"]
+        refused = server.post("/kb/suggestions/decide", body, token=reader)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "access_denied")
+        writer = server.token("writer", Role.WRITE, "Elsewhere")
+        with events(server, token=writer) as own:
+            job = server.post("/kb/suggestions/decide", body, token=writer).json()["job"]
             last = own.until("job", job=job, state="done")
-        assert last["counts"] == {"forbidden": 12}
+        assert last["counts"] == {"not_found": 12}
         assert len(server.get("/kb/suggestions").json()["suggestions"]) == 12
 
 

@@ -163,18 +163,24 @@ def test_a_note_goes_back_to_a_version(server: Served, note: Note) -> None:
         peer.sync()
         peer.type(" second")
         peer.sync()
-    newest = server.get(url).json()["versions"][0]["version"]
+    with server.live(path, server.token("hans", Role.WRITE)) as peer:
+        peer.sync()
+        peer.type("!")
+        peer.sync()
+    newest = server.get(url).json()["versions"][0]
+    assert (newest["author"], newest["others"]) == ("hans", ["server"])
+    newest = newest["version"]
     texts = [
         server.get(f"{url}?version={version}").json() for version in (first["version"], newest)
     ]
-    assert [one["text"] for one in texts] == ["first", "first second"]
+    assert [one["text"] for one in texts] == ["first", "first second!"]
     with server.live(path) as peer:
         peer.sync()
         body = {"path": path, "version": first["version"]}
         assert server.post("/kb/notes/restore", body).json()["path"] == path
         peer.until(lambda: peer.text == "first")
     again = server.post("/kb/notes/restore", {"path": path, "version": newest}).json()
-    assert (again["path"], server.text(path)) == (path, "first second")
+    assert (again["path"], server.text(path)) == (path, "first second!")
     reader = server.token("version-reader", Role.READ, folder_of(path))
     assert server.get(url, reader).status_code == 200
     assert server.post("/kb/notes/restore", body, reader).status_code == 403
@@ -234,9 +240,23 @@ def test_a_move_needs_the_role_on_both_paths_and_counts_what_it_leaves(
     assert server.ask("DELETE", f"/kb/folders/{folder}", None, token).status_code == 403
     inside = {"from": old, "to": f"{folder}/Mine/New.md"}
     answer = server.post("/kb/notes/move", inside, token)
-    assert (answer.json()["links"], answer.json()["left"]) == (0, 1)
+    assert (answer.json()["links"], answer.json()["left"]) == (0, 0)
     assert "Secret" not in answer.text
     assert server.text(hidden) == f"[[{folder}/Mine/Old]]"
+
+
+def test_a_link_to_a_note_that_the_mover_may_not_see_is_left_as_it_is(
+    server: Served, note: Note
+) -> None:
+    mine = note("see [[Salary]]", "Mine/A.md")
+    folder = folder_of(mine)
+    moved = note("", "Mine/b.md")
+    note("", "Hidden/Deep Secret/Salary.md")
+    token = server.token("mover-of-names", Role.WRITE, f"{folder}/Mine")
+    body = {"from": moved, "to": f"{folder}/Mine/Salary.md"}
+    answer = server.post("/kb/notes/move", body, token).json()
+    assert (answer["links"], answer["left"]) == (0, 0)
+    assert server.text(mine) == "see [[Salary]]"
 
 
 # ── the trash ───────────────────────────────────────────────────────────────────────────────────

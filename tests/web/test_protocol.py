@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.errors import IOFailure
+from flashgrep.notes.store.database import StorageFull
 from flashgrep.web import protocol
-from flashgrep.web.protocol import FrameKind, Malformed, Message, Present
+from flashgrep.web.protocol import NO_ROOM, Close, FrameKind, Malformed, Message, Present
 
 # What lib0 and y-protocols write, byte by byte.
 WRITTEN = [
@@ -74,3 +76,11 @@ def test_any_bytes_are_a_message_or_refused(frame: bytes) -> None:
 def test_presence_is_read_back(told: list[tuple[int, int, bytes]]) -> None:
     states = [Present(*one) for one in told]
     assert protocol.parse_presence(protocol.parse(protocol.presence(states)).data) == states
+
+
+def test_a_full_disk_is_said_to_a_peer_without_the_path() -> None:
+    refused = protocol.refusal(StorageFull("no room left for /srv/notes/journal.db"))
+    assert (refused.code, refused.reason) == (Close.OVERLOADED, NO_ROOM)
+    assert len(NO_ROOM.encode()) <= 120  # what a close takes whole
+    other = protocol.refusal(IOFailure("/srv/notes/journal.db is damaged"))
+    assert (other.code, other.reason) == (Close.FAILED, "the note cannot be read now")

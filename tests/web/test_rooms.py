@@ -39,7 +39,7 @@ class Person(Peer):
     def offer(self, frame: bytes) -> None:
         self.heard.append(frame)
 
-    def close(self, code: Close) -> None:
+    def close(self, code: Close, reason: str = "") -> None:
         self.closed = code
         self.is_closed.set()
 

@@ -75,6 +75,7 @@ def test_what_a_page_is_told_of_who_signed_in(site: Served) -> None:
         "folders": [""],
         "grants": [{"role": "admin", "folder": ""}],
         "workspace": True,
+        "serves_files": True,
         "notes": True,
         "read_only": False,
         "csrf": None,

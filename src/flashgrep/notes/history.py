@@ -27,6 +27,22 @@ def versions(library: Library, note: str) -> list[Version]:
     return found
 
 
+def others(library: Library, note: str) -> dict[int, list[str]]:
+    """Who else made a version what it is: the authors of records since the version before.
+
+    As far as they are known: records are forgotten when a snapshot holds what they did.
+    """
+    known = versions(library, note)[::-1]
+    found: dict[int, dict[str, None]] = {version.sequence: {} for version in known}
+    at = 0
+    for sequence, author in library.journal.authors(note):
+        while at < len(known) and known[at].sequence < sequence:
+            at += 1
+        if at < len(known) and author and author != known[at].author:
+            found[known[at].sequence][author] = None
+    return {sequence: list(authors) for sequence, authors in found.items()}
+
+
 def text_at(library: Library, note: str, sequence: int) -> str:
     """The text of a version."""
     known = [version.sequence for version in versions(library, note)]

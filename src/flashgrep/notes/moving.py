@@ -6,8 +6,11 @@ mended is asked of the table of links; a note is read only where a link of it is
 so that the thread of the notes has only the changes left to make; what changed in between is worked
 out again there.
 
-Links follow in the notes that the mover may write. Those in other notes are left as they are and
-counted, and so are those that suggestions cut apart, or in notes that cannot be read.
+Links follow in the notes that the mover may write. Those in notes that they may only read are left
+as they are and counted, and so are those that suggestions cut apart, or in notes that cannot be
+read. A link means what it means to the mover: where one led to a note that they may not see, the
+mended one would tell them its path. So nothing depends on such a note, and links in one are not
+counted.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import spliced
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library, ReadyChange, ReadyText
-from flashgrep.notes.links.parse import Link, links_of, name_of
-from flashgrep.notes.links.rewrite import Relinked, Renaming, looked_up, names_of, relink
+from flashgrep.notes.links.parse import Link, links_of, looked_up, name_of
+from flashgrep.notes.links.rewrite import Relinked, Renaming, names_of, relink
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
 from flashgrep.notes.store.catalogue import CatalogueEntry
@@ -166,7 +169,8 @@ class _Move:
         moved = {library.catalogue.entry(note).path or "": path for note, path in moves.items()}
         links = list(self._links(library, moves, moved))
         names = {*names_of(moved), *(name_of(link.target) for _, link in links)}
-        found = self._kb.links.paths(library, self._attachments).named(sorted(looked_up(names)))
+        named = self._kb.links.paths(library, self._attachments).named(sorted(looked_up(names)))
+        found = [path for path in named if self._who.sees(path)]
         renaming = Renaming(found, moved)
         broken = Counter(
             source for source, link in links if renaming.broken(link.target, source) is not None
@@ -183,7 +187,7 @@ class _Move:
             path = library.catalogue.entry(note).path or ""
             yield from ((path, link) for link in table.of(note) if link.target)
         for source, link in table.named(sorted(names_of(moved))):
-            if source not in moved:
+            if source not in moved and self._who.sees(source):
                 yield source, link
 
     def _check_many(self, broken: Mapping[str, int]) -> None:

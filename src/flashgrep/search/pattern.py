@@ -121,7 +121,29 @@ def _compiled(pattern: str, never_newline: bool, most_bytes: int) -> Any:
             f"{limits.PATTERN_STEPS:,} steps; "
             "use smaller repetition counts ({n,m} writes its part out m times, \\pL has 1,200)"
         )
-    raise InvalidPattern(f"Invalid regex pattern: {reason}. The syntax is RE2 (as in Go)")
+    raise InvalidPattern(f"Invalid regex pattern: {_remedied(reason, pattern)}")
+
+
+def _remedied(reason: str, pattern: str) -> str:
+    """RE2's words; of what other engines have and RE2 has not, what to do instead."""
+    sign = reason.rpartition(": ")[2]
+    if sign in ("(?=", "(?!", "(?<=", "(?<!"):
+        return (
+            f"{sign} is look-around, which RE2 does not have; match what is around too, "
+            "or search for one part and look through its lines"
+        )
+    is_named = sign == "(?P" and "(?P=" in pattern
+    if is_named or (reason.startswith("invalid escape") and re.fullmatch(r"\\[1-9kg]", sign)):
+        return (
+            f"{'(?P=' if is_named else sign} is a backreference, which RE2 does not have; "
+            "write the text out, or search for the part that comes first"
+        )
+    if reason.startswith("invalid repetition size"):
+        return (
+            f"{reason}; at most 1,000, repetitions in repetitions multiplied. "
+            "The syntax is RE2 (as in Go)"
+        )
+    return f"{reason}. The syntax is RE2 (as in Go)"
 
 
 def check(spec: PatternSpec) -> None:

@@ -10,7 +10,7 @@ import base64
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -21,6 +21,7 @@ from mcp.server.lowlevel.server import Server
 from flashgrep import __version__
 from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.caller import LOADED_META, Caller
+from flashgrep.tools.dispatch.delivery import DELIVERY, Delivery, RequestId
 from flashgrep.tools.dispatch.toolbox import Listed, Progress, Toolbox
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ class OnePeer:
     """A connection: every request on it is its one caller's."""
 
     caller: Caller
+    deliveries: dict[RequestId, Delivery] = field(default_factory=dict)
+    """Of the answers that were made, and for which something waits; the transport takes them."""
 
     def caller_of(self, context: Context) -> Caller:
         """The connection's caller, under the name its client has given itself by now."""
@@ -57,7 +60,12 @@ class OnePeer:
         return self.caller
 
     async def run(self, context: Context, call: ToolCall) -> dict[str, Any]:
-        return await call()
+        delivery = Delivery()
+        DELIVERY.set(delivery)  # of this request's task alone
+        result = await call()
+        if delivery and context.request_id is not None:
+            self.deliveries[context.request_id] = delivery
+        return result
 
 
 def client_of(context: Context) -> tuple[str, str]:

@@ -33,6 +33,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "cancelled": 504,  # the time of a call is over
 }
 _FULL: Final = 507
+_WHOLE: Final = 2**63
 
 Handler = Callable[[Request], Awaitable[Response]]
 Answer = tuple[int, Mapping[str, Any]]
@@ -99,7 +100,31 @@ def body_fields(
             raise InvalidParams(f"{missing}; send {_named(fields, optional)}")
     if unknown := given.keys() - known.keys():
         raise InvalidParams(f"{min(unknown)!r} is not a field; send {_named(fields, optional)}")
+    for name, value in given.items():
+        _check_storable(name, value)
     return given
+
+
+def _check_storable(name: str, value: Any) -> None:
+    """Refuse what JSON can say and nothing here can hold; the guard has checked the depth."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidParams(
+                f"{name}: character {error.start} is half of a surrogate pair "
+                f"(U+{ord(value[error.start]):04X}); send whole characters"
+            ) from None
+    elif isinstance(value, int) and not -_WHOLE <= value < _WHOLE:
+        shown = repr(value) if abs(value) < _WHOLE**2 else "a number of more than 38 digits"
+        raise InvalidParams(f"{name} is {shown}; give a whole number of at most 64 bits")
+    elif isinstance(value, list):
+        for each in value:
+            _check_storable(name, each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            _check_storable(name, key)
+            _check_storable(f"{name}.{key}", each)
 
 
 def _named(fields: Mapping[str, type], optional: Mapping[str, type]) -> str:

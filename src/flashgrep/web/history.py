@@ -1,6 +1,7 @@
 """Going back, over HTTP: versions of a note, and the trash.
 
-GET  /kb/history/{path}       → {"versions": [{"version", "author", "time"}]}, the newest first
+GET  /kb/history/{path}       → {"versions": [{"version", "author", "others", "time"}]}, the newest
+                              first; others: who else changed it since the one before, where known
      ?version=                → {"version", "text"}
 POST /kb/notes/restore        {"path", "version"} → {"path", "epoch"}; one more change, so that
                               no version is lost (role write)
@@ -58,8 +59,16 @@ class _HistoryRoutes:
             note = library.find(path).id
             if "version" in request.query_params:
                 return 200, {"version": version, "text": history.text_at(library, note, version)}
-            found = history.versions(library, note)
-            rows = [{"version": v.sequence, "author": v.author, "time": v.time} for v in found]
+            others = history.others(library, note)
+            rows = [
+                {
+                    "version": version.sequence,
+                    "author": version.author,
+                    "others": others[version.sequence],
+                    "time": version.time,
+                }
+                for version in history.versions(library, note)
+            ]
             return 200, {"versions": rows}
 
         return self._kb.ask(job)

@@ -45,7 +45,7 @@ def links_route(kb: KnowledgeBase) -> Route:
         first = whole_number(request, "offset", 0)
         path = checked(who, Role.READ, request.path_params["path"])
         path = NoteTree(kb, who.on_notes).find(path).path
-        seen = seen_by(who.on_notes, kb.links.links_of(path))
+        seen = seen_by(who.on_notes, kb.links, path)
         outgoing = seen.outgoing[first : first + limit]
         rows = [_outgoing(out) for out in outgoing]
         return 200, {

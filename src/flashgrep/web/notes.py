@@ -11,8 +11,10 @@
     DELETE /kb/folders/{path}      all its notes to the trash → {"notes"}
 
 Links follow what is moved (see `moving`): `links` counts those that were mended. `left` counts
-those that lead elsewhere or nowhere now: in notes that the token may not write, or cut apart by a
-suggestion. All of it needs the role write, on both paths of a move.
+those that lead elsewhere or nowhere now: in notes that the token may read and not write, or cut
+apart by a suggestion. A link means what it means to somebody who sees what the token may read, and
+links in other notes are neither mended nor counted. All of it needs the role write, on both paths
+of a move.
 
 A request for a path that the token may not see gets the same answer whether the path exists or not.
 """

@@ -39,7 +39,7 @@ from flashgrep.web.protocol import (
     Malformed,
     Message,
     Refused,
-    code_of,
+    refusal,
 )
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class Peer:
         self._entrance = entrance
         self._secret = secret
         self._code: Close | None = None
+        self._reason = ""
         self._over = asyncio.Event()
         self._at_work: list[Message] = []
         """What the notes are handling."""
@@ -158,10 +159,10 @@ class Peer:
             self.close(Close.OVERLOADED)
         self._to_send.set()
 
-    def close(self, code: Close) -> None:
+    def close(self, code: Close, reason: str = "") -> None:
         """End the connection with a code; the first one counts."""
         if not self._over.is_set():
-            self._code = code
+            self._code, self._reason = code, reason
             self._over.set()
 
     def recheck(self) -> None:
@@ -169,7 +170,7 @@ class Peer:
         try:
             self._check(Role.READ)
         except Refused as refused:
-            self.close(refused.code)
+            self.close(refused.code, refused.reason)
 
     def _check(self, role: Role) -> str:
         """The name to write under, where the peer has the role now."""
@@ -192,14 +193,14 @@ class Peer:
         if self._code is Close.NO_NOTE:
             await self._hand_over()
         if self._code is not None:
-            await close(self._socket, self._code)
+            await close(self._socket, self._code, self._reason)
 
     async def _ending(self, job: Callable[[], Awaitable[None]]) -> None:
         """Whatever task ends first ends the connection."""
         try:
             await job()
         except Refused as refused:
-            self.close(refused.code)
+            self.close(refused.code, refused.reason)
         except WebSocketDisconnect:
             self._over.set()
         except Exception:
@@ -376,7 +377,7 @@ class Peer:
         try:
             return await asyncio.wrap_future(self._kb.submit(on_note))
         except FlashgrepError as error:
-            raise Refused(code_of(error)) from error
+            raise refusal(error) from error
 
 
 def _parsed(frame: bytes) -> Message:

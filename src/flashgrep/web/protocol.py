@@ -350,9 +350,9 @@ REASONS: Final = {
 class Refused(Exception):
     """A peer that is to be closed with a code."""
 
-    def __init__(self, code: Close) -> None:
-        super().__init__(REASONS[code])
-        self.code = code
+    def __init__(self, code: Close, reason: str = "") -> None:
+        self.code, self.reason = code, reason or REASONS[code]
+        super().__init__(self.reason)
 
 
 _CODES: Final = {
@@ -363,6 +363,10 @@ _CODES: Final = {
 }
 
 
-def code_of(error: FlashgrepError) -> Close:
-    """The code for what a note answered to a peer."""
-    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), Close.FAILED)
+NO_ROOM: Final = "the disk of the server is full; nothing can be saved until there is room"
+
+
+def refusal(error: FlashgrepError) -> Refused:
+    """What a note answered, for a peer: the path in it is nobody's but the server's."""
+    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), Close.FAILED)
+    return Refused(code, NO_ROOM if isinstance(error, StorageFull) else "")

@@ -32,7 +32,7 @@ from flashgrep.transports.access import (
 from flashgrep.transports.http.guard import secret_of
 from flashgrep.web import protocol
 from flashgrep.web.peer import Peer, close
-from flashgrep.web.protocol import Close, Presence, Refused, Speaker, code_of
+from flashgrep.web.protocol import Close, Presence, Refused, Speaker, refusal
 
 
 class Room:
@@ -122,9 +122,9 @@ def live_route(kb: KnowledgeBase, rooms: Rooms, entrance: Entrance) -> WebSocket
                 with rooms.entered(peer) as room:
                     await peer.run(room)
         except NoPlace as full:
-            await close(socket, Close.OVERLOADED, full.message)
+            await close(socket, Close.OVERLOADED, f"the server is busy: {full.message}")
         except Refused as refused:
-            await close(socket, refused.code)
+            await close(socket, refused.code, refused.reason)
 
     return WebSocketRoute("/kb/ws/{path:path}", live)
 
@@ -153,4 +153,4 @@ async def _opened(socket: WebSocket, kb: KnowledgeBase, path: str) -> CatalogueE
     try:
         return await asyncio.wrap_future(kb.submit(find))
     except FlashgrepError as error:
-        raise Refused(code_of(error)) from error
+        raise refusal(error) from error

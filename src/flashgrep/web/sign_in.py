@@ -2,14 +2,14 @@
 
     GET  /sign-in/CODE?to=/review   303 to a page with the cookie of a session; a page that says how
                                     to get another link where this one was used, or has expired
-    GET  /api/session        {"name", "role", "folders", "grants", "workspace", "notes",
-                              "read_only", "version", "expires", "csrf"}
+    GET  /api/session        {"name", "role", "folders", "grants", "workspace", "serves_files",
+                              "notes", "read_only", "version", "expires", "csrf"}
     POST /api/session/end    {}; the session is over, and with it what it has open
 
 `name` is what others see, and what decisions are recorded under. `role` is the highest on notes, in
 `folders`; `grants` has the role of each folder. `workspace` and `notes`: whether there are any for
-this person. `expires` is in milliseconds since 1970, null for a token. `csrf` is null: the guard
-sees where a change comes from.
+this person; `serves_files`: whether the server has files at all. `expires` is in milliseconds since
+1970, null for a token. `csrf` is null: the guard sees where a change comes from.
 
 The code is in an address that leads on at once and that no log, page or Referer has. A browser that
 only prepares for a click, or asks for the head of the answer, does not use it up.
@@ -140,6 +140,7 @@ def described(admission: Admission, parts: SiteParts) -> dict[str, Any]:
         "folders": sorted({grant.folder for grant in grants}),
         "grants": [{"role": grant.role.shown, "folder": grant.folder} for grant in grants],
         "workspace": admission.opens_files and not parts.settings.no_workspace,
+        "serves_files": not parts.settings.no_workspace,
         "notes": parts.notes is not None,
         "read_only": parts.settings.read_only,
         "version": __version__,

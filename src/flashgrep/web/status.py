@@ -8,7 +8,8 @@
                      "trash"} | null,
            "workspace": {"path"} | null}
     GET    /api/tokens         → {"tokens": [{"name", "role", "folders", "made", "expires",
-                                              "last_used"}, …]}
+                                              "last_used", "is_agents"}, …]}
+          `is_agents`: the one that a server has made and printed for agents
     POST   /api/tokens         {"name", "role", "folder", "expires", "link"}
         → 201 {"name", "token" | null, "link" | null}: the secret, this once; with link a sign-in
           link for a person instead. Without a role, another link for a token that is there
@@ -35,7 +36,7 @@ from starlette.routing import BaseRoute, Route
 from flashgrep import limits
 from flashgrep.errors import AccessDenied, FlashgrepError, InvalidParams, NotFound, Unavailable
 from flashgrep.notes.access.roles import Role, role_named
-from flashgrep.notes.access.tokens import Token, Tokens
+from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.system.clock import milliseconds
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.mounts.points import BEGIN_NOTES
@@ -216,13 +217,15 @@ class _TokenRoutes:
             raise AccessDenied(f"{who.shown} does not have the role admin, which tokens need")
         if self._tokens is None:
             raise Unavailable(
-                f"tokens are those of a knowledge base, and this server has none; {BEGIN_NOTES}"
+                f"tokens belong to a knowledge base; this server has none. {BEGIN_NOTES}"
             )
         return self._tokens
 
     def listed(self, _: Request, who: Admission, __: Mapping[str, Any]) -> Answer:
         tokens = self._of(who)
         used = tokens.last_uses()
+        kept = workspaces(self._parts.notes.home.path) if self._parts.notes else ()
+        agents = {found.name for secret, _ in kept if (found := tokens.find(secret))}
         rows = [
             {
                 "name": one.name,
@@ -231,6 +234,7 @@ class _TokenRoutes:
                 "made": one.made,
                 "expires": one.expires,
                 "last_used": used.get(one.name),
+                "is_agents": one.name in agents,
             }
             for one in tokens.listed()
         ]

@@ -11,13 +11,19 @@ from queue import SimpleQueue
 import pytest
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, Unavailable
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    FlashgrepError,
+    InvalidParams,
+    Unavailable,
+)
 from flashgrep.notes.access.roles import Principal, Role, everywhere
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decision_jobs import DecisionJobs, Job, State
-from flashgrep.notes.review.review import DecisionStatus, Query, StepResult
+from flashgrep.notes.review.review import IDS_A_TURN, DecisionStatus, Query, StepResult
 from flashgrep.notes.review.verdict import Action, Verdict
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
@@ -82,6 +88,17 @@ def test_a_job_tells_how_far_it_is_and_decides_note_by_note(kb: KnowledgeBase) -
     assert {row.by for _, row in rows} == {"ann/page"}
     for note in {row.note for _, row in rows}:
         assert kb.read(note).sequence == 1 + 4 + 1
+
+
+def test_ids_that_are_pending_nowhere_are_worked_off_in_turns(kb: KnowledgeBase) -> None:
+    (known,) = suggestions(kb, 1, 1)
+    heard = Heard(kb.review.jobs)
+    unknown = [f"s_{number}" for number in range(2 * IDS_A_TURN + 1)]
+    kb.review.jobs.start([*unknown, known], Action.ACCEPT, ADMIN, "ann")
+    told = heard.until_ended()
+    turns = [IDS_A_TURN, 2 * IDS_A_TURN, len(unknown), len(unknown) + 1]
+    assert [one.done for one in told if one.done] == turns
+    assert told[-1].counts == {"not_found": len(unknown), "done": 1}
 
 
 class Slow:
@@ -158,8 +175,8 @@ def test_too_many_jobs_and_too_many_ids_are_refused() -> None:
     slow = Slow()
     jobs = DecisionJobs(slow.decide)
     heard = Heard(jobs)
-    for _ in range(limits.DECISION_JOBS):
-        jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
+    for number in range(limits.DECISION_JOBS):
+        jobs.start(["a"], Action.ACCEPT, ADMIN, f"ann{number}")
     with pytest.raises(Unavailable, match="jobs are deciding already"):
         jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
     for _ in range(limits.DECISION_JOBS):
@@ -168,4 +185,29 @@ def test_too_many_jobs_and_too_many_ids_are_refused() -> None:
     many = [f"s_{number}" for number in range(limits.DECISIONS_A_JOB + 1)]
     with pytest.raises(InvalidParams, match=f"at most {limits.DECISIONS_A_JOB}"):
         jobs.start(many, Action.ACCEPT, ADMIN, "ann")
+    jobs.close()
+
+
+def test_one_token_never_has_all_places() -> None:
+    slow = Slow()
+    jobs = DecisionJobs(slow.decide)
+    heard = Heard(jobs)
+    for _ in range(limits.DECISION_JOBS_EACH):
+        jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
+    with pytest.raises(Unavailable, match=f"{limits.DECISION_JOBS_EACH} jobs of ann"):
+        jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
+    jobs.start(["a"], Action.ACCEPT, ADMIN, "bob")
+    for _ in range(limits.DECISION_JOBS_EACH + 1):
+        slow.turns.put(None)
+        heard.until_ended()
+    jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
+    slow.turns.put(None)
+    heard.until_ended()
+    jobs.close()
+
+
+def test_who_may_decide_nowhere_gets_no_job() -> None:
+    jobs = DecisionJobs(Slow().decide)
+    with pytest.raises(AccessDenied, match="rita may decide nothing"):
+        jobs.start(["a"], Action.ACCEPT, everywhere("rita", Role.SUGGEST), "rita")
     jobs.close()

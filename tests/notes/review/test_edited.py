@@ -114,6 +114,31 @@ def test_a_deletion_can_be_accepted_with_a_text_in_its_place(base: Base) -> None
     assert base.text("A.md") == before
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "wanted"),
+    [("{Z+ foo ++} end", "Z", "+"), ("{Z++ foo ++}", "Z", ""), ("keep +Z", "Z", "+}")],
+)
+def test_a_text_that_makes_a_mark_of_the_words_beside_it_is_refused(
+    base: Base, text: str, old: str, wanted: str
+) -> None:
+    base.add("A.md", text)
+    name = base.suggest("A.md", old, "Q")
+    before = base.text("A.md")
+    with pytest.raises(InvalidParams, match="together with the text beside it"):
+        take(base, name, wanted)
+    assert (base.text("A.md"), base.ids()) == (before, [name])
+    assert taken(base, name, "R").outcome is Outcome.EDITED
+
+
+def test_a_text_that_completes_a_mark_across_another_suggestion_is_refused(base: Base) -> None:
+    base.add("A.md", "{ab++ c ++}")
+    first, second = base.suggest("A.md", "a", "x"), base.suggest("A.md", "b", "y")
+    assert taken(base, first, "").outcome is Outcome.EDITED
+    with pytest.raises(InvalidParams, match=r"would make \{\+\+"):
+        take(base, second, "")
+    assert base.ids() == [second]
+
+
 def test_what_the_person_wrote_is_theirs_and_what_stays_is_the_agents(base: Base) -> None:
     base.add("A.md", "old")
     take(base, base.suggest("A.md", "old", "new text"), "new, better text")

@@ -63,7 +63,8 @@ PLAIN = [
     # signs that look like delimiters
     ("a {b} c", "b", "d", "a {{--b--}{++d++}} c"),
     ("a - b", "- b", "-", "a {--- b--}{++-++}"),
-    ("{+x", "x", "+y", "{+{--x--}{+++y++}"),
+    ("{+x", "x", "-y", "{+{--x--}{++-y++}"),
+    ("`{++` x", "` x", "` y", "`{++{--` x--}{++` y++}"),
     ("a } b", "}", "{", "a {--}--}{++{++} b"),
     # every kind of character
     ("naïve 😀 日本", "😀", "🎉🎉", "naïve {--😀--}{++🎉🎉++} 日本"),
@@ -255,6 +256,11 @@ REFUSALS = [
     ("a", "a", "x <<} y", InvalidParams, r"new_string contains <<\}"),
     ("a {-- b", "{-- b", "c", InvalidParams, r"old_string contains \{--"),
     ("a ++} b", "++} b", "c", InvalidParams, r"old_string contains \+\+\}"),
+    # delimiters that they become with the text beside them
+    ("{+x", "x", "+y", InvalidParams, r"line 1 would make \{\+\+.* another new_string"),
+    ("a\n{x-- keep --}", "x", "", InvalidParams, r"line 2 would make \{--"),
+    ("keep ++x}", "x", "", InvalidParams, r"would make \+\+\}"),
+    ("⟪{--a--}⟫⟪{++{++}⟫b", "b", "++", InvalidParams, r"would make \{\+\+"),
     # not there
     ("one two", "three", "x", StringNotFound, "old_string not found in N.md. Make sure it"),
     ("one  two", "one two", "x", StringNotFound, "differs only in whitespace is at line 1"),

@@ -10,12 +10,15 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from flashgrep.tools.dispatch.caller import Callers
+from flashgrep.tools.dispatch.delivery import Deliveries
+from flashgrep.transports.access import ADMISSION, Admission
 from flashgrep.transports.http.server import Exchanges, HttpPeers
 
 
 def test_a_call_that_begins_after_the_end_of_its_connection_is_not_made() -> None:
     calls: list[str] = []
     answers: list[dict[str, Any]] = []
+    deliveries = Deliveries()
 
     async def call() -> dict[str, Any]:
         await anyio.lowlevel.checkpoint()
@@ -24,13 +27,14 @@ def test_a_call_that_begins_after_the_end_of_its_connection_is_not_made() -> Non
 
     async def app(scope: Scope, receive: Receive, _: Send) -> None:
         assert (await receive())["type"] == "http.disconnect"
-        context: Any = SimpleNamespace(request=Request(scope))
-        answers.append(await HttpPeers(Callers()).run(context, call))
+        context: Any = SimpleNamespace(request=Request(scope), request_id=1)
+        answers.append(await HttpPeers(Callers(), deliveries).run(context, call))
 
     async def receive() -> Message:
         return {"type": "http.disconnect"}
 
     async def send(_: Message) -> None: ...
 
-    anyio.run(Exchanges(app), {"type": "http", "method": "POST"}, receive, send)
+    scope = {"type": "http", "method": "POST", "headers": [], ADMISSION: Admission("ann", None)}
+    anyio.run(Exchanges(app, deliveries), scope, receive, send)
     assert (calls, answers[0]["isError"]) == ([], True)

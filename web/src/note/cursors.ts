@@ -13,10 +13,11 @@ const MOST_LETTERS = 40;
 const COLOURS = 8;
 
 export interface Present {
-  client: number;
   name: string;
   colour: number;
   isSelf: boolean;
+  /** How many windows they have the note open in. */
+  windows: number;
 }
 
 export function nameOf(state: unknown): string {
@@ -28,26 +29,36 @@ export function nameOf(state: unknown): string {
   return cut || "Somebody";
 }
 
-/** Everybody's colour: each a different one as long as there are enough, and the same on every page. */
-function colours(awareness: Awareness): Map<number, number> {
-  const given = new Map<number, number>();
+/** Everybody's colour, which comes from their name: only where two would have the same, one has the next. */
+function colours(awareness: Awareness): Map<string, number> {
+  const given = new Map<string, number>();
   const taken = new Set<number>();
-  for (const client of [...awareness.getStates().keys()].sort((one, other) => one - other)) {
-    let colour = Math.abs(client) % COLOURS;
+  const names = new Set([...awareness.getStates().values()].map(nameOf));
+  for (const name of [...names].sort()) {
+    let colour = hashed(name) % COLOURS;
     while (taken.has(colour) && taken.size < COLOURS) colour = (colour + 1) % COLOURS;
     taken.add(colour);
-    given.set(client, colour);
+    given.set(name, colour);
   }
   return given;
 }
 
+function hashed(name: string): number {
+  let hash = 0;
+  for (const letter of name) hash = (Math.imul(hash, 31) + letter.codePointAt(0)!) >>> 0;
+  return hash;
+}
+
+/** Who is here: each person once, however many windows they have; oneself first. */
 export function everybody(awareness: Awareness): Present[] {
-  const found: Present[] = [];
+  const found = new Map<string, Present>();
   const colour = colours(awareness);
   awareness.getStates().forEach((state, client) => {
-    found.push({ client, name: nameOf(state), colour: colour.get(client) ?? 0, isSelf: client === awareness.clientID });
+    const name = nameOf(state);
+    const known = found.get(name) ?? { name, colour: colour.get(name) ?? 0, isSelf: false, windows: 0 };
+    found.set(name, { ...known, isSelf: known.isSelf || client === awareness.clientID, windows: known.windows + 1 });
   });
-  return found.sort((one, other) => Number(other.isSelf) - Number(one.isSelf) || one.client - other.client);
+  return [...found.values()].sort((one, other) => Number(other.isSelf) - Number(one.isSelf) || (one.name < other.name ? -1 : 1));
 }
 
 class Caret extends WidgetType {
@@ -134,12 +145,13 @@ export function remoteCursors(text: Y.Text, awareness: Awareness): Extension {
           const anchor = absolute(cursor.anchor, text);
           const head = absolute(cursor.head, text);
           if (anchor === null || head === null || Math.max(anchor, head) > size) return;
-          const colour = given.get(client) ?? 0;
+          const name = nameOf(state);
+          const colour = given.get(name) ?? 0;
           if (anchor !== head) {
             const selection = Decoration.mark({ class: `cm-others-selection person-${colour}` });
             found.push(selection.range(Math.min(anchor, head), Math.max(anchor, head)));
           }
-          const widget = new Caret(nameOf(state), colour);
+          const widget = new Caret(name, colour);
           found.push(Decoration.widget({ widget, side: head > anchor ? -1 : 1 }).range(head));
         });
         return Decoration.set(found, true);

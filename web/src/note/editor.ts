@@ -12,6 +12,7 @@ import type { MarkdownConfig } from "@lezer/markdown";
 import { GFM, parser } from "@lezer/markdown";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import { remoteCursors } from "./cursors";
+import { frontmatterLines } from "./frontmatter";
 import type { LiveNote } from "./live";
 import { continueList } from "./lists";
 import type { MarkActions } from "./marked";
@@ -96,6 +97,28 @@ function following(follow: (aim: Aim) => void): Extension {
   });
 }
 
+// ── frontmatter ──────────────────────────────────────────────────────────────────────────────
+
+const grey = Decoration.line({ class: "cm-frontmatter" });
+
+function drawFrontmatter({ state: { doc } }: EditorView): DecorationSet {
+  const lines = frontmatterLines((number) => (number < doc.lines ? doc.line(number + 1).text : null));
+  return Decoration.set(Array.from({ length: lines }, (_, number) => grey.range(doc.line(number + 1).from)));
+}
+
+const frontmatter: Extension = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+    constructor(view: EditorView) {
+      this.decorations = drawFrontmatter(view);
+    }
+    update(update: ViewUpdate) {
+      if (update.docChanged) this.decorations = drawFrontmatter(update.view);
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
 // ── records ──────────────────────────────────────────────────────────────────────────────────
 
 const CHECK_AFTER = 600; // milliseconds after typing: the editor moved positions itself till then
@@ -173,6 +196,7 @@ export function makeEditor(live: LiveNote, parent: HTMLElement, mayWrite: boolea
         marked(actions),
         followRecords(live),
         markdown.extension,
+        frontmatter,
         wikilinks(() => live.path.peek()),
         following(actions.follow),
         autocompletion({ override: [completeLinks], icons: false, interactionDelay: 0, activateOnTypingDelay: 0 }),

@@ -12,6 +12,8 @@ import { complain, say } from "../shell/toast";
 interface Version {
   version: number;
   author: string;
+  /** Who else changed it since the version before, as far as that is known. */
+  others: string[];
   time: number;
 }
 
@@ -63,7 +65,8 @@ export function HistoryPanel({ path, mayWrite, reason, now }: Properties) {
         {versions.slice(0, most).map((one) => (
           <li key={one.version}>
             <button type="button" onClick={() => setShown(one)}>
-              <b>{one.author || "unknown"}</b> <Age time={one.time} />
+              <b>{one.author || "unknown"}</b>
+              {one.others.length > 0 && <span class="muted"> with {named(one.others)}</span>} <Age time={one.time} />
             </button>
           </li>
         ))}
@@ -78,6 +81,13 @@ export function HistoryPanel({ path, mayWrite, reason, now }: Properties) {
       )}
     </>
   );
+}
+
+const MOST_NAMES = 5;
+
+function named(authors: readonly string[]): string {
+  const more = authors.length - MOST_NAMES;
+  return authors.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function VersionDialog({ path, version, mayWrite, reason, now, onClose }: Properties & { version: Version; onClose: () => void }) {
@@ -101,7 +111,8 @@ function VersionDialog({ path, version, mayWrite, reason, now, onClose }: Proper
   return (
     <Dialog title={`Version of ${exactTime(version.time)}`} class="wide-dialog" onClose={onClose}>
       <p class="muted">
-        By {version.author || "unknown"}. <ins>Underlined</ins> came since, <del>struck out</del> went.
+        By {version.author || "unknown"}
+        {version.others.length > 0 && `, with ${named(version.others)}`}. <ins>Underlined</ins> came since, <del>struck out</del> went.
       </p>
       {failure && <p>{failure}</p>}
       {text === null && !failure && <p class="muted">Loading…</p>}

@@ -125,10 +125,9 @@ export class LiveNote {
       } else if (status === "disconnected") this.lost();
     });
     this.provider.on("connection-close", (event) => {
-      const trouble = TROUBLE[event?.code ?? 0] ?? "";
       const reason = event?.code === 1013 && event.reason !== PLAIN_REASON ? event.reason : "";
       this.lost();
-      this.trouble.value = trouble + (trouble && reason && `: ${reason}`);
+      this.trouble.value = reason || (TROUBLE[event?.code ?? 0] ?? "");
     });
     this.provider.on("closed", ({ code }) => this.ended(code));
     this.doc.on("update", this.changed);

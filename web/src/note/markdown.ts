@@ -84,6 +84,18 @@ export function signedPieces(given: readonly SignedPiece[]): string {
   return made;
 }
 
+/** A text with signs as pieces again, where it is no Markdown. */
+export function signedWords(text: string): SignedPiece[] {
+  let kind: SignedPiece["kind"] = "same";
+  return text.split(/([\uFDD0\uFDD1\uFDD2])/).flatMap((part): SignedPiece[] => {
+    if (part === OLD) kind = "deleted";
+    else if (part === NEW) kind = "inserted";
+    else if (part === END) kind = "same";
+    else if (part) return [{ kind, text: part }];
+    return [];
+  });
+}
+
 /** At the beginning of a line the signs go after what makes it a heading or an item. */
 function wrapped(sign: string, text: string, isFirst: boolean): string {
   const block = isFirst ? (/^\s*(?:(?:#{1,6}|[-*+]|\d{1,9}[.)]|>)\s+)*/.exec(text)?.[0] ?? "") : "";

@@ -81,12 +81,14 @@ export function suggestionsIn(state: EditorState): Suggestion[] {
   return state.field(records).flatMap((one) => (one.kind === "suggestion" ? (described(state, one) ?? []) : []));
 }
 
-export function suggestionAt(state: EditorState, at: number): Suggestion | null {
+/** The first suggestion at a place, or one that shares a character with a stretch of text. */
+export function suggestionAt(state: EditorState, from: number, to = from): Suggestion | null {
+  const isWithin = (start: number, end: number) => (from === to ? start <= from && from <= end : start < to && from < end);
   for (const one of state.field(records)) {
     const last = one.spans[one.spans.length - 1]!;
-    if (one.kind !== "suggestion" || one.spans[0]![0] > at || last[1] < at) continue;
+    if (one.kind !== "suggestion" || !isWithin(one.spans[0]![0], last[1])) continue;
     const found = described(state, one);
-    if (found && found.from <= at && at <= found.to) return found;
+    if (found && isWithin(found.from, found.to)) return found;
   }
   return null;
 }

@@ -1,6 +1,7 @@
 // The headings of a note.
 
 import { useMemo, useRef, useState } from "preact/hooks";
+import { frontmatterEnd } from "./frontmatter";
 
 export interface Heading {
   level: number;
@@ -16,7 +17,7 @@ const AT_ONCE = 300;
 export function headingsOf(text: string): Heading[] {
   const found: Heading[] = [];
   let fence = "";
-  let at = 0;
+  let at = frontmatterEnd(text);
   while (at <= text.length && found.length < MOST) {
     const end = text.indexOf("\n", at);
     const next = end < 0 ? text.length : end;

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { told } from "../shell/api";
+import { NotesMissing } from "../shell/missing";
 import { place } from "../shell/router";
 import { session } from "../shell/session";
 import { NoteList } from "./list";
@@ -15,7 +16,7 @@ export default function Page() {
   if (session.value && !session.value.notes) {
     return (
       <p class="empty">
-        No knowledge base is mounted. Start the server with <code>--kb PATH</code> to have notes.
+        This server has no notes. <NotesMissing />
       </p>
     );
   }

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 
+const LEAST_SEEN = 200; // pixels of the content of a tab
+
 export interface TabContent {
   id: string;
   name: string;
@@ -18,6 +20,11 @@ export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabCon
     const next = tabs[(at + step + tabs.length) % tabs.length]!;
     onTab(next.id);
     list.current?.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus();
+  };
+  // On a narrow page the content is below the editor, out of sight.
+  const reveal = () => {
+    const { top, height } = list.current!.getBoundingClientRect();
+    if (top + height + LEAST_SEEN > innerHeight) list.current!.scrollIntoView({ block: "start" });
   };
   return (
     <aside class="note-panel" aria-label="About this note">
@@ -42,7 +49,10 @@ export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabCon
             aria-selected={one === shown}
             aria-controls="note-panel"
             tabIndex={one === shown ? 0 : -1}
-            onClick={() => onTab(one.id)}
+            onClick={() => {
+              onTab(one.id);
+              requestAnimationFrame(reveal);
+            }}
           >
             {one.name}
             {one.count > 0 && <span class="badge">{one.count}</span>}

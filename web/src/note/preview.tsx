@@ -6,7 +6,8 @@ import { useMemo, useState } from "preact/hooks";
 import { Fragment, jsx, jsxs } from "preact/jsx-runtime";
 import { counted } from "../shell/age";
 import { notes } from "../shell/notes";
-import { parse, signed } from "./markdown";
+import { frontmatterEnd } from "./frontmatter";
+import { parse, signed, signedWords } from "./markdown";
 import type { Mark } from "./marks";
 import { addressOf, aimed, noteOf, resolve } from "./wiki";
 
@@ -24,7 +25,15 @@ export default function Preview({ path, text, marks }: Properties) {
   void notes.value; // links lead elsewhere when notes come and go
   const shown = useMemo(() => {
     const end = isCut ? text.lastIndexOf("\n", AT_ONCE) + 1 || AT_ONCE : text.length;
-    return drawn(signed(text.slice(0, end), marks.filter((mark) => mark.to <= end)), path);
+    const begin = Math.min(frontmatterEnd(text), end);
+    const whole = signed(text.slice(0, end), marks.filter((mark) => mark.to <= end && (mark.from >= begin || mark.to <= begin)));
+    const head = frontmatterEnd(whole);
+    return (
+      <>
+        {head > 0 && <Frontmatter text={whole.slice(0, head)} />}
+        {drawn(whole.slice(head), path)}
+      </>
+    );
   }, [text, marks, path, isCut, notes.value]);
   return (
     <article class="preview" aria-label="Preview">
@@ -39,6 +48,20 @@ export default function Preview({ path, text, marks }: Properties) {
         </p>
       )}
     </article>
+  );
+}
+
+/** What a note says of itself, as it is written; what is suggested in it is marked as elsewhere. */
+function Frontmatter({ text }: { text: string }) {
+  const words = text.replace(/^---[ \t]*\n|\n?---[ \t]*\n?$/g, "");
+  if (!words.trim()) return null;
+  return (
+    <pre class="frontmatter" aria-label="About this note" tabIndex={0}>
+      {signedWords(words).map(({ kind, text: part }, at) => {
+        const Tag = kind === "deleted" ? "del" : kind === "inserted" ? "ins" : "span";
+        return <Tag key={at}>{part}</Tag>;
+      })}
+    </pre>
   );
 }
 

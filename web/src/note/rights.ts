@@ -1,9 +1,9 @@
 // Why a person may not do something with a note.
 
 import type { Role } from "../shell/session";
-import { may, roleOn, session } from "../shell/session";
+import { may, mayOn, roleOn, session } from "../shell/session";
 
-export { mayOn } from "../shell/session";
+export { mayOn };
 
 /** Why a person without a role on a note cannot do something; `what` follows "to". */
 export function whyNot(role: Role, path: string, what: string): string {
@@ -15,6 +15,12 @@ export function whyNot(role: Role, path: string, what: string): string {
     return `Your role ${who?.role} is for ${foldersOf(role)}, ${here}.`;
   }
   return `Your role is ${own ?? who?.role ?? "none"}; to ${what} takes the role ${role}. An admin can give you one.`;
+}
+
+/** What somebody who may not change a note can do with it. */
+export function mayDo(path: string): string {
+  if (mayOn("suggest", path)) return "You can read this note and comment: select a passage, then press Comment.";
+  return "You can read this note.";
 }
 
 function foldersOf(role: Role): string {

@@ -24,9 +24,9 @@ export function People({ live }: { live: LiveNote }) {
   return (
     <ul class="people" aria-label="People here">
       {people.slice(0, SHOWN).map((one) => (
-        <li key={one.client} class={`person-chip person-${one.colour}`} title={one.isSelf ? `${one.name} (you)` : one.name}>
+        <li key={one.name} class={`person-chip person-${one.colour}`} title={described(one)}>
           <span aria-hidden="true">{[...one.name][0]?.toUpperCase()}</span>
-          <span class="visually-hidden">{one.isSelf ? `${one.name} (you)` : one.name}</span>
+          <span class="visually-hidden">{described(one)}</span>
         </li>
       ))}
       {people.length > SHOWN && (
@@ -36,6 +36,11 @@ export function People({ live }: { live: LiveNote }) {
       )}
     </ul>
   );
+}
+
+function described(one: Present): string {
+  const windows = one.windows > 1 ? `, ${one.windows} windows` : "";
+  return one.isSelf ? `${one.name} (you${windows})` : one.name + windows;
 }
 
 /** Whether what was typed is saved, in words. */

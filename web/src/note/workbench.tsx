@@ -28,7 +28,7 @@ import type { Heading } from "./outline";
 import { headingsOf, Outline } from "./outline";
 import { Panel } from "./panel";
 import { PendingPanel } from "./pending";
-import { mayOn, whyNot } from "./rights";
+import { mayDo, mayOn, whyNot } from "./rights";
 import type { Gone } from "./status";
 import { Banner, capital, LeftOver, People, SaveState } from "./status";
 import type { Aim } from "./wiki";
@@ -112,7 +112,8 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
     if (!editor) return;
     if (!mayOn("suggest", live.path.peek())) return complain(whyNot("suggest", live.path.peek(), "comment"));
     const { main } = editor.state.selection;
-    const suggestion = main.empty ? suggestionAt(editor.state, main.head) : null;
+    // Marks cannot nest: what is selected in a suggestion is commented on with it.
+    const suggestion = suggestionAt(editor.state, main.from, main.to);
     if (suggestion) return current.current.comment(suggestion);
     if (main.empty) return say("Select the passage to comment on first.");
     setAbout({ passage: live.passage(main.from, main.to), quote: editor.state.sliceDoc(main.from, main.to) });
@@ -265,11 +266,12 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
 
   useShortcuts("Note", [
     { keys: ["Alt+ArrowDown"], does: "Go to the next suggestion", run: onView(toSuggestion(1)), inFields: true },
-    { keys: ["Alt+ArrowUp"], does: "Go to the suggestion before", run: onView(toSuggestion(-1)), inFields: true },
+    { keys: ["Alt+ArrowUp"], does: "Go to the previous suggestion", run: onView(toSuggestion(-1)), inFields: true },
     { keys: ["Alt+A"], does: "Accept the suggestion at the cursor", run: onView(decideHere("accept")), inFields: true },
     { keys: ["Alt+R"], does: "Reject the suggestion at the cursor", run: onView(decideHere("reject")), inFields: true },
     { keys: ["Alt+E"], does: "Edit the suggestion at the cursor, then accept it", run: onView(decideHere("edit")), inFields: true },
     { keys: ["Alt+C"], does: "Comment on the selection", run: comment, inFields: true },
+    { keys: ["Ctrl+Enter"], does: "In a comment: send it", run: () => undefined },
     { keys: ["Alt+Enter"], does: "Follow the link at the cursor (or Ctrl and a click)", run: () => undefined },
     { keys: ["Alt+P"], does: "Change between editor and preview", run: () => show(mode === "edit" ? "preview" : "edit"), inFields: true },
     { keys: ["Ctrl+F"], does: "Find in the note (in the editor)", run: () => view.current?.focus() },
@@ -296,7 +298,7 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
         <div class="segments" role="group" aria-label="View">
           {MODES.map(([one, name]) => (
             <button key={one} type="button" class={`segment-${one}`} aria-pressed={mode === one} onClick={() => show(one)}>
-              {name}
+              {one === "edit" && !mayWrite ? "Text" : name}
             </button>
           ))}
         </div>
@@ -316,7 +318,11 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       </header>
       <Banner live={live} gone={gone} onReload={onReload} />
       <LeftOver live={live} />
-      {!mayOn("write", path) && <p class="read-only">{whyNot("write", path, "change this note")}</p>}
+      {!mayOn("write", path) && (
+        <p class="read-only">
+          {mayDo(path)} {whyNot("write", path, "change this note")}
+        </p>
+      )}
       <div class="note-body">
         <div class="note-middle">
           {!isLoaded && <p class="empty muted">{waitingFor(live)}</p>}

@@ -240,11 +240,11 @@ function SettledLine({ one, state }: { one: Suggestion; state: Settled }) {
             <span aria-hidden="true">{SIGNS[state.outcome]} </span>
             <b>{NAMES[state.outcome]}</b>
             {state.reason && <span> · “{state.reason}”</span>}
-            <span class="muted excerpt"> · {excerpt(one)}</span>
+            <span class="muted excerpt"> · {excerpt(one, state.text)}</span>
           </>
         ) : (
           <>
-            {toldSettled(state)} <span class="muted excerpt">{excerpt(one)}</span>
+            {toldSettled(state)} <span class="muted excerpt">{excerpt(one, state.state === "others" ? state.text : null)}</span>
           </>
         )}
       </span>
@@ -270,7 +270,9 @@ function toldSettled(state: Settled): string {
   return state.state === "gone" ? state.message : "";
 }
 
-function excerpt(one: Suggestion): string {
-  const text = (one.new || one.old).replace(/\s+/g, " ").trim();
+/** What was decided on, in short: with another text, that. */
+function excerpt(one: Suggestion, taken: string | null): string {
+  const text = (taken ?? (one.new || one.old)).replace(/\s+/g, " ").trim();
+  if (!text && taken !== null) return "nothing in its place";
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }

@@ -18,9 +18,17 @@ export type Outcome = "accepted" | "rejected" | "edited";
 /** What became of a card: it is drawn as one line. */
 export type Settled =
   | { state: "busy"; action: Action }
-  | { state: "own"; outcome: Outcome; decision: number; reason: string | null }
-  | { state: "others"; outcome: Outcome; decision: number; reason: string | null; by: string; time: number }
+  | ({ state: "own" } & Decided)
+  | ({ state: "others"; by: string; time: number } & Decided)
   | { state: "gone"; message: string };
+
+interface Decided {
+  outcome: Outcome;
+  decision: number;
+  reason: string | null;
+  /** What was accepted in place of the proposal; null where that is not known, or was not so. */
+  text: string | null;
+}
 
 export interface Decision {
   decision: number;
@@ -134,7 +142,7 @@ export async function decide(ids: readonly string[], action: Action, words: Word
   }
   const done = results.filter((one) => one.status === "done");
   const outcome = words.text !== undefined ? "edited" : action === "accept" ? "accepted" : "rejected";
-  settle(results.map((one) => [one.id, outcomeOf(one, outcome, words.reason)]));
+  settle(results.map((one) => [one.id, outcomeOf(one, outcome, words)]));
   for (const one of done) setDraft(one.id, null);
   unselect(ids);
   for (const one of results) {
@@ -158,11 +166,14 @@ function takeChanged({ id, old, new: proposed }: Result): void {
   if (known && old !== undefined && proposed !== undefined) show({ ...known, old, new: proposed });
 }
 
-function outcomeOf(one: Result, outcome: Outcome, reason?: string): Settled | null {
-  if (one.status === "done") return { state: "own", outcome, decision: one.decision!, reason: reason ?? null };
+function outcomeOf(one: Result, outcome: Outcome, words: Words): Settled | null {
+  if (one.status === "done") {
+    return { state: "own", outcome, decision: one.decision!, reason: words.reason ?? null, text: words.text ?? null };
+  }
   if (one.status === "already_decided" && one.by) {
     const theirs = one.outcome ?? (one.action === "accept" ? "accepted" : "rejected");
-    return { state: "others", outcome: theirs, decision: one.decision ?? 0, reason: one.reason ?? null, by: one.by, time: one.time ?? 0 };
+    const known = { outcome: theirs, decision: one.decision ?? 0, reason: one.reason ?? null, text: null };
+    return { state: "others", ...known, by: one.by, time: one.time ?? 0 };
   }
   return isStillOpen(one) ? null : { state: "gone", message: told(one.message) };
 }
@@ -333,7 +344,7 @@ function isOwnJob(one: Decision): boolean {
 }
 
 function heardState(one: Decision): Settled {
-  const heard = { outcome: outcomeName(one), decision: one.decision, reason: one.reason ?? null };
+  const heard = { outcome: outcomeName(one), decision: one.decision, reason: one.reason ?? null, text: one.text ?? null };
   return isOwnJob(one) ? { state: "own", ...heard } : { state: "others", ...heard, by: one.by, time: one.time };
 }
 

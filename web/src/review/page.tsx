@@ -5,6 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { inUrl } from "../shell/api";
 import { useShortcuts } from "../shell/keys";
 import { Menu } from "../shell/menu";
+import { NotesMissing } from "../shell/missing";
 import { leaving } from "../shell/router";
 import { session } from "../shell/session";
 import { VirtualList } from "../shell/virtual";
@@ -43,7 +44,7 @@ export default function Page() {
   if (session.value && !session.value.notes) {
     return (
       <p class="empty">
-        No knowledge base is mounted, so there is nothing to review. Start the server with <code>flashgrep serve --kb PATH</code>.
+        This server has no notes, so there is nothing to review. <NotesMissing />
       </p>
     );
   }
@@ -200,6 +201,7 @@ function useKeys(): void {
     { keys: ["Shift+A"], does: "Accept what is selected", run: () => decideAll(chosen.value, "accept") },
     { keys: ["v"], does: "Show source or rendered", run: () => setRendered(!isRendered.value) },
     { keys: ["o"], does: "Open the note", run: openNote },
+    { keys: ["Ctrl+Enter"], does: "In a text: accept it, or send the comment", run: () => undefined },
     { keys: ["/"], does: "Filter by text", run: focusText },
     { keys: ["Escape"], does: "Clear the selection", run: () => (selected.value = new Set()) },
   ]);

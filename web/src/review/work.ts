@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { navigate } from "../shell/router";
 import { inUrl } from "../shell/api";
+import { say } from "../shell/toast";
 import { advance, current, elementOf, focusCard } from "./cursor";
 import type { Action } from "./decisions";
 import { begun, beginDraft, decide, drafts, setDraft, settled, undo, undoLast } from "./decisions";
@@ -117,11 +118,15 @@ function focusUndone(id: string | null): void {
   if (id) focusCard(id);
 }
 
+/** Do something with the card that was chosen. Nothing is decided that nobody has chosen. */
 export function withCurrent(run: (id: string) => void): void {
-  if (current.value) run(current.value);
+  if (current.value && listed.value.has(current.value)) run(current.value);
+  else if (shownCards.value.length) say("Choose a suggestion first: j goes to the first one");
 }
 
 export function openNote(): void {
-  const one = current.value ? listed.value.get(current.value) : undefined;
-  if (one) navigate(`/notes/${inUrl(one.note)}?line=${one.line}`);
+  withCurrent((id) => {
+    const one = listed.value.get(id);
+    if (one) navigate(`/notes/${inUrl(one.note)}?line=${one.line}`);
+  });
 }

@@ -3,6 +3,7 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { isAbort, isSignedOut, post, Refused, told } from "../shell/api";
 import { place } from "../shell/router";
+import { session } from "../shell/session";
 import type { Question } from "./question";
 import { filters, question } from "./question";
 
@@ -76,6 +77,8 @@ export const isLoadingMore = signal(false);
 /** Why the newest question has no answer. */
 export const failure = signal<{ text: string; isPattern: boolean } | null>(null);
 export const count = signal<Count | "counting" | "stopped" | null>(null);
+/** Of a search that found nothing: what the same finds in the notes, or in the workspace. */
+export const elsewhere = signal<Count | null>(null);
 
 const PAUSE_MILLISECONDS = 40;
 const COUNT_PAUSE_MILLISECONDS = 150; // a count may look at every file: not for each letter
@@ -126,6 +129,7 @@ function stop(): void {
   ending.abort();
   ending = new AbortController();
   count.value = null;
+  elsewhere.value = null;
   isLoadingMore.value = false;
 }
 
@@ -225,9 +229,18 @@ export function joinedFiles(before: FoundFile[], more: FoundFile[]): FoundFile[]
 
 let countEnding = new AbortController();
 
+/** The same question of the notes instead of the workspace, or the other way round; null where there is but one. */
+export function turned(asked: Question): Question | null {
+  const has = session.value;
+  if (!has?.workspace || !has.notes) return null;
+  return { ...asked, tab: "search", where: asked.where === "notes" ? "workspace" : "notes", path: "", type: "" };
+}
+
 function countLater(asked: Question, answer: SearchAnswer, signal: AbortSignal): void {
   if (answer.next_offset === null) {
     count.value = { files: answer.files.length, matches: answer.shown };
+    const other = answer.shown ? null : turned(asked);
+    if (other) countTimer = window.setTimeout(() => void lookElsewhere(other, signal), COUNT_PAUSE_MILLISECONDS);
     return;
   }
   count.value = "counting";
@@ -242,6 +255,15 @@ async function countNow(asked: Question, signal: AbortSignal): Promise<void> {
     if (!signal.aborted) count.value = found;
   } catch (error) {
     if (!isAbort(error) && !signal.aborted) count.value = "stopped";
+  }
+}
+
+async function lookElsewhere(asked: Question, signal: AbortSignal): Promise<void> {
+  try {
+    const found = await post<Count>("/api/count", filters(asked), { signal });
+    if (!signal.aborted) elsewhere.value = found;
+  } catch {
+    // A remark that is missing; what was asked is answered.
   }
 }
 

@@ -67,7 +67,7 @@ function FilePage({ path, pattern }: { path: string; pattern: string }) {
   const back = shown.value ? address(question.value) : pattern ? address({ ...question.value, tab: "search", text: pattern }) : "/";
   useShortcuts("File", [
     { keys: ["n"], does: "Next match", run: () => goMatch(1) },
-    { keys: ["Shift+N", "p"], does: "Match before", run: () => goMatch(-1) },
+    { keys: ["Shift+N", "p"], does: "Previous match", run: () => goMatch(-1) },
     { keys: ["l"], does: "Go to a line", run: () => document.getElementById("file-line")?.focus() },
     { keys: ["w"], does: "Wrap long lines or not", run: () => wrap(!doesWrap) },
     { keys: ["y"], does: "Copy a link to the lines", run: () => copyLink() },
@@ -225,7 +225,7 @@ function MatchSteps({ line, onStep }: { line: number; onStep: (by: 1 | -1) => vo
   const all = `${lines.length.toLocaleString("en")}${isWhole ? "" : "+"}`;
   return (
     <span class="match-steps">
-      <button type="button" class="icon-button" aria-label="Match before" title="p" onClick={() => onStep(-1)}>
+      <button type="button" class="icon-button" aria-label="Previous match" title="p" onClick={() => onStep(-1)}>
         ↑
       </button>
       <span aria-live="polite">{at >= 0 ? `${at + 1} of ${all}` : counted(lines.length, "matching line")}</span>

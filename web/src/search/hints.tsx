@@ -1,7 +1,7 @@
 // What stands on the page before anything is asked.
 
 import { counted } from "../shell/age";
-import { session } from "../shell/session";
+import { noFiles, session } from "../shell/session";
 import { index, indexWords } from "./index_state";
 import type { Question } from "./question";
 import { address, question } from "./question";
@@ -19,6 +19,10 @@ const OF_NOTES: typeof OF_FILES = [
   { does: "links to a note", asked: { text: "\\[\\[Home\\b" } },
   { does: "either of two, in any case", asked: { text: "decided|agreed", ignoreCase: true } },
 ];
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
 
 export function Hints() {
   const has = session.value;
@@ -72,7 +76,7 @@ export function Hints() {
         {has?.workspace && state
           ? `${state.total_files ? `${counted(state.total_files, "file")}; ` : ""}${indexWords(state.state, state.freshness, state.progress)}.`
           : has && !has.workspace
-            ? "This server has no workspace: the search covers the notes."
+            ? capital(`${noFiles()}: the search covers the notes.`)
             : ""}
       </p>
     </div>

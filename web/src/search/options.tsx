@@ -1,16 +1,29 @@
 // What to search, and how: all of it is in the address.
 
+import { useRef } from "preact/hooks";
 import { session } from "../shell/session";
 import { visible } from "../shell/visible";
 import type { Where } from "./question";
 import { ask, MOST_CONTEXT, question } from "./question";
 import { TYPES } from "./types";
 
-export function Options() {
+/** `onChosen` when one was chosen with a mouse: whoever uses the keyboard stays where they are. */
+export function Options({ onChosen }: { onChosen: () => void }) {
   const asked = question.value;
   const has = session.value;
+  const isByMouse = useRef(false);
   return (
-    <div class="search-options" role="group" aria-label="Options">
+    <div
+      class="search-options"
+      role="group"
+      aria-label="Options"
+      onPointerDown={(event) => (isByMouse.current = event.pointerType === "mouse")}
+      onKeyDown={() => (isByMouse.current = false)}
+      onChange={(event) => {
+        const isChoice = event.target instanceof HTMLSelectElement || (event.target as HTMLInputElement).type === "checkbox";
+        if (isChoice && isByMouse.current) onChosen();
+      }}
+    >
       {has?.workspace && has.notes && (
         <label class="option">
           <span>In</span>

@@ -2,8 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../shell/keys";
+import { NotesMissing } from "../shell/missing";
 import { place } from "../shell/router";
-import { session } from "../shell/session";
+import { noFiles, session } from "../shell/session";
 import { visibleText } from "../shell/visible";
 import { failure, isLoadingMore, isWaiting, loadMore, shown } from "./answer";
 import { Hints } from "./hints";
@@ -47,8 +48,9 @@ export default function Page() {
     { keys: ["/"], does: "Go to the search box", run: toBox },
     { keys: ["Escape"], does: "Back to the search box", run: toBox },
     { keys: ["j", "ArrowDown"], does: "Next result", run: () => mover.current?.move(1) },
-    { keys: ["k", "ArrowUp"], does: "Result before", run: () => mover.current?.move(-1) },
-    { keys: ["Enter"], does: "Open the result; in the box, keep the search as a step to go back to", run: () => activate() },
+    { keys: ["k", "ArrowUp"], does: "Previous result", run: () => mover.current?.move(-1) },
+    { keys: ["Enter"], does: "Open the result", run: () => activate() },
+    { keys: ["Enter"], does: "In the box: keep this search as a step to go back to", run: () => undefined },
     ...(isSearch
       ? [
           { keys: ["Alt+C"], does: "Match case or not", run: () => ask({ ignoreCase: !question.value.ignoreCase }), inFields: true },
@@ -62,7 +64,7 @@ export default function Page() {
   return (
     <div class="search">
       <h1 class="visually-hidden">Search</h1>
-      <Tabs />
+      <Tabs onChosen={() => box.current?.focus()} />
       <form class="search-box" role="search" onSubmit={(event) => event.preventDefault()}>
         <input
           ref={box}
@@ -92,8 +94,9 @@ export default function Page() {
       <p id="search-problem" class="search-problem" aria-live="polite">
         {wrong?.text}
       </p>
-      {isSearch && <Options />}
+      {isSearch && <Options onChosen={() => box.current?.focus()} />}
       {!isSearch && <OtherOptions />}
+      <Unserved />
       {found ? (
         <div class={isWaiting.value || wrong ? "search-found stale" : "search-found"}>
           <Summary found={found} />
@@ -115,7 +118,7 @@ function activate(): void {
 }
 
 /** The same words in another kind of search. */
-function Tabs() {
+function Tabs({ onChosen }: { onChosen: () => void }) {
   const { query } = place.value; // drawn anew when the address is
   void query;
   const current = question.value.tab;
@@ -123,7 +126,14 @@ function Tabs() {
   return (
     <nav aria-label="Kinds of search" class="search-tabs">
       {offered.map((one) => (
-        <a key={one.tab} href={address({ ...question.value, tab: one.tab })} aria-current={one.tab === current ? "page" : undefined}>
+        <a
+          key={one.tab}
+          href={address({ ...question.value, tab: one.tab })}
+          aria-current={one.tab === current ? "page" : undefined}
+          onClick={(event) => {
+            if (!event.ctrlKey && !event.metaKey && !event.shiftKey) onChosen();
+          }}
+        >
           {one.name}
         </a>
       ))}
@@ -134,7 +144,7 @@ function Tabs() {
 function OtherOptions() {
   const asked = question.value;
   const does =
-    asked.tab === "symbol" ? "Where the name is defined, then where it stands as a word." : "Passages about these words, the best first.";
+    asked.tab === "symbol" ? "Definitions first, then uses." : "Passages about these words, the best first.";
   return (
     <p class="search-explained muted">
       {does}
@@ -146,6 +156,30 @@ function OtherOptions() {
       )}
     </p>
   );
+}
+
+/** What the address asks for and this person cannot have here. */
+function Unserved() {
+  const { query } = place.value;
+  const has = session.value;
+  if (!has) return null;
+  const wantsNotes = query.get("in") === "notes";
+  const tab = query.get("tab");
+  if (wantsNotes && !has.notes) {
+    return (
+      <p class="search-problem" role="status">
+        The address asks for notes, and this server has none: the workspace is searched. <NotesMissing />
+      </p>
+    );
+  }
+  if ((tab === "query" || tab === "symbol") && !has.workspace) {
+    return (
+      <p class="search-problem" role="status">
+        The address asks for files of a workspace ({tab}), and {noFiles()}: the notes are searched.
+      </p>
+    );
+  }
+  return null;
 }
 
 /** The next page comes when the end of the list is near; the button is for whom it does not. */

@@ -4,9 +4,10 @@ import type { ComponentChildren } from "preact";
 import { counted } from "../shell/age";
 import { visible } from "../shell/visible";
 import type { Shown } from "./answer";
-import { again, count, failure, isWaiting, stopCounting } from "./answer";
+import { again, count, elsewhere, failure, isWaiting, stopCounting, turned } from "./answer";
 import { index, indexWords } from "./index_state";
 import type { Question } from "./question";
+import { address } from "./question";
 
 export function Summary({ found }: { found: Shown }) {
   const { answer } = found;
@@ -38,7 +39,7 @@ function Total({ found }: { found: Shown }) {
   if (failure.value && !isWaiting.value) {
     return (
       <>
-        Results of the search before{" "}
+        Results of your previous search{" "}
         {!failure.value.isPattern && (
           <button type="button" class="link-button" onClick={again}>
             Try again
@@ -70,7 +71,7 @@ function Total({ found }: { found: Shown }) {
     );
   }
   const { answer } = found;
-  if (!answer.shown) return <NoMatches message={answer.message} />;
+  if (!answer.shown) return <NoMatches asked={found.asked} message={answer.message} />;
   const all = count.value;
   if (all === "counting") {
     return (
@@ -88,11 +89,19 @@ function Total({ found }: { found: Shown }) {
 }
 
 /** Nothing is there; the server may know why (a pattern that needs multiline, a filter that fits no file). */
-function NoMatches({ message }: { message: string | null }) {
+function NoMatches({ asked, message }: { asked: Question; message: string | null }) {
   const why = message?.replace(/^No matches found\s*/, "").replace(/^\(|\)$/g, "");
+  const other = turned(asked);
+  const there = elsewhere.value;
   return (
     <>
-      No matches found
+      {other ? `No matches in the ${asked.where}` : "No matches found"}
+      {other && there && there.matches === 0 && `, nor in the ${other.where}`}
+      {other && there && there.matches > 0 && (
+        <>
+          ; {there.matches.toLocaleString("en")} in the {other.where}: <a href={address(other)}>show</a>
+        </>
+      )}
       {why && <span class="muted"> · {visible(why)}</span>}
     </>
   );

@@ -28,7 +28,9 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, [path]);
   useShortcuts("Everywhere", [
     { keys: ["Ctrl+K"], does: "Go to a note, file or page", run: openPalette, inFields: true },
-    { keys: ["g"], does: "Go to the review page", run: () => navigate("/review") },
+    { keys: ["g r"], does: "Go to the review page", run: () => navigate("/review"), leaves: true },
+    { keys: ["g n"], does: "Go to the notes", run: () => navigate("/notes"), leaves: true },
+    { keys: ["g s"], does: "Go to the search page", run: () => navigate("/"), leaves: true },
     { keys: ["?"], does: "List these shortcuts", run: openHelp },
   ]);
   return (

@@ -1,16 +1,19 @@
 // Keyboard shortcuts: each page names its own, `?` lists those of the page that is shown.
 
 import { signal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { Dialog } from "./dialog";
 
 export interface Shortcut {
-  /** As shown and compared: "j", "Shift+A", "Ctrl+K". Several are alternatives. */
+  /** As compared: "j", "Shift+A", "Ctrl+K", "g r" (one after the other). Several are alternatives. */
   keys: string[];
   does: string;
   run: () => void;
   /** Also while a text field has the focus. */
   inFields?: boolean;
+  /** Goes to another page: not while a search box holds something, which whoever types may mean to go on with. */
+  leaves?: boolean;
 }
 
 interface Group {
@@ -37,7 +40,7 @@ function pressed(event: KeyboardEvent): string {
   const parts = [];
   if (event.ctrlKey || event.metaKey) parts.push("Ctrl");
   if (event.altKey) parts.push("Alt");
-  const key = event.key.length === 1 ? event.key : event.key;
+  const { key } = event;
   const isLetter = /^[a-z]$/i.test(key);
   if (event.shiftKey && (isLetter || key.length > 1)) parts.push("Shift");
   parts.push(isLetter && parts.length ? key.toUpperCase() : isLetter ? key.toLowerCase() : key);
@@ -51,25 +54,51 @@ export function isField(target: EventTarget | null): boolean {
   return target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName);
 }
 
+const SOON_MILLISECONDS = 1500; // in which the second of two keys follows the first
+let before = { name: "", time: 0 };
+
+function isSearching(): boolean {
+  return Boolean(document.querySelector<HTMLInputElement>('[role="searchbox"]')?.value);
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.isComposing) return;
+  if (event.defaultPrevented || event.isComposing || /^(Shift|Control|Alt|Meta)$/.test(event.key)) return;
   const name = pressed(event);
+  const both = event.timeStamp - before.time < SOON_MILLISECONDS ? `${before.name} ${name}` : "";
   const inField = isField(event.target);
+  before = { name: inField ? "" : name, time: event.timeStamp };
   if (name === "?" && !inField) {
     event.preventDefault();
     isHelpOpen.value = true;
     return;
   }
   const isModal = document.querySelector("dialog[open]") !== null;
-  for (const group of [...groups].reverse()) {
-    for (const one of group.shortcuts) {
-      if (!one.keys.includes(name) || ((inField || isModal) && !one.inFields)) continue;
+  const all = [...groups].reverse().flatMap((group) => group.shortcuts);
+  for (const keys of [both, name]) {
+    for (const one of all) {
+      if (!keys || !one.keys.includes(keys) || ((inField || isModal) && !one.inFields)) continue;
+      if (one.leaves && isSearching()) continue;
       event.preventDefault();
+      before.name = "";
       one.run();
       return;
     }
   }
 });
+
+const SIGNS: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", Escape: "Esc" };
+
+/** A key as it is written on keyboards: "Alt+ArrowDown" is Alt ↓. */
+function Key({ keys }: { keys: string }) {
+  const parts = keys.split(/[+ ]/).map((part) => SIGNS[part] ?? part);
+  return (
+    <span class="keys">
+      {parts.map((part, at) => (
+        <kbd key={at}>{part}</kbd>
+      ))}
+    </span>
+  );
+}
 
 export function ShortcutHelp() {
   if (!isHelpOpen.value) return null;
@@ -82,8 +111,11 @@ export function ShortcutHelp() {
             {group.shortcuts.map((one) => (
               <div key={one.does}>
                 <dt>
-                  {one.keys.map((key) => (
-                    <kbd key={key}>{key}</kbd>
+                  {one.keys.map((keys, at) => (
+                    <Fragment key={keys}>
+                      {at > 0 && <span class="muted">or</span>}
+                      <Key keys={keys} />
+                    </Fragment>
                   ))}
                 </dt>
                 <dd>{one.does}</dd>

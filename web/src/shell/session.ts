@@ -10,7 +10,10 @@ export interface Session {
   role: Role | null;
   folders: string[];
   grants: { role: Role; folder: string }[];
+  /** Whether the server has files, and the person may see them. */
   workspace: boolean;
+  /** Whether the server has files at all. */
+  serves_files: boolean;
   notes: boolean;
   read_only: boolean;
   version: string;
@@ -40,6 +43,11 @@ export function roleOn(path: string): Role | null {
 export function mayOn(role: Role, path: string): boolean {
   if (role !== "read" && session.value?.read_only) return false;
   return may(role, roleOn(path));
+}
+
+/** Why there are no files for this person, as part of a sentence. */
+export function noFiles(): string {
+  return session.value?.serves_files ? "your link opens the notes only" : "this server has no workspace";
 }
 
 /** Who has signed in in this browser instead of the one this page was loaded for. */

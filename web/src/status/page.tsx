@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Age, counted } from "../shell/age";
-import { session } from "../shell/session";
+import { NotesMissing } from "../shell/missing";
+import { noFiles, session } from "../shell/session";
 import { visible, visibleText } from "../shell/visible";
 import { milliseconds } from "../search/summary";
 import { bytes, duration } from "./figures";
@@ -54,7 +55,7 @@ function Sections({ now }: { now: Status }) {
         {now.notes === null && isWhole && (
           <Card title="Knowledge base">
             <p class="muted">
-              None is mounted. Start the server with <code>--kb PATH</code> to have one.
+              This server has no notes. <NotesMissing />
             </p>
           </Card>
         )}
@@ -80,7 +81,7 @@ function Index({ now }: { now: Status }) {
   if (!index) {
     return (
       <Card title="Index">
-        <p class="muted">There is none to show: this server has no workspace, or your link is for notes only.</p>
+        <p class="muted">There is none to show: {noFiles()}.</p>
       </Card>
     );
   }
@@ -94,7 +95,7 @@ function Index({ now }: { now: Status }) {
             in a large tree.
           </p>
         ) : (
-          <p class="muted">This server has no workspace, so there are no files to index. Notes have an index of their own.</p>
+          <p class="muted">There are no files to index: {noFiles()}. Notes have an index of their own.</p>
         )}
         <Facts rows={place} />
       </Card>

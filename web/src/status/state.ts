@@ -47,6 +47,8 @@ export interface Token {
   made: number | null;
   expires: number | null;
   last_used: number | null;
+  /** Made by a server for the agents it prints it to. */
+  is_agents: boolean;
 }
 
 export const status = signal<Status | null>(null);

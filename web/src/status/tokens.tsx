@@ -36,7 +36,7 @@ export function Tokens() {
       </div>
       {status.value?.notes === null && (
         <p class="muted">
-          Tokens are those of a knowledge base, and this server has none. Its own token and link are printed where it was started.
+          Tokens belong to a knowledge base; this server has none. Its own token and link are printed where it was started.
         </p>
       )}
       {tokensProblem.value && <p class="muted">{visible(tokensProblem.value)}</p>}
@@ -95,9 +95,16 @@ interface RowsProperties {
 function Rows({ rows, onRevoke, onLink }: RowsProperties) {
   const actions = (one: Token) => (
     <>
-      <button type="button" aria-label={`New link for ${one.name}`} onClick={() => onLink(one)}>
-        New link
-      </button>
+      {!one.is_agents && (
+        <button
+          type="button"
+          aria-label={`New link for ${one.name}`}
+          title={`For a person: whoever opens it is signed in as ${one.name}`}
+          onClick={() => onLink(one)}
+        >
+          New link
+        </button>
+      )}
       <button type="button" class="danger" aria-label={`Revoke ${one.name}`} onClick={() => onRevoke(one)}>
         Revoke
       </button>

@@ -74,6 +74,10 @@ class Principal:
         found = self.role_on(path)
         return found is not None and found >= role
 
+    def sees(self, path: str) -> bool:
+        """Whether they may know that there is something at a path."""
+        return self.role_on(path) is not None
+
     def is_anywhere(self, role: Role) -> bool:
         """Whether this role, or a higher one, was granted on anything at all."""
         return any(grant.role >= role for grant in self.grants)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from flashgrep.errors import Unavailable
 from flashgrep.notes.library import NOTES_A_TURN, Library
-from flashgrep.notes.links.parse import Link, Paths, names_for
+from flashgrep.notes.links.parse import Link, Paths, looked_up, name_of, names_for
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.tables import LinkTable, catch_up, catch_up_all
 
@@ -61,6 +61,8 @@ class NoteLinks:
 # All of it happens on the thread of the notes, so that nothing needs a lock.
 
 
+Sight = Callable[[str], bool]
+"""Whether somebody may see that there is something at a path."""
 _PAUSE_SECONDS: Final = 0.02
 """Between two turns of reading ahead: the first calls of a session matter more."""
 
@@ -118,11 +120,20 @@ class Linking:
                 return
             self._kb.read_all(notes[at : at + NOTES_A_TURN])
 
-    def links_of(self, path: str, is_cancelled: Callable[[], bool] = lambda: False) -> Linked:
-        """The links from and to the note at a path, as all notes are now."""
+    def links_of(
+        self,
+        path: str,
+        is_cancelled: Callable[[], bool] = lambda: False,
+        sees: Sight | None = None,
+    ) -> Linked:
+        """The links from and to the note at a path, as all notes are now.
+
+        `sees` tells which paths there are for the one who asks, where those are not all: links lead
+        as if there were no others.
+        """
         attachments = self.attachments()
         catch_up_all(self._kb, is_cancelled)
-        return self._kb.ask(lambda library: self._answer(library, path, attachments))
+        return self._kb.ask(lambda library: self._answer(library, path, attachments, sees))
 
     def attachments(self) -> frozenset[str]:
         """The files beside the notes, as they are on disk; not for the thread of the notes."""
@@ -134,7 +145,9 @@ class Linking:
         self._take(paths, attachments)
         return paths
 
-    def _answer(self, library: Library, path: str, attachments: frozenset[str]) -> Linked:
+    def _answer(
+        self, library: Library, path: str, attachments: frozenset[str], sees: Sight | None
+    ) -> Linked:
         entry = library.find(path)
         while not catch_up(library):
             pass  # what came in between two turns: a few notes at most
@@ -142,10 +155,17 @@ class Linking:
         if entry.id in unreadable or entry.id in library.quarantined():
             library.read(entry.id)  # says why
         paths = self.paths(library, attachments)
+        if sees is not None:
+            paths = self._seen(paths, sees, entry.id, entry.path or path)
         links = self._links(paths, entry.id, entry.path or path)
         there = ((library.catalogue.entry(note).path, why) for note, why in unreadable.items())
         skipped = sorted((where, why) for where, why in there if where is not None)
         return Linked(links, attachments, tuple(skipped))
+
+    def _seen(self, paths: Paths, sees: Sight, note: str, path: str) -> Paths:
+        """What somebody sees of the paths that the links from and to a note can mean."""
+        names = {name_of(link.target) for link in self._kb.tables.links.of(note)} | names_for(path)
+        return Paths(filter(sees, paths.named(sorted(looked_up(names)))))
 
     def _links(self, paths: Paths, note: str, path: str) -> NoteLinks:
         table = self._kb.tables.links

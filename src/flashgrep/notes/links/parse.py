@@ -385,6 +385,14 @@ def names_for(path: str) -> set[str]:
     return {name, name.removesuffix(SUFFIX)}
 
 
+def looked_up(names: Iterable[str]) -> set[str]:
+    """The names of notes and attachments that links of these names can mean."""
+    found: set[str] = set()
+    for name in names:
+        found |= {name, name + SUFFIX, name.removesuffix(SUFFIX)}
+    return found
+
+
 class Paths:
     """All paths of a knowledge base, to find a link's target in."""
 

@@ -118,14 +118,6 @@ def names_of(moved: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name for pair in moved.items() for path in pair for name in names_for(path))
 
 
-def looked_up(names: Iterable[str]) -> set[str]:
-    """The names of notes and attachments that links of these names can mean."""
-    found: set[str] = set()
-    for name in names:
-        found |= {name, name + SUFFIX, name.removesuffix(SUFFIX)}
-    return found
-
-
 # ── how a path is written ────────────────────────────────────────────────────────────────────────
 
 

@@ -1,16 +1,17 @@
 """The links of a note as somebody may see them: nothing that they may not read is named.
 
-A link whose note they may not see leads, for them, to the next one that it could have meant, or
-nowhere; links from notes that they may not see are left out.
+Links lead, for them, as if there were no others than the notes and attachments that they may see:
+to the next one that a link could have meant, or nowhere. Links from notes that they may not see are
+left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from flashgrep.notes.access.roles import Principal
-from flashgrep.notes.links.index import Backlink, Linked
+from flashgrep.notes.links.index import Backlink, Linking, Sight
 from flashgrep.notes.links.parse import Link
 
 
@@ -30,23 +31,34 @@ class SeenLinks:
 
     outgoing: tuple[SeenOutgoing, ...]
     backlinks: tuple[Backlink, ...]
+    attachments: frozenset[str]
+    """Files beside the notes, those too that they may not see."""
     skipped: tuple[tuple[str, str], ...]
     """Notes that cannot be read, and why: links from them are missing."""
 
 
-def seen_by(who: Principal, linked: Linked) -> SeenLinks:
-    """What somebody may see."""
-
-    def seen(paths: Iterable[str | None]) -> tuple[str, ...]:
-        return tuple(path for path in paths if path and who.role_on(path) is not None)
-
+def seen_by(
+    who: Principal,
+    linking: Linking,
+    path: str,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> SeenLinks:
+    """What somebody may see of the links from and to the note at a path."""
+    linked = linking.links_of(path, is_cancelled, sight(who))
+    sees = who.sees
     outgoing = []
     for out in linked.links.outgoing:
-        meant = seen([out.path, *out.others])
+        meant = (out.path, *out.others) if out.path is not None else ()
         is_attachment = bool(meant) and meant[0] in linked.attachments
         outgoing.append(SeenOutgoing(out.link, meant, is_attachment))
     return SeenLinks(
         outgoing=tuple(outgoing),
-        backlinks=tuple(back for back in linked.links.backlinks if seen([back.source])),
-        skipped=tuple(row for row in linked.skipped if seen([row[0]])),
+        backlinks=tuple(back for back in linked.links.backlinks if sees(back.source)),
+        attachments=linked.attachments,
+        skipped=tuple(row for row in linked.skipped if sees(row[0])),
     )
+
+
+def sight(who: Principal) -> Sight | None:
+    """Which paths there are for somebody; None where those are all."""
+    return None if who.sees("") else who.sees

@@ -27,13 +27,15 @@ from typing import NamedTuple
 
 from flashgrep.errors import Conflict, InvalidParams
 from flashgrep.notes.document.text import (
+    Push,
     TextSplice,
     between,
     growth,
     spliced,
 )
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, MarkKind, Span
+from flashgrep.notes.markup.critic import WIDTH, Mark, MarkKind, ParsedMarkup, Span
+from flashgrep.notes.markup.seams import joined
 from flashgrep.notes.review.verdict import Action
 
 
@@ -126,7 +128,26 @@ def accept_as(
     ]
     if not edits:
         return _decision(text, marks, Action.ACCEPT, comments)
-    return _edited(text, [*marks, *comments], _merged([*gone, *edits]))
+    decision = _edited(text, [*marks, *comments], _merged([*gone, *edits]))
+    _check_joined(decision, set(others) - {mark.span for mark in marks})
+    return decision
+
+
+def _check_joined(decision: Decision, others: Iterable[Span]) -> None:
+    """Refuse a text that becomes a delimiter together with the text beside it."""
+    held = critic.all_held(decision.text, Push(decision.splices).spans(others))
+    base = ParsedMarkup(decision.text, held).base  # as it is without the marks that would be new
+    grown = 0
+    for one in decision.splices:
+        at = one.start + grown
+        grown += growth(one)
+        start, end = base.to_view(at), base.to_view(at + len(one.text))
+        sides = base.text[max(start - WIDTH, 0) : start], base.text[end : end + WIDTH]
+        if found := joined(sides[0], "\n", base.text[start:end], sides[1]):
+            raise InvalidParams(
+                f"text would make {found}, which begins or ends a mark, together with the text "
+                "beside it; choose another text, or reject the suggestion and edit the note"
+            )
 
 
 def _marks_of(text: str, spans: Iterable[Span], others: Iterable[Span]) -> list[Mark]:

@@ -19,8 +19,15 @@ from enum import StrEnum
 from typing import Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, NotFound, Unavailable
-from flashgrep.notes.access.roles import Principal
+from flashgrep.errors import (
+    AccessDenied,
+    Cancelled,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+)
+from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.review.step_result import DecisionStatus, StepResult
 from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 
@@ -81,6 +88,8 @@ class DecisionJobs:
         self._decide = decide
         self._guard = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
+        self._running: Counter[str] = Counter()
+        """How many jobs each token has."""
         self._is_closing = threading.Event()
         self._listeners: list[Callable[[Job], None]] = []
         self._last: OrderedDict[str, Job] = OrderedDict()
@@ -103,7 +112,10 @@ class DecisionJobs:
         """Begin to decide; refused where too many are named, or too many jobs run.
 
         `by` is logged; `whose` job it is, if not of the same name, hears its progress.
+        Who may decide nowhere gets no job: it would take a place, and turns, for nothing.
         """
+        if not who.is_anywhere(Role.WRITE):
+            raise AccessDenied(f"{by} may decide nothing; deciding needs the role write on a note")
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > limits.DECISIONS_A_JOB:
             raise InvalidParams(
@@ -125,6 +137,12 @@ class DecisionJobs:
                 raise Unavailable(
                     f"{limits.DECISION_JOBS} jobs are deciding already; try again when one is done"
                 )
+            if self._running[job.whose] >= limits.DECISION_JOBS_EACH:
+                raise Unavailable(
+                    f"{limits.DECISION_JOBS_EACH} jobs of yours are deciding already; try again "
+                    "when one is done"
+                )
+            self._running[job.whose] += 1
             thread = threading.Thread(
                 target=self._run,
                 args=(job, work),
@@ -187,6 +205,7 @@ class DecisionJobs:
             pulse.end()
             with self._guard:
                 del self._threads[job.id]
+                self._running -= Counter([job.whose])
             self._took(last, {})
             self._notify(last)
 

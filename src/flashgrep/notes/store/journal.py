@@ -111,6 +111,9 @@ class Journal(Protocol):
         A note of which something is missing or not as written is left out.
         """
 
+    def authors(self, note: str) -> list[tuple[int, str]]:
+        """Who made each record that is kept, by its number, the oldest first."""
+
     def snapshots(self, note: str) -> list[Version]:
         """All snapshots, the newest first."""
 
@@ -256,6 +259,11 @@ class SqliteJournal:
     def heads(self) -> dict[str, Head]:
         rows = self._database.rows(f"SELECT note, {_HEAD} FROM heads")  # noqa: S608
         return {row[0]: Head(*row[1:]) for row in rows}
+
+    def authors(self, note: str) -> list[tuple[int, str]]:
+        return self._database.rows(
+            "SELECT sequence, author FROM records WHERE note = ? ORDER BY sequence", note
+        )
 
     # ── many notes ──────────────────────────────────────────────────────────────────────────────
 

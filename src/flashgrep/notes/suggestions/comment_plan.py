@@ -107,12 +107,16 @@ def on_passage(read: Pending, span: Span, new: NewComment) -> CommentPlan:
         view = read.reading.accepted
         line = view.line(view.to_view(touching[0].start))
         raise Conflict(
-            f"the passage overlaps a {touching[0].kind} at line {line}, and marks cannot nest; "
-            "choose text outside it, or comment on the suggestion itself"
+            f"the passage overlaps {_named(touching[0].kind)} at line {line}, and marks cannot "
+            "nest; choose text outside it, or comment on the suggestion itself"
         )
     if start == end:
         return _added(read, [], end, new)
     return _added(read, [(start, HIGHLIGHT.opener), (end, HIGHLIGHT.closer)], end, new)
+
+
+def _named(kind: MarkKind) -> str:
+    return f"{'an' if kind is MarkKind.INSERTION else 'a'} {kind}"
 
 
 def _inside(read: Pending, start: int, end: int) -> Sequence[Mark]:

@@ -286,7 +286,8 @@ class PendingSuggestion:
     old: str
     new: str
     before: str
-    """What precedes it in the accepted view, as far as it takes to know the place…"""
+    """What precedes it as the note is now, nothing that is pending applied: as far as it takes to
+    know the place…"""
     after: str
     """…and what follows it."""
     source: AuthorKind | None
@@ -338,15 +339,15 @@ def suggestions_of(read: Pending, besides: Mapping[str, NoteRecords]) -> list[Pe
         line += read.reading.accepted.text.count("\n", at, first)
         at = first
         made = min(made_at(besides[record.id].value), LATEST)
-        found.append(_described(read, record, first, end, line, made))
+        found.append(_described(read, record, (start, end), line, made))
     return found
 
 
 def _described(
-    read: Pending, record: Recorded, first: int, end: int, line: int, made: int
+    read: Pending, record: Recorded, extent: Span, line: int, made: int
 ) -> PendingSuggestion:
-    view = read.reading.accepted
-    last = view.to_view(end)
+    view = read.reading.base
+    first, last = map(view.to_view, extent)
     before = view.text[max(first - limits.CONTEXT_CHARS, 0) : first]
     after = view.text[last : last + limits.CONTEXT_CHARS]
     old, new = read.change(record)

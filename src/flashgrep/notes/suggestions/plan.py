@@ -26,7 +26,8 @@ from itertools import pairwise
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.text import Push, TextSplice, growth, spliced
-from flashgrep.notes.markup.critic import DELIMITERS, MarkKind, Span
+from flashgrep.notes.markup.critic import DELIMITERS, WIDTH, MarkKind, Span
+from flashgrep.notes.markup.seams import joined
 from flashgrep.notes.suggestions import refusals
 from flashgrep.notes.suggestions.commented import OpenedPassage, opened
 from flashgrep.notes.suggestions.pending import Pending, Recorded, digest, pending
@@ -401,10 +402,26 @@ def _lines(text: str, matches: Iterable[Match]) -> Iterator[int]:
 def _verify(note: Pending, plan: SuggestionPlan, matches: Sequence[Match], words: Words) -> None:
     """Refuse a plan that would not read back as what was asked."""
     edits = [TextSplice(match.start, match.end, match.new) for match in matches]
-    wanted = spliced(note.reading.accepted.text, edits)
+    accepted = note.reading.accepted.text
+    wanted = spliced(accepted, edits)
+    _check_joined(accepted, wanted, edits, plan.lines, words)
     after = pending(plan.text, after_plan(note.records, plan)).reading
     if after.base.text != note.reading.base.text or after.accepted.text != wanted:
         raise refusals.does_not_read_back(plan.lines[0], words)
+
+
+def _check_joined(
+    before: str, after: str, edits: Sequence[TextSplice], lines: Sequence[int], words: Words
+) -> None:
+    """Refuse what would, once it is accepted, make a mark of the text beside it."""
+    grown = 0
+    for edit, line in zip(edits, lines, strict=False):
+        start, end = edit.start + grown, edit.start + grown + len(edit.text)
+        grown += growth(edit)
+        old = before[edit.start : edit.end]
+        sides = after[max(start - WIDTH, 0) : start], after[end : end + WIDTH]
+        if found := joined(sides[0], old, edit.text, sides[1]):
+            raise refusals.joins(found, line, words)
 
 
 def after_plan(records: Iterable[Recorded], plan: SuggestionPlan) -> list[Recorded]:

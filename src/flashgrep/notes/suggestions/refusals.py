@@ -140,6 +140,14 @@ def does_not_read_back(line: int, words: Words) -> InvalidParams:
     )
 
 
+def joins(found: str, line: int, words: Words) -> InvalidParams:
+    """The text and what is beside it would be a delimiter."""
+    return InvalidParams(
+        f"the change at line {line} would make {found}, which begins or ends a mark, together with "
+        f"the text beside it; choose a longer {words.old}, or another {words.new}"
+    )
+
+
 def _deleted(note: Pending, old: str) -> str:
     """A sentence about a pending suggestion that takes the string away."""
     for mark in note.reading.marks:

@@ -22,6 +22,10 @@ completed them, so these records follow the text: the mark that is code again, o
 no suggestion any more. Who begins to type a block of code above another one shows for a moment what
 is in that one.
 
+Who deletes a suggestion and takes that back (or cuts it and pastes it) brings its marks as new
+characters. Marks that come whole, and say what a record says whose own marks are gone, are that
+suggestion again: with its author, who then hears what becomes of it.
+
 Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
 the server's.
 """
@@ -103,7 +107,11 @@ def recorded(note: Live, taken: Taken, author: str, now: int) -> Amendment | Non
         completed, found = _by_origin(besides)
         read = pending(text, completed)
         marks = [mark for mark in read.reading.marks if _is_typed(text, mark, changed)]
-        records |= _records(read, critic.suggestions(marks), besides, author, now)
+        groups = critic.suggestions(marks)
+        back = _returned(read, groups, changed, completed)
+        records |= {key: replace(besides[key], spans=spans) for spans, key in back.items()}
+        new = [group for group in groups if _spans(group) not in back]
+        records |= _records(read, new, besides, author, now)
         records |= _comments(Threads(text, [*completed, *found]), marks, author, now)
         records |= dict.fromkeys(one.id for one in found if _overlaps(one, marks))
     return Amendment(records=records) if records else None
@@ -303,8 +311,32 @@ def _records(
     return found
 
 
+def _returned(
+    read: Pending,
+    groups: Iterable[tuple[Mark, ...]],
+    changed: Sequence[Span],
+    known: Iterable[Recorded],
+) -> dict[tuple[Span, ...], str]:
+    """The marks that a change brought back, and the record that each of them had."""
+    lost: dict[str, list[str]] = {}
+    for one in known:
+        if not one.spans and not one.is_comment:
+            lost.setdefault(one.asked, []).append(one.id)
+    found: dict[tuple[Span, ...], str] = {}
+    for marks in groups if lost else ():
+        start, end = marks[0].start, marks[-1].end
+        is_whole = any(first <= start and end <= last for first, last in changed)
+        if is_whole and (ids := lost.get(_asked(read, _spans(marks)))):
+            found[_spans(marks)] = ids.pop(0)
+    return found
+
+
+def _spans(marks: Sequence[Mark]) -> tuple[Span, ...]:
+    return tuple(mark.span for mark in marks)
+
+
 def _recorded(read: Pending, marks: Sequence[Mark], author: str) -> Recorded:
-    spans = tuple(mark.span for mark in marks)
+    spans = _spans(marks)
     return Recorded(
         id="", author=author, spans=spans, asked=_asked(read, spans), source=AuthorKind.PERSON
     )

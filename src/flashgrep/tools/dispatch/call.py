@@ -18,6 +18,7 @@ from flashgrep.index.index import Index, NoIndex
 from flashgrep.mount import Mount, Target, Use
 from flashgrep.ranking.symbols import SymbolParser
 from flashgrep.tools.dispatch.activity import Activity
+from flashgrep.tools.dispatch.delivery import DELIVERY
 from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
@@ -124,12 +125,16 @@ class Call:
     _answered: list[Callable[[], None]] = field(default_factory=list, repr=False)
 
     def when_answered(self, action: Callable[[], None]) -> None:
-        """Do something, without waiting, once the call is answered: not where it fails or ends
-        before."""
+        """Do something, without waiting, once the answer is written: not where the call fails or
+        ends before."""
         self._answered.append(action)
 
     def was_answered(self) -> None:
-        """The answer is on its way."""
+        """The answer is made; its transport knows when it is written."""
+        delivery = DELIVERY.get()
+        if delivery is not None:
+            delivery.then(self._answered)
+            return
         for action in self._answered:
             action()
 

@@ -201,11 +201,11 @@ class Notes(Mount[str]):
     def links(self, path: str) -> DocumentLinks:
         """Nothing that the caller may not read is named."""
         path = self.tree.find(path).path
-        linked = self.notes.links.links_of(path, self._call.cancelled.is_set)
-        seen = seen_by(self._call.caller.principal, linked)
+        who, is_cancelled = self._call.caller.principal, self._call.cancelled.is_set
+        seen = seen_by(who, self.notes.links, path, is_cancelled)
 
         def shown(path: str) -> str:
-            return path if path in linked.attachments else self.shown(path)
+            return path if path in seen.attachments else self.shown(path)
 
         return DocumentLinks(
             shown=self.shown(path),

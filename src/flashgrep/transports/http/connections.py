@@ -33,6 +33,7 @@ from websockets.frames import CloseCode
 from websockets.server import ServerProtocol
 
 from flashgrep import limits
+from flashgrep.transports.http.guard import WIRE
 
 if TYPE_CHECKING:
     from flashgrep.transports.http.server import Exchanges
@@ -147,6 +148,8 @@ class _PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         self.since = self.loop.time()
         super().data_received(data)
+        if self.scope is not None:
+            self.scope[WIRE] = self.transport  # type: ignore[typeddict-unknown-key]
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

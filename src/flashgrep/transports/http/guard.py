@@ -90,6 +90,8 @@ async def broken(_: Request, __: Exception) -> Response:
 # ── guard ────────────────────────────────────────────────────────────────────────────────────────
 
 
+WIRE: Final = "flashgrep.wire"
+"""The key in an ASGI scope of the transport beneath it."""
 ENDING: Final = "flashgrep.ending"
 """The key in an ASGI scope of what ends a stream, see `server`."""
 HEALTH: Final = "/health"

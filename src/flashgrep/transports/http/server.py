@@ -7,6 +7,7 @@ them, `guard` what a request must pass first.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.lowlevel
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import (
@@ -21,6 +23,7 @@ from mcp.server.streamable_http_manager import (
     StreamableHTTPSessionManager,
 )
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -29,12 +32,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller, Callers
+from flashgrep.tools.dispatch.delivery import DELIVERY, Deliveries, Delivery, RequestId
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.access import ADMISSION, Admission, Entrance, SessionSource
 from flashgrep.transports.http.guard import (
     ENDING,
     HEALTH,
     MCP,
+    WIRE,
     FailurePage,
     Guard,
     Names,
@@ -52,6 +57,9 @@ if TYPE_CHECKING:
 
 _CALLS: Final = "flashgrep.calls"
 """The key of a request's calls in an ASGI scope."""
+_CANCELLED: Final = b"notifications/cancelled"
+_CANCELLED_BYTES: Final = 4_096
+"""A longer message is no cancellation, or one with a very long reason."""
 _UNREAD: Final[dict[str, Any]] = {
     "content": [{"type": "text", "text": "The connection was closed"}],
     "isError": True,
@@ -86,8 +94,9 @@ class Mounted:
 class HttpPeers:
     """Callers on HTTP: the session in the handshake era, else the principal and client name."""
 
-    def __init__(self, callers: Callers) -> None:
+    def __init__(self, callers: Callers, deliveries: Deliveries) -> None:
         self._callers = callers
+        self._deliveries = deliveries
 
     def caller_of(self, context: Context) -> Caller:
         request: Request = context.request  # type: ignore[assignment] # always there on HTTP
@@ -106,6 +115,9 @@ class HttpPeers:
     async def run(self, context: Context, call: ToolCall) -> dict[str, Any]:
         request: Request = context.request  # type: ignore[assignment] # always there on HTTP
         calls: _OpenCalls = request.scope[_CALLS]
+        whose = _whose(request.scope)
+        self._deliveries.asks(whose)
+        calls.request = (whose, context.request_id) if context.request_id is not None else None
         return await calls.run(call)
 
 
@@ -123,16 +135,20 @@ def build_app(
 
     The remedies are for requests without a token, see `Guard`.
     """
-    server = build_server(toolbox, structured=structured, peers=HttpPeers(callers))
+    deliveries = Deliveries()
+    peers = HttpPeers(callers, deliveries)
+    server = build_server(toolbox, structured=structured, peers=peers)
     manager = Sessions(server, limits.REMEMBERED_CALLERS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with manager.run(), mounted.running() if mounted else contextlib.nullcontext():
             yield
+            deliveries.end()
 
+    mcp = Withdrawals(StreamableHTTPASGIApp(manager), deliveries)
     routes: list[BaseRoute] = [
-        Route(MCP, EndsWithToken(StreamableHTTPASGIApp(manager), entrance)),
+        Route(MCP, EndsWithToken(mcp, entrance)),
         Route(HEALTH, _health, methods=["GET"]),
         *(mounted.routes(entrance) if mounted else ()),
     ]
@@ -149,7 +165,7 @@ def build_app(
     is_open = mounted.is_open if mounted else None
     guarded = Guard(app, names, entrance, remedy, notes_remedy, is_open, page)
     has_sockets = mounted is not None and mounted.tokens is not None
-    return Exchanges(guarded, has_sockets, limits.CONNECTIONS + max(more, 0))
+    return Exchanges(guarded, deliveries, has_sockets, limits.CONNECTIONS + max(more, 0))
 
 
 async def _health(request: Request) -> JSONResponse:
@@ -165,18 +181,22 @@ class _OpenCalls:
 
     def __init__(self) -> None:
         self._running: set[anyio.CancelScope] = set()
-        self._is_over = False
+        self.is_over = False
+        self.delivery = Delivery()
+        self.request: tuple[str, RequestId] | None = None
+        """Whose it is, and its id."""
 
     def end(self) -> None:
-        self._is_over = True
+        self.is_over = True
         for scope in tuple(self._running):
             scope.cancel()
 
     async def run(self, call: ToolCall) -> dict[str, Any]:
         with anyio.CancelScope() as scope:
-            if self._is_over:
+            if self.is_over:
                 scope.cancel()
             self._running.add(scope)
+            DELIVERY.set(self.delivery)  # of this request's task alone
             try:
                 return await call()
             finally:
@@ -191,13 +211,18 @@ class Exchanges:
     """
 
     def __init__(
-        self, app: ASGIApp, has_sockets: bool = False, connections: int = limits.CONNECTIONS
+        self,
+        app: ASGIApp,
+        deliveries: Deliveries,
+        has_sockets: bool = False,
+        connections: int = limits.CONNECTIONS,
     ) -> None:
         """`connections` is how many may be open."""
         self._app = app
         self.has_sockets = has_sockets
         self.connections = connections
         self._open: set[anyio.CancelScope] = set()
+        self.deliveries = deliveries
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -214,7 +239,23 @@ class Exchanges:
         if scope["method"] == "GET":
             await self._endable(scope, noticing, send)
         else:
-            await self._app(scope, noticing, send)
+            await self._answering(scope, noticing, send, calls)
+
+    async def _answering(
+        self, scope: Scope, receive: Receive, send: Send, calls: _OpenCalls
+    ) -> None:
+        async def watched(message: Message) -> None:
+            # What waits was added when the answer was made, so the answer is in what comes next.
+            is_answer = bool(calls.delivery and message.get("body"))
+            if is_answer:
+                await _give_the_loop_a_look()
+            await send(message)
+            # Later is too late: a client may close the stream as soon as it has its answer.
+            is_sent = is_answer and not calls.is_over and not scope[WIRE].is_closing()
+            if is_sent and calls.request is not None:
+                self.deliveries.written(*calls.request, calls.delivery)
+
+        await self._app(scope, receive, watched)
 
     async def _endable(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = unfinished = False
@@ -242,6 +283,12 @@ class Exchanges:
         """Finish every open stream."""
         for scope in tuple(self._open):
             scope.cancel()
+
+
+async def _give_the_loop_a_look() -> None:
+    """Have the loop learn what the system knows of connections: which were closed or reset."""
+    for _ in range(2):  # one look at the sockets for sure
+        await anyio.lowlevel.checkpoint()
 
 
 class EndsWithToken:
@@ -275,6 +322,41 @@ class EndsWithToken:
                 await self._app(scope, receive, send)
         finally:
             unwatch()
+
+
+class Withdrawals:
+    """Sees which requests their clients withdraw, in case their answers are under way."""
+
+    def __init__(self, app: ASGIApp, deliveries: Deliveries) -> None:
+        self._app = app
+        self._deliveries = deliveries
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def seeing() -> Message:
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            if _CANCELLED in body and len(body) < _CANCELLED_BYTES:
+                self._deliveries.withdrawn(_whose(scope), _cancelled(body))
+            return message
+
+        await self._app(scope, seeing if scope["method"] == "POST" else receive, send)
+
+
+def _cancelled(body: bytes) -> object:
+    """The id of the request that a message withdraws; None for another message."""
+    with contextlib.suppress(ValueError):  # the SDK refuses it
+        told = json.loads(body)
+        if isinstance(told, dict) and told.get("method") == _CANCELLED.decode():
+            params = told.get("params")
+            return params.get("requestId") if isinstance(params, dict) else None
+    return None
+
+
+def _whose(scope: Scope) -> str:
+    """The session of a request, or the token where it has none."""
+    admission: Admission = scope[ADMISSION]
+    session = Headers(scope=scope).get("mcp-session-id", "")
+    return f"{admission.key}:{session}"
 
 
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────

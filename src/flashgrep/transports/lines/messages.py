@@ -358,6 +358,11 @@ class OpenRequests:
             request.batch.waiting += 1
         return number
 
+    def id_of(self, number: int) -> str | int | None:
+        """The caller's id of an open request; None for a notification."""
+        request = self._open.get(number)
+        return request.id if request is not None else None
+
     async def settle(self, number: int, answer: dict[str, Any] | None = None) -> None:
         """Close a request, with its answer or, where it was cancelled, without one."""
         request = self._open.pop(number, None)

@@ -26,6 +26,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.tools.dispatch.delivery import DELIVERY, Deliveries, Delivery, RequestId
 from flashgrep.transports.access import AUTH, Authorisation, TokenRefused
 from flashgrep.transports.lines import messages
 from flashgrep.transports.lines.join import JOIN
@@ -159,6 +160,9 @@ class LineSession:
         self._handshakes: dict[int, tuple[str, str]] = {}
         """What the client calls itself in an `initialize` that the SDK has not answered yet."""
         self._shaken = False
+        self._made: dict[RequestId, Delivery] = {}
+        """Of answers that the SDK has yet to pass on."""
+        self._deliveries = Deliveries()
         self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
         self._sdk: _SdkStreams | None = None
@@ -182,6 +186,7 @@ class LineSession:
                 await self._linger()
         finally:
             self._unwatch()
+            self._deliveries.end()
             if self._sdk is not None:
                 self._sdk.close()
 
@@ -279,6 +284,8 @@ class LineSession:
     async def _route(self, message: Request, batch: RequestBatch | None) -> None:
         rules, method, params = self._rules, message.method, message.params
         comes_first, self._has_asked = not self._has_asked and batch is None, True
+        if message.id is not None:
+            self._deliveries.asks("")
         if rules.routes_own_methods and method == AUTH:
             granted = self._gate.present(params)
             self._end_with_token()
@@ -328,14 +335,19 @@ class LineSession:
         message = types.JSONRPCRequest(
             jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
         )
-        settle = partial(self._requests.settle, number)
+        settle = partial(self._unanswered, number)
         await self._to_sdk(
             SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
         )
 
+    async def _unanswered(self, number: int) -> None:
+        self._made.pop(number, None)
+        await self._requests.settle(number)
+
     async def _notify_sdk(self, notification: Request) -> None:
         params = notification.params
         if notification.method == "notifications/cancelled":
+            self._deliveries.withdrawn("", (params or {}).get("requestId"))
             number = self._requests.cancel((params or {}).get("requestId"))
             if number is None:
                 return
@@ -359,16 +371,29 @@ class LineSession:
         self, number: int, call: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
     ) -> None:
         answer: dict[str, Any] | None = None
-        TELL.set(self._tell)  # of this task alone
+        delivery = Delivery()
+        DELIVERY.set(delivery)  # of this task alone, as is the next
+        TELL.set(self._tell)
         with scope:
             try:
                 answer = messages.result(number, await call())
             except FlashgrepError as failure:
                 answer = messages.failed(number, failure)
         try:
-            await self._requests.settle(number, answer)
+            await self._settle(number, answer, delivery)
         except OSError as reason:
             self._hang_up(reason)
+
+    async def _settle(
+        self, number: int, answer: dict[str, Any] | None, delivery: Delivery | None
+    ) -> None:
+        """Send an answer, if there is one; `delivery` is what waits for that."""
+        request = self._requests.id_of(number)
+        # Asked before: a client may leave as soon as it has its answer.
+        is_written = bool(delivery and answer and request is not None and not self._wire.gone())
+        await self._requests.settle(number, answer)
+        if is_written and delivery is not None and request is not None:
+            self._deliveries.written("", request, delivery)
 
     # ── answering ───────────────────────────────────────────────────────────────────────────────
     async def _send(self, value: Any) -> None:
@@ -390,7 +415,7 @@ class LineSession:
         await self._sdk.to_sdk.send(message)
 
     async def _serve_sdk(self, streams: _SdkStreams) -> None:
-        peer = OnePeer(self._gate.caller)
+        peer = OnePeer(self._gate.caller, self._made)
         incoming, outgoing = streams.incoming, streams.outgoing
         await serve_dual_era_loop(self._server, incoming, outgoing, lifespan_state=peer)
 
@@ -408,10 +433,12 @@ class LineSession:
     async def _forward_one(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
             self._shake(message.id)
-            await self._requests.settle(message.id, messages.result(message.id, message.result))
+            delivery = self._made.pop(message.id, None)
+            await self._settle(message.id, messages.result(message.id, message.result), delivery)
         elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
             told = message.error
             self._handshakes.pop(message.id, None)
+            self._made.pop(message.id, None)
             await self._requests.settle(
                 message.id, messages.error(message.id, told.code, told.message, told.data)
             )

@@ -1,0 +1,1 @@
+import{D as e,a as t}from"./chunk-DCHVJ4JK.js";function o(){return e(t,{children:["Make a knowledge base with ",e("code",{children:"flashgrep kb init --kb ~/notes"}),", then start the server with"," ",e("code",{children:"flashgrep serve --kb ~/notes"}),"."]})}export{o as a};

@@ -1,1 +1,0 @@
-import{b as a,c as b}from"./chunk-DWY44SRD.js";import"./chunk-J7TBPHL2.js";import"./chunk-OGDO6UGF.js";import"./chunk-HQGHP43B.js";import"./chunk-T5TPF5UX.js";import"./chunk-B5PYI7YO.js";import"./chunk-Y3TATUZH.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};

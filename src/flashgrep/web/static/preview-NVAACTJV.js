@@ -1,0 +1,1 @@
+import{b as a,c as b}from"./chunk-WR6S25A7.js";import"./chunk-R5VJ6UWQ.js";import"./chunk-OGDO6UGF.js";import"./chunk-NMR4WFYB.js";import"./chunk-B5ESU7II.js";import"./chunk-QVZSNKN7.js";import"./chunk-DCHVJ4JK.js";import"./chunk-23TMWKSJ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as drawn};
