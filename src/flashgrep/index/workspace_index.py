@@ -152,8 +152,8 @@ class WorkspaceIndex(Index):
         return scan
 
     def _keep(self, asked: Asked, scan: IndexedScan) -> None:
-        self._kept.keep(asked, scan)
-        self._forget.used()
+        if self._kept.keep(asked, scan):
+            self._forget.used()
 
     def files(self, stopped: Stopped) -> list[str] | None:
         """Every file a search of the workspace looks at, in walk order."""

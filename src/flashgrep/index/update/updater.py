@@ -121,6 +121,7 @@ class Updater:
             racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)
             state.publish(updated, racy, compactor.blocks, compactor.size, compactor.updated)
             if updated is not None:
+                _ = updated.snapshot.newest_first  # else the next page of files waits for it
                 self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)
         except WatchLimit as error:
