@@ -10,6 +10,7 @@ from bench import (
     counts,
     edits,
     extremes,
+    file_pages,
     files,
     idle,
     latency,
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "building": building.measure,  # first: it leaves the index that the others measure on
     "files": files.measure,
     "pages": pages.measure,
+    "file_pages": file_pages.measure,
     "counts": counts.measure,
     "edits": edits.measure,
     "visible": visible.measure,

@@ -27,7 +27,9 @@ from typing import Any, Final
 _LOOK_SECONDS: Final = 0.02
 _UNHURRIED: Final = (
     "index.watch.listing.LIST_INLINE_SECONDS",
-    "index.answer.indexed_search.INDEX_SHARED_SECONDS",
+    "index.answer.everywhere.INDEX_SHARED_SECONDS",
+    "index.answer.newest_pages.INDEX_SHARED_SECONDS",
+    "index.answer.walk_pages.INDEX_SHARED_SECONDS",
 )
 """Limits that hand work to other processes when this one is slow: how busy the machine is must not
 decide which way is drawn."""

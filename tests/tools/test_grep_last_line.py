@@ -58,9 +58,9 @@ def test_a_page_looks_for_one_match_beyond_it_and_no_further(
     wanted: list[int] = []
     whole = DiskSearcher.search
 
-    def search(engine: DiskSearcher, where: Any, question: Any, *others: Any) -> Any:
+    def search(engine: DiskSearcher, where: Any, question: Any, *others: Any, **named: Any) -> Any:
         wanted.append(question.wanted)
-        return whole(engine, where, question, *others)
+        return whole(engine, where, question, *others, **named)
 
     monkeypatch.setattr(DiskSearcher, "search", search)
     shop.files("a", "b", data="x\n" * 100)

@@ -165,8 +165,8 @@ class WorkspaceIndex(Index):
         return scan
 
     def _keep(self, asked: Asked, scan: IndexedScan) -> None:
-        self._kept.keep(asked, scan)
-        self._forget.used()
+        if self._kept.keep(asked, scan):
+            self._forget.used()
 
     @property
     def view(self) -> IndexView | None:

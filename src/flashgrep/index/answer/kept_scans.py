@@ -43,11 +43,11 @@ class KeptScans:
             kept = self._scans.pop(asked, None)
             return None if kept is None else kept[0]
 
-    def keep(self, asked: Asked, scan: IndexedScan) -> None:
-        """Keep a search, if it has more to give and is not too large."""
+    def keep(self, asked: Asked, scan: IndexedScan) -> bool:
+        """Keep a search, if it has more to give and is not too large; whether it is."""
         size = scan.kept_bytes
         if size is None or size > KEPT_BYTES:
-            return
+            return False
         with self._lock:
             self._scans[asked] = scan, size
             own = [key for key in self._scans if key[0] == asked[0]]
@@ -55,6 +55,7 @@ class KeptScans:
                 del self._scans[own.pop(0)]
             while len(self._scans) > KEPT_ALL or self._bytes(self._scans) > KEPT_ALL_BYTES:
                 self._scans.popitem(last=False)
+        return True
 
     def _bytes(self, keys: Iterable[Asked]) -> int:
         return sum(self._scans[key][1] for key in keys)

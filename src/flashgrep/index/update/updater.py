@@ -145,6 +145,8 @@ class Updater:
             racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)
             state.is_unfinished = updated is not None and compactor.is_unfinished
             state.publish(updated, racy, compactor.blocks, compactor.size, compactor.updated)
+            if updated is not None:
+                _ = updated.snapshot.newest_first  # else the next page of files waits for it
             if updated is not None and not state.is_unfinished:
                 self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)
