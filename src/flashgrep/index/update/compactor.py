@@ -31,7 +31,7 @@ from flashgrep.index.update.recognition import (
     enrolled,
     found_by_id,
     found_by_status,
-    likely_slots,
+    slots_of,
 )
 from flashgrep.index.update.rescan import (
     RacyFiles,
@@ -236,13 +236,13 @@ class Compactor:
         wanted = {name: status for name, status in missing.items() if name not in too_large}
         if not wanted:
             return alive, too_large
-        slots = likely_slots(self.segments, wanted)
+        slots = slots_of(self.segments, wanted)
         kept, base = self._kept(alive, wanted, slots)
         dropped = set(range(len(self.segments))) - set(kept)
         for number in dropped:
             wanted.update(_alive_files(self.segments[number], alive[number]))
         slots = _renumbered(slots, kept)
-        self._require_room({n: status for n, status in wanted.items() if n not in slots})
+        self._require_room(_unlike(wanted, slots))
         fresh, left_out, known = self._build(wanted, slots)
         segments = [self.segments[number] for number in kept] + fresh
         masks = [alive[number] for number in kept] + [np.ones(one.files, bool) for one in fresh]
@@ -270,12 +270,13 @@ class Compactor:
         """Which segments stay, and how many of them are the base; none where all is built anew."""
         held = sum(segment.text_bytes for segment in self.segments[: self.base])
         living = sum(int(s.sizes[m].sum()) for s, m in zip(self.segments, alive, strict=True))
-        living += sum(wanted[name][0] for name in slots)
-        new = sum(status[0] for name, status in wanted.items() if name not in slots)
+        unlike = _unlike(wanted, slots)
+        new = sum(status[0] for status in unlike.values())
+        living += sum(status[0] for status in wanted.values()) - new
         later = len(self.segments) - self.base
         if not self.base or living < held // 2 or new > living:
             return [], 0
-        is_many = later >= _MOST_LATER and len(slots) < len(wanted)
+        is_many = later >= _MOST_LATER and bool(unlike)
         return list(range(self.base if is_many else len(self.segments))), self.base
 
     def _build(
@@ -323,6 +324,17 @@ def _aliases(snap: IndexSnapshot, links: dict[str, str | None]) -> Any:
         for number, file in snap.find(target) if target else ():
             if snap.alive[number][file]:
                 yield link, FileLocation(number, file)
+
+
+def _unlike(
+    files: Mapping[str, Identity], slots: Mapping[str, list[SegmentSlot]]
+) -> dict[str, Identity]:
+    """The files that are in no slot, as far as their sizes tell."""
+    return {
+        name: status
+        for name, status in files.items()
+        if not any(slot.size == status[0] for slot in slots.get(name, ()))
+    }
 
 
 def _renumbered(

@@ -21,10 +21,11 @@ _FEW: Final = 20
 
 
 class SegmentSlot(NamedTuple):
-    """A file of a segment, and the id of what it holds."""
+    """A file of a segment, with the size and the id of what it holds."""
 
     segment: int
     file: int
+    size: int
     id: bytes
 
 
@@ -72,16 +73,22 @@ def found_by_id(
     return missing
 
 
-def likely_slots(
-    segments: Sequence[Segment], files: Mapping[str, Identity]
-) -> dict[str, list[SegmentSlot]]:
-    """Where files may be that have not been read yet: all of the same name and size."""
+def slots_of(segments: Sequence[Segment], names: Collection[str]) -> dict[str, list[SegmentSlot]]:
+    """Where files may be that have not been read yet: all of the same name.
+
+    Of any size: when it is read, a file may have another than when it was listed.
+    """
     slots: dict[str, list[SegmentSlot]] = {}
     for number, segment in enumerate(segments):
-        for file, name in _places(segment, files):
-            status = files.get(name)
-            if status is not None and int(segment.sizes[file]) == status[0]:
-                slots.setdefault(name, []).append(SegmentSlot(number, file, segment.id(file)))
+        for file, name in _places(segment, names):
+            if name in names:
+                slot = SegmentSlot(
+                    segment=number,
+                    file=file,
+                    size=int(segment.sizes[file]),
+                    id=segment.id(file),
+                )
+                slots.setdefault(name, []).append(slot)
     return slots
 
 
