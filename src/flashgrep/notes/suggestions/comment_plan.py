@@ -107,8 +107,8 @@ def on_passage(read: Pending, span: Span, new: NewComment) -> CommentPlan:
         view = read.reading.accepted
         line = view.line(view.to_view(touching[0].start))
         raise Conflict(
-            f"the passage overlaps {_named(touching[0].kind)} at line {line}, and marks cannot nest; "
-            "choose text outside it, or comment on the suggestion itself"
+            f"the passage overlaps {_named(touching[0].kind)} at line {line}, and marks cannot "
+            "nest; choose text outside it, or comment on the suggestion itself"
         )
     if start == end:
         return _added(read, [], end, new)
