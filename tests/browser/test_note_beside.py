@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from flashgrep.web.protocol import NO_ROOM, Close
@@ -146,7 +148,8 @@ def test_a_full_disk_is_called_so(pages: Pages) -> None:
             "**/kb/ws/**", lambda socket: socket.close(code=Close.OVERLOADED, reason=NO_ROOM)
         )
         ann.reload()
-        expect(ann.get_by_text("The disk of the server is full").first).to_be_visible()
+        told = re.compile("^The disk of the server is full")
+        expect(ann.locator(".save-state").filter(has_text=told)).to_be_visible()
 
 
 def test_a_suggestion_that_is_deleted_and_taken_back_is_still_the_agents(pages: Pages) -> None:

@@ -239,6 +239,8 @@ def test_marks_do_not_nest_so_a_passage_over_a_suggestion_is_refused(
     notes.suggest("A.md", "two", "2")
     with pytest.raises(Conflict, match="overlaps a deletion at line 1"):
         notes.on("A.md", "one {--two", "text")
+    with pytest.raises(Conflict, match="overlaps an insertion at line 1"):
+        notes.on("A.md", "2", "text")
     with pytest.raises(NotFound, match="no pending suggestion s_none"):
         notes.kb.commenting.on_suggestion("A.md", "s_none", "text", WRITER, ANN)
 
