@@ -30,7 +30,12 @@ def copied(name: str, part: str, target: Path) -> Path:
 def held(name: str) -> dict[str, Any]:
     """What the version that wrote a knowledge base read in it."""
     found: dict[str, Any] = json.loads((HERE / name / "kb.json").read_text(encoding="utf-8"))
-    return found
+    return {**found, "suggestions": list(map(_stored_part, found["suggestions"]))}
+
+
+def _stored_part(suggestion: dict[str, Any]) -> dict[str, Any]:
+    """A suggestion without the text around it, which each version chooses anew."""
+    return {key: value for key, value in suggestion.items() if key not in ("before", "after")}
 
 
 def as_stored(described: dict[str, Any], name: str) -> dict[str, Any]:
@@ -47,5 +52,5 @@ def as_stored(described: dict[str, Any], name: str) -> dict[str, Any]:
         versions = note["versions"][1:] if new else note["versions"]
         notes.append({**note, "records": kept, "versions": versions})
         found |= new
-    suggestions = [one for one in described["suggestions"] if one["id"] not in found]
+    suggestions = [_stored_part(one) for one in described["suggestions"] if one["id"] not in found]
     return {**described, "notes": notes, "suggestions": suggestions}

@@ -77,7 +77,7 @@ def test_a_suggestion_is_told_with_its_place_and_context(desk: NotesDesk) -> Non
     assert row["id"].startswith("s_")
     assert (row["note"], row["line"], row["author"]) == ("kb://A.md", 1, "bob")
     assert (row["old"], row["new"]) == ("two", "2")
-    assert row["context"] == {"before": "1 ", "after": "\n"}
+    assert row["context"] == {"before": "one ", "after": "\n"}
     assert row["time"].startswith("20")
 
 

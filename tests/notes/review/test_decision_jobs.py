@@ -194,7 +194,7 @@ def test_one_token_never_has_all_places() -> None:
     heard = Heard(jobs)
     for _ in range(limits.DECISION_JOBS_EACH):
         jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
-    with pytest.raises(Unavailable, match=f"{limits.DECISION_JOBS_EACH} jobs of ann"):
+    with pytest.raises(Unavailable, match=f"{limits.DECISION_JOBS_EACH} jobs of yours"):
         jobs.start(["a"], Action.ACCEPT, ADMIN, "ann")
     jobs.start(["a"], Action.ACCEPT, ADMIN, "bob")
     for _ in range(limits.DECISION_JOBS_EACH + 1):

@@ -43,7 +43,7 @@ class WalkPages:
         self.own: dict[int, dict[int, int]] = {}
         """What was found here: counts by segment and file."""
         self.matched_bytes = 0
-        self._parts = [_Part(self, steps) for steps in _steps(sought, sharing.is_away)]
+        self._parts = [_WalkPart(self, steps) for steps in _steps(sought, sharing.is_away)]
 
     @property
     def is_whole(self) -> bool:
@@ -91,7 +91,7 @@ class WalkPages:
         return found
 
 
-class _Part:
+class _WalkPart:
     """Candidates that are in walk order among themselves, and how far they are matched."""
 
     def __init__(self, pages: WalkPages, steps: Iterator[_Step]) -> None:

@@ -11,7 +11,6 @@ transport, an answer is received when it is made.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Final
@@ -56,6 +55,8 @@ class Deliveries:
 
     def written(self, whose: str, request: RequestId, delivery: Delivery) -> None:
         """An answer for which something waits is with the system, for its peer to read."""
+        import asyncio  # what has no transport, as a command, does not load it
+
         key = (whose, str(request))
         self._written[key] = delivery
         asyncio.get_running_loop().call_later(WITHDRAWN_SECONDS, self._received, key, delivery)
