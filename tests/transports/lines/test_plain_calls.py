@@ -1,4 +1,4 @@
-"""Plain tool calls: answered beside the SDK, and exactly as the SDK answers them."""
+"""Plain requests: answered beside the SDK, and exactly as the SDK answers them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from flashgrep.settings import Settings
 from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.toolbox import Progress
 from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.sockets import SocketWire
-from flashgrep.transports.protocol import build_server, is_plain, plain_calls
+from flashgrep.transports.plain import Offer, is_plain
 from tests.transports.clients import HANDSHAKE, request, tool_call
 from tests.transports.program import TOOLS, toolbox
 
@@ -58,23 +59,31 @@ class Peer:
         answer = await self.ask(request("initialize", "start", **(HANDSHAKE | changed)))
         assert "result" in answer, answer
 
-    async def call(self, caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
-        self.plain.append(params)
-        call = plain_calls(TOOLBOX, structured=False)
-        assert call is not None
-        return await call(caller, params)
+
+class Recording(Offer):
+    """Knows which calls were plain."""
+
+    def __init__(self, plain: list[Mapping[str, Any]], is_plain: bool) -> None:
+        super().__init__(TOOLBOX, is_plain=is_plain)
+        self._calls = plain
+
+    async def call(
+        self, caller: Caller, params: Mapping[str, Any], progress: Progress | None
+    ) -> dict[str, Any]:
+        self._calls.append(params)
+        return await super().call(caller, params, progress)
 
 
 @asynccontextmanager
 async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
-    """A session that answers plain calls by itself, or leaves all to the SDK: the definition."""
+    """A session that answers plain requests, or leaves all to the SDK: the definition."""
     ours, theirs = socket.socketpair()
-    server = build_server(TOOLBOX)
     with ours, theirs, anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
-            manners = ListenerRules(drain_seconds=1.5, plain=peer.call if is_short else None)
-            lines = LineSession(server, SocketWire(ours), Authorisation(peer.caller), manners)
+            manners = ListenerRules(drain_seconds=1.5)
+            offer = Recording(peer.plain, is_short)
+            lines = LineSession(offer, SocketWire(ours), Authorisation(peer.caller), manners)
             tasks.start_soon(lines.run)
             yield peer
             theirs.shutdown(socket.SHUT_WR)
@@ -241,7 +250,3 @@ def test_a_cancelled_call_is_stopped_and_not_answered(tmp_path: Path, is_short: 
             await until(path, "CANCELLED")
 
     anyio.run(main)
-
-
-def test_a_server_of_structured_results_has_no_plain_calls() -> None:
-    assert plain_calls(TOOLBOX, structured=True) is None

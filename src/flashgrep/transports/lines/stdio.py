@@ -27,7 +27,7 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.messages import DRAIN_SECONDS, READ_CHUNK_BYTES
 from flashgrep.transports.lines.session import LineSession, ListenerRules, hung_up
-from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.plain import Offer
 
 STOP_SECONDS: Final = 4.0
 """After SIGTERM, the process ends this much later whatever still runs: service managers and
@@ -38,13 +38,11 @@ log = logging.getLogger(__name__)
 
 async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
     """Serve one client on our standard streams until it closes our stdin."""
-    server = build_server(toolbox, structured=structured)
+    offer = Offer(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
         wire = PipeWire(incoming, outgoing)
-        rules = ListenerRules(
-            drain_seconds=DRAIN_SECONDS, plain=plain_calls(toolbox, structured=structured)
-        )
-        session = LineSession(server, wire, Authorisation(Caller("stdio")), rules)
+        rules = ListenerRules(drain_seconds=DRAIN_SECONDS)
+        session = LineSession(offer, wire, Authorisation(Caller("stdio")), rules)
         await serve_until_signal(session.run)
 
 
