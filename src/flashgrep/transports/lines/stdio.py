@@ -36,11 +36,19 @@ people expect five seconds, and everything on disk survives a kill."""
 log = logging.getLogger(__name__)
 
 
-async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
-    """Serve one client on our standard streams until it closes our stdin."""
+async def serve_stdio(
+    toolbox: Toolbox,
+    *,
+    structured: bool = False,
+    begin: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve one client on our standard streams until it closes our stdin.
+
+    `begin` starts what need not come before the first answer, without waiting.
+    """
     offer = Offer(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
-        wire = PipeWire(incoming, outgoing)
+        wire = PipeWire(incoming, outgoing, begin)
         rules = ListenerRules(drain_seconds=DRAIN_SECONDS)
         session = LineSession(offer, wire, Authorisation(Caller("stdio")), rules)
         await serve_until_signal(session.run)
@@ -74,7 +82,12 @@ class PipeWire:
     shares with the shell. Reads wait for readiness instead; a write that may block has a thread.
     """
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
+    def __init__(
+        self, incoming: int, outgoing: int, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        """`begin` is called once, when the first bytes have been handled, or are waited for."""
+        self._begin: Callable[[], None] | None = begin
+        self._has_read = False
         self._in = incoming
         self._out = outgoing
         self._waits = _can_be_polled(incoming)
@@ -82,10 +95,17 @@ class PipeWire:
         self._one_writer = anyio.CapacityLimiter(1)
 
     async def receive(self) -> bytes:
+        if self._begin is not None and (self._has_read or not self._has_more()):
+            self._begin()
+            self._begin = None
         await anyio.lowlevel.checkpoint()
         if self._waits:
             await anyio.wait_readable(self._in)
+        self._has_read = True
         return os.read(self._in, READ_CHUNK_BYTES)
+
+    def _has_more(self) -> bool:
+        return bool(select.select([self._in], [], [], 0)[0])
 
     async def send(self, data: bytes) -> None:
         if self._fits_at_once(data):
