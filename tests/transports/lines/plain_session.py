@@ -91,14 +91,18 @@ class Recording(Offer):
 
 @asynccontextmanager
 async def session(
-    *, is_short: bool = True, tools: Toolbox = TOOLBOX, structured: bool = False
+    *,
+    is_short: bool = True,
+    tools: Toolbox = TOOLBOX,
+    structured: bool = False,
+    drain_seconds: float = 120,
 ) -> AsyncIterator[Peer]:
     """A session that answers plain requests, or leaves all to the SDK: the definition."""
     ours, theirs = socket.socketpair()
     with ours, theirs, anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
-            manners = ListenerRules(drain_seconds=120)
+            manners = ListenerRules(drain_seconds=drain_seconds)
             offer = Recording(peer, tools, is_short, structured)
             lines = LineSession(offer, SocketWire(ours), Authorisation(peer.caller), manners)
             tasks.start_soon(lines.run)

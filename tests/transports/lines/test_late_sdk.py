@@ -157,6 +157,8 @@ def test_a_server_whose_sdk_is_not_there_yet_can_end(tmp_path: Path, is_signal: 
             server.process.terminate()
         else:
             server.process.stdin.close()
+            closed = {"code": -32000, "message": "Connection closed"}
+            assert server.receive() == {"jsonrpc": "2.0", "id": 1, "error": closed}
         assert server.process.wait(PATIENCE_SECONDS) == 0
 
 

@@ -201,3 +201,24 @@ def test_a_cancelled_call_is_stopped_and_not_answered(tmp_path: Path, is_short: 
             await until(path, "CANCELLED")
 
     anyio.run(main)
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_call_that_still_runs_when_the_connection_ends_is_told_so_unless_it_was_cancelled(
+    tmp_path: Path, is_short: bool
+) -> None:
+    paths = [tmp_path / "one", tmp_path / "two"]
+
+    async def main() -> list[Any]:
+        async with session(is_short=is_short, drain_seconds=0.1) as peer:
+            await peer.shake()
+            for number, path in enumerate(paths):
+                await peer.send(tool_call("wait", number, text=str(path)))
+                await until(path, "STARTED")
+            note = {"method": "notifications/cancelled", "params": {"requestId": 0}}
+            await peer.send({"jsonrpc": "2.0", **note})
+            peer.wire.finish()
+            return [await peer.receive()]
+
+    closed = {"code": -32000, "message": "Connection closed"}
+    assert anyio.run(main) == [{"jsonrpc": "2.0", "id": 1, "error": closed}]

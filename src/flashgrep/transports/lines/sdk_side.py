@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from flashgrep import limits
 from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.transports.lines import messages
 from flashgrep.transports.plain import INITIALIZE, INITIALIZED, Offer
 
 if TYPE_CHECKING:
@@ -96,8 +97,16 @@ class SdkSide:
         await self._peer.sdk_is_silent(number)
         return True
 
+    async def give_up(self) -> None:
+        """Answer what still waits for the import of the SDK: it is not waited for any longer."""
+        if self._loop is None:
+            self._importing.cancel()
+            for number in sorted(self._waiting):
+                await self._peer.sdk_answers(number, messages.closed(number))
+            self._waiting.clear()
+
     def end(self) -> None:
-        """Nothing more comes, and what the SDK has not begun to answer is not waited for."""
+        """Nothing more comes."""
         self._importing.cancel()
         self._queue.close()
 

@@ -10,6 +10,7 @@ request that needs it; a handshake that was answered before is then repeated to 
 from __future__ import annotations
 
 import logging
+import math
 import select
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -56,6 +57,9 @@ what it still sends, and drop answers that its peer has not read."""
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.02
+
+_LAST_SECONDS: Final = 0.25
+"""How long a peer that has sent its last line is told what was not done; it may read no more."""
 
 
 class ByteStream(Protocol):
@@ -140,6 +144,8 @@ class LineSession:
         self._handshakes: dict[int, tuple[str, str]] = {}
         """What the client calls itself in an `initialize` that the SDK has not answered yet."""
         self._shaken = False
+        self._cut_off: set[int] = set()
+        """Calls that still ran when the connection ended."""
         self._handshake: PlainHandshake | None = None
         self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
@@ -367,8 +373,12 @@ class LineSession:
                 answer = messages.result(number, await call())
             except FlashgrepError as failure:
                 answer = messages.failed(number, failure)
+        seconds = math.inf
+        if answer is None and number in self._cut_off:
+            answer, seconds = messages.closed(number), _LAST_SECONDS
         try:
-            await self._requests.settle(number, answer)
+            with anyio.move_on_after(seconds):
+                await self._requests.settle(number, answer)
         except OSError as reason:
             self._hang_up(reason)
 
@@ -421,7 +431,10 @@ class LineSession:
         with anyio.move_on_after(self._rules.drain_seconds):
             while self._requests and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
                 await anyio.sleep(_POLL_SECONDS)
-        self._requests.cancel_own()
+        self._cut_off |= self._requests.cancel_own()
+        if self._sdk is not None:
+            with anyio.move_on_after(_LAST_SECONDS):
+                await self._sdk.give_up()
 
     async def _linger(self) -> None:
         """Send the end, and read what still comes without acting on it."""
