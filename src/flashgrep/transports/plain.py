@@ -114,7 +114,6 @@ _CAPABILITIES: Final[Mapping[str, frozenset[str]]] = {
 
 _RESERVED: Final = "io.modelcontextprotocol/"
 _TOKEN: Final = "progressToken"  # noqa: S105 - the name of a field
-_TOKEN_IN_PYTHON: Final = "progress_token"  # noqa: S105 - what the SDK calls it
 
 
 def is_plain(params: Mapping[str, Any] | None) -> bool:
@@ -138,9 +137,9 @@ def progress_token(params: Mapping[str, Any]) -> str | int | None:
 
 def _is_plain_meta(meta: Any) -> bool:
     """A progress token at most, and what only the client understands."""
-    if not isinstance(meta, dict) or _TOKEN_IN_PYTHON in meta:
-        return False
-    if any(key.startswith(_RESERVED) or not key.isascii() for key in meta):
+    if not isinstance(meta, dict) or any(
+        key.startswith(_RESERVED) or not key.isascii() for key in meta
+    ):
         return False
     return _TOKEN not in meta or type(meta[_TOKEN]) is int or _is_word(meta[_TOKEN])
 

@@ -25,7 +25,7 @@ gate = sys.argv.pop(1)
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
-        if name == "mcp":
+        if name in ("mcp", "mcp_types"):
             pathlib.Path(gate + ".asked").touch()
             while not pathlib.Path(gate).exists():
                 time.sleep(0.01)
@@ -128,8 +128,12 @@ def test_what_needs_the_sdk_waits_for_it_and_nothing_waits_behind(tmp_path: Path
         assert "result" in server.ask("tools/call", 3, **GREP)
         server.send(request("initialize", 4, **HANDSHAKE), request("no/such", 5))
         server.send([request("ping", 6), request("prompts/list", 7), tool_call("stats", 8)])
+        withdrawn = {"method": "notifications/cancelled", "params": {"requestId": 12}}
+        server.send([request("ping", 13), request("prompts/list", 12)])
+        server.send({"jsonrpc": "2.0", **withdrawn})
+        assert server.receive() == [{"jsonrpc": "2.0", "id": 13, "result": {}}]
         written = {"file_path": str(tmp_path / "work" / "b.txt"), "content": "x"}
-        write = {"name": "write", "arguments": written, "task": {"ttl": 5}}  # the SDK's
+        write = {"name": "write", "arguments": written, "_meta": {"é": "is not plain"}}
         withdrawn = {"method": "notifications/cancelled", "params": {"requestId": 9}}
         server.send(request("tools/call", 9, **write), {"jsonrpc": "2.0", **withdrawn})
         assert server.ask("ping", 10)["result"] == {}

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.transports.lines.messages import OpenRequest, OpenRequests
 from flashgrep.transports.plain import is_plain
 from tests.transports.clients import request, tool_call
 from tests.transports.lines.plain_session import VERSIONS, session
@@ -222,3 +223,19 @@ def test_a_call_that_still_runs_when_the_connection_ends_is_told_so_unless_it_wa
 
     closed = {"code": -32000, "message": "Connection closed"}
     assert anyio.run(main) == [{"jsonrpc": "2.0", "id": 1, "error": closed}]
+
+
+def test_at_the_end_only_calls_that_were_not_cancelled_before_are_cut_off() -> None:
+    async def main() -> None:
+        async def send(_: Any) -> None:
+            raise AssertionError("nothing is answered")
+
+        requests = OpenRequests(send, anyio.Semaphore(4))
+        numbers = [
+            await requests.begin(OpenRequest(name, None, scope))
+            for name, scope in (("a", anyio.CancelScope()), ("b", anyio.CancelScope()), ("c", None))
+        ]
+        assert requests.cancel("a") is None
+        assert requests.cancel_own() == {numbers[1]}
+
+    anyio.run(main)
