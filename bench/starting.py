@@ -1,4 +1,4 @@
-"""From the start of the process to the `initialize` answer, beside importing the SDK alone."""
+"""From the start of the process to its first answer, beside importing the SDK alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +18,13 @@ from bench.report import Section, Table, Target
 from bench.rivals import Times
 from bench.served import FLASHGREP, environment
 
-BOUND = 1.5
+MCP_BOUND = 0.4
+TERMINAL_BOUND = 0.5
 
+MCP = "`flashgrep mcp`"
+GREP = "flashgrep grep one one.txt"
 _IMPORT = "import mcp.server"
+_NO_BYTE_CODE = "PYTHONDONTWRITEBYTECODE"
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -33,67 +38,91 @@ INITIALIZE = {
 
 
 def measure(corpus: Corpus, effort: Effort) -> Section:
-    """Start each in turn: in an empty directory, and where there is an index to open."""
+    """Start each in turn: in an empty directory, where there is an index, and at the terminal."""
     with indexed(corpus):
         pass  # builds the index if there is none yet
     with tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as own:
-        places = {
-            "an empty directory": (Path(own), Path(own) / "state"),
-            f"{corpus.name} with its index": (corpus.root, state_of(corpus)),
+        (Path(own) / "one.txt").write_text("one line\n", encoding="utf-8")
+        empty = f"{MCP}, an empty directory"
+        indexed_tree = f"{MCP}, {corpus.name} with its index"
+        starts: dict[str, Callable[[], None]] = {
+            empty: partial(_answered, Path(own), Path(own) / "state"),
+            indexed_tree: partial(_answered, corpus.root, state_of(corpus)),
+            GREP: partial(_printed, Path(own)),
         }
-        timed = _timed(places, effort.rounds)
-    ratios = {place: timed.median(place) / timed.median("import") for place in places}
-    worst = max(ratios.values())
+        timed = _timed(starts, effort.rounds)
+    ratios = {start: timed.median(start) / timed.median("import") for start in starts}
+    bounds = {start: TERMINAL_BOUND if start == GREP else MCP_BOUND for start in starts}
     rows = [
         [
-            place,
+            start,
             milliseconds(timed.median("import")),
-            milliseconds(timed.median(place)),
+            milliseconds(timed.median(start)),
             f"{ratio:.2f}",
-            mark(ratio <= BOUND),
+            mark(ratio <= bounds[start]),
         ]
-        for place, ratio in ratios.items()
+        for start, ratio in ratios.items()
     ]
+    worst = max(ratios[empty], ratios[indexed_tree])
     return Section(
         "starting",
         "Starting",
         text=[
             f"`flashgrep mcp`, from the start of the process until its answer to `initialize` is "
-            f'read; `python -c "{_IMPORT}"` from start to exit. {effort.rounds} rounds in turn.'
+            f"read; `{GREP}`, until its first line is; "
+            f'`python -c "{_IMPORT}"` from start to exit. {effort.rounds} rounds in turn, all from '
+            "byte code."
         ],
-        tables=[Table("", ["in", "import", "initialize answered", "ratio", "met"], rows)],
+        tables=[Table("", ["start", "import", "first answer", "ratio", "met"], rows)],
         targets=[
-            Target(
-                "start to `initialize` answer, index on",
-                f'at most {BOUND} × `python -c "{_IMPORT}"`',
-                f"{worst:.2f} ×",
-                worst <= BOUND,
-            )
+            _target("start to `initialize` answer, index on", MCP_BOUND, worst),
+            _target("start to the terminal's first line", TERMINAL_BOUND, ratios[GREP]),
         ],
     )
 
 
-def _timed(places: dict[str, tuple[Path, Path]], rounds: int) -> Times:
+def _target(what: str, bound: float, ratio: float) -> Target:
+    wanted = f'at most {bound} × `python -c "{_IMPORT}"`'
+    return Target(what, wanted, f"{ratio:.2f} ×", ratio <= bound)
+
+
+def _timed(starts: dict[str, Callable[[], None]], rounds: int) -> Times:
     timed = Times()
-    for workdir, state in places.values():
-        _answered(workdir, state)  # unmeasured: byte code is written, files come into memory
-    _imported()
+    for start in (*starts.values(), _imported):
+        start()  # unmeasured: byte code is written, files come into memory
     for _ in range(rounds):
         timed.run("import", _imported)
-        for place, (workdir, state) in places.items():
-            timed.run(place, partial(_answered, workdir, state))
+        for name, start in starts.items():
+            timed.run(name, start)
     return timed
 
 
+def _environment() -> dict[str, str]:
+    """Ours, with byte code: without it, what is measured is the compiler."""
+    return {key: value for key, value in environment().items() if key != _NO_BYTE_CODE}
+
+
 def _imported() -> None:
-    subprocess.run([sys.executable, "-c", _IMPORT], check=True)
+    subprocess.run([sys.executable, "-c", _IMPORT], env=_environment(), check=True)
+
+
+def _printed(directory: Path) -> None:
+    command = [FLASHGREP, "grep", "one", "one.txt"]
+    with subprocess.Popen(
+        command, cwd=directory, env=_environment(), stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.kill()
+    if b"one line" not in line:
+        raise RuntimeError(f"not the line that was searched for: {line!r}")
 
 
 def _answered(workdir: Path, state: Path) -> None:
     command = [FLASHGREP, "mcp", "--workdir", str(workdir), "--state-dir", str(state)]
     with subprocess.Popen(
         command,
-        env=environment(),
+        env=_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

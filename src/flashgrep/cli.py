@@ -128,15 +128,13 @@ def mcp(**given: Any) -> None:
     settings = _settings(given)
     _serve_through_server(settings)
     from flashgrep.app import build
-
-    application = build(settings)
-    # Before the SDK is imported, which takes longest of all: processes list the tree meanwhile.
-    application.start_index(is_settled=False)
     from flashgrep.transports.lines.stdio import serve_stdio
 
-    application.settle()
+    application = build(settings)
     _settle()
-    _run(lambda: serve_stdio(application.toolbox, structured=settings.structured))
+    # The index starts once the handshake is answered: threads share the interpreter.
+    begin, structured = application.start_index, settings.structured
+    _run(lambda: serve_stdio(application.toolbox, structured=structured, begin=begin))
     _leave(application.close)
 
 

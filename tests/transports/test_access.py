@@ -11,7 +11,7 @@ import pytest
 from tests.transports.clients import HANDSHAKE, RawLines, Server, request, tool_call
 
 LIST = request("tools/list", 2)
-SLOW = {"name": "slow", "arguments": {"text": "0.2"}, "_meta": {"progressToken": 1}}
+SLOW = {"name": "slow", "arguments": {"text": "0.2"}, "_meta": {"é": "is not plain"}}
 READ = tool_call("echo", 3, text="hello")
 WRITE = tool_call("put", 4, text="hello")
 

@@ -27,7 +27,7 @@ from flashgrep.transports.http.guard import Names
 from flashgrep.transports.http.server import build_app
 from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.sockets import SocketWire
-from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.plain import Offer
 from tests.tools.notes_desk import NotesDesk, notes_desk
 from tests.transports.clients import HANDSHAKE, PATIENCE_SECONDS, request, tool_call
 
@@ -108,10 +108,9 @@ def on_lines(desk: NotesDesk, portal: BlockingPortal, is_plain: bool) -> Iterato
     toolbox = desk.application.toolbox
     ours, theirs = socket.socketpair()
     theirs.settimeout(PATIENCE_SECONDS)
-    plain = plain_calls(toolbox, structured=False) if is_plain else None
-    rules = ListenerRules(drain_seconds=1.5, plain=plain)
+    rules = ListenerRules(drain_seconds=1.5)
     gate = Authorisation(Caller("test:lines", principal=everywhere("ann", Role.SUGGEST)))
-    session = LineSession(build_server(toolbox), SocketWire(ours), gate, rules)
+    session = LineSession(Offer(toolbox, is_plain=is_plain), SocketWire(ours), gate, rules)
     running = portal.start_task_soon(session.run)
     with ours, theirs:
         try:

@@ -18,7 +18,7 @@ from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.transports.access import Authorisation, Entrance
 from flashgrep.transports.lines.session import LineSession, ListenerRules
 from flashgrep.transports.lines.sockets import SocketWire
-from flashgrep.transports.protocol import build_server
+from flashgrep.transports.plain import Offer
 from tests.transports.clients import request
 from tests.transports.program import toolbox
 
@@ -67,7 +67,7 @@ class Peer:
 @asynccontextmanager
 async def session(gate: Authorisation | None = None) -> AsyncIterator[Peer]:
     ours, theirs = socket.socketpair()
-    server = build_server(toolbox(Settings()))
+    server = Offer(toolbox(Settings()))
     with ours, theirs, anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             line_session = LineSession(
@@ -100,7 +100,7 @@ def test_the_log_says_that_a_line_did_not_end_in_time(caplog: pytest.LogCaptureF
 
     async def main() -> None:
         ours, theirs = socket.socketpair()
-        server = build_server(toolbox(Settings()))
+        server = Offer(toolbox(Settings()))
         with ours, theirs, anyio.fail_after(120):
             theirs.sendall(b"{")
             gate = Authorisation(Caller("me"))

@@ -1,11 +1,8 @@
-"""Plain tool calls: answered beside the SDK, and exactly as the SDK answers them."""
+"""Plain requests: answered beside the SDK, and exactly as the SDK answers them."""
 
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,71 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.settings import Settings
-from flashgrep.tools.dispatch.caller import Caller
-from flashgrep.transports.access import Authorisation
-from flashgrep.transports.lines.session import LineSession, ListenerRules
-from flashgrep.transports.lines.sockets import SocketWire
-from flashgrep.transports.protocol import build_server, is_plain, plain_calls
-from tests.transports.clients import HANDSHAKE, request, tool_call
-from tests.transports.program import TOOLS, toolbox
+from flashgrep.transports.lines.messages import OpenRequest, OpenRequests
+from flashgrep.transports.plain import is_plain
+from tests.transports.clients import request, tool_call
+from tests.transports.lines.plain_session import VERSIONS, session
+from tests.transports.program import TOOLS
 
-TOOLBOX = toolbox(Settings())
 LOUD = {"noise", "wait", "hold", "stubborn", "slow", "large", "crash"}
 """Tools that take long, write a file, or fail."""
 QUIET = sorted({spec.name for spec in TOOLS} - LOUD)
 
 
-class Peer:
-    """The other end of a session, and which of its calls were plain."""
-
-    def __init__(self, end: socket.socket) -> None:
-        self.wire = SocketWire(end)
-        self.caller = Caller("me")
-        self.plain: list[Mapping[str, Any]] = []
-        self._rest = b""
-
-    async def send(self, *values: Any) -> None:
-        await self.wire.send(b"".join(json.dumps(value).encode() + b"\n" for value in values))
-
-    async def receive(self) -> Any:
-        while b"\n" not in self._rest:
-            more = await self.wire.receive()
-            assert more, "the session has ended"
-            self._rest += more
-        line, self._rest = self._rest.split(b"\n", 1)
-        return json.loads(line)
-
-    async def ask(self, value: Any) -> Any:
-        await self.send(value)
-        return await self.receive()
-
-    async def shake(self, **changed: Any) -> None:
-        answer = await self.ask(request("initialize", "start", **(HANDSHAKE | changed)))
-        assert "result" in answer, answer
-
-    async def call(self, caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
-        self.plain.append(params)
-        call = plain_calls(TOOLBOX, structured=False)
-        assert call is not None
-        return await call(caller, params)
-
-
-@asynccontextmanager
-async def session(*, is_short: bool = True) -> AsyncIterator[Peer]:
-    """A session that answers plain calls by itself, or leaves all to the SDK: the definition."""
-    ours, theirs = socket.socketpair()
-    server = build_server(TOOLBOX)
-    with ours, theirs, anyio.fail_after(120):
-        async with anyio.create_task_group() as tasks:
-            peer = Peer(theirs)
-            manners = ListenerRules(drain_seconds=1.5, plain=peer.call if is_short else None)
-            lines = LineSession(server, SocketWire(ours), Authorisation(peer.caller), manners)
-            tasks.start_soon(lines.run)
-            yield peer
-            theirs.shutdown(socket.SHUT_WR)
-
-
+MODERN = "io.modelcontextprotocol/protocolVersion"
 CALLS: list[dict[str, Any]] = [
     {"name": "echo", "arguments": {"text": "x"}},
     {"name": "echo", "arguments": {"text": "lone \ud800, 日本, \U0001f600, \0"}},
@@ -99,6 +43,18 @@ CALLS: list[dict[str, Any]] = [
     {"name": "count", "arguments": {}},
     {"name": "count", "arguments": {}, "_meta": {"progressToken": 7}},
     {"name": "count", "arguments": {}, "_meta": {}},
+    {"name": "count", "arguments": {}, "_meta": None},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": ""}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": "t", "claude/id": {"a": [1]}}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": True}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": 1.0}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": None}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": -(2**70)}},
+    {"name": "count", "arguments": {}, "_meta": {"progressToken": "\ud800"}},
+    {"name": "count", "arguments": {}, "_meta": {"progress_token": 7}},
+    {"name": "count", "arguments": {}, "_meta": {"mine": "\ud800", "\ud800": 1}},
+    {"name": "count", "arguments": {}, "_meta": {"mine": "\ud800"}},
+    {"name": "echo", "arguments": {"text": "x"}, "_meta": {MODERN: "2026-07-28"}},
     {"name": "echo", "arguments": {"text": "x"}, "_meta": 5},
     {"name": "echo", "arguments": {"text": "x"}, "task": {"ttl": 5}},
     {"name": "no such tool", "arguments": {}},
@@ -111,35 +67,43 @@ CALLS: list[dict[str, Any]] = [
 ]
 
 
-async def answers(params: Any, is_short: bool, **changed: Any) -> list[Any]:
-    """All that is sent back for one call, with a handshake before it, up to the next answer."""
+async def answers(params: Any, is_short: bool, **changed: Any) -> list[bytes]:
+    """All that is sent back for one call, with a handshake before it, up to its answer."""
     async with session(is_short=is_short) as peer:
         await peer.shake(**changed)
-        await peer.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        told = [await peer.receive()]
-        while told[-1].get("id") != 1:
-            told.append(await peer.receive())
+        told = await peer.told("tools/call", params)
         if is_short:
             assert bool(peer.plain) == is_plain(params)
         return told
 
 
+def same(ours: list[bytes], theirs: list[bytes]) -> bool:
+    """Whether the same was sent; the order of fields in a result of a tool is free."""
+    return [json.loads(line) for line in ours] == [json.loads(line) for line in theirs]
+
+
 @pytest.mark.parametrize("params", CALLS, ids=repr)
 def test_a_call_is_answered_as_by_the_sdk(params: dict[str, Any]) -> None:
-    assert anyio.run(answers, params, True) == anyio.run(answers, params, False)
+    assert same(anyio.run(answers, params, True), anyio.run(answers, params, False))
 
 
-@pytest.mark.parametrize(
-    "version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "1999-01-01"]
-)
-@pytest.mark.parametrize("name", ["echo", "picture", "missing"])
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["echo", "picture", "missing", "count"])
 def test_a_result_is_the_same_in_every_version_of_the_handshake(version: str, name: str) -> None:
-    async def main(is_short: bool) -> list[Any]:
+    async def main(is_short: bool) -> list[bytes]:
         arguments = {"text": "x"} if name == "echo" else {}
-        params = {"name": name, "arguments": arguments}
+        params = {"name": name, "arguments": arguments, "_meta": {"progressToken": "t"}}
         return await answers(params, is_short, protocolVersion=version)
 
-    assert anyio.run(main, True) == anyio.run(main, False)
+    assert same(anyio.run(main, True), anyio.run(main, False))
+
+
+def test_the_progress_of_a_plain_call_is_reported_before_its_answer() -> None:
+    told = anyio.run(answers, {"name": "count", "_meta": {"progressToken": 0, "mine": 1}}, True)
+    *reports, answer = map(json.loads, told)
+    assert [report["params"]["progress"] for report in reports] == [1, 2, 3]
+    assert {report["params"]["progressToken"] for report in reports} == {0}
+    assert answer["result"]["content"] == [{"type": "text", "text": "counted"}]
 
 
 JSON = st.recursive(
@@ -165,11 +129,8 @@ def test_whatever_is_called_the_answers_are_those_of_the_sdk(calls: list[dict[st
         async with session(is_short=is_short) as peer:
             await peer.shake()
             for number, params in enumerate(calls):
-                await peer.send(request("tools/call", number, **params))
-                answer = await peer.receive()
-                while answer.get("id") != number:
-                    answer = await peer.receive()  # progress
-                told.append(answer)
+                lines = await peer.told("tools/call", params, number)
+                told += [json.loads(line) for line in lines]
         return told
 
     assert anyio.run(main, True) == anyio.run(main, False)
@@ -243,5 +204,38 @@ def test_a_cancelled_call_is_stopped_and_not_answered(tmp_path: Path, is_short: 
     anyio.run(main)
 
 
-def test_a_server_of_structured_results_has_no_plain_calls() -> None:
-    assert plain_calls(TOOLBOX, structured=True) is None
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_call_that_still_runs_when_the_connection_ends_is_told_so_unless_it_was_cancelled(
+    tmp_path: Path, is_short: bool
+) -> None:
+    paths = [tmp_path / "one", tmp_path / "two"]
+
+    async def main() -> list[Any]:
+        async with session(is_short=is_short, drain_seconds=0.1) as peer:
+            await peer.shake()
+            for number, path in enumerate(paths):
+                await peer.send(tool_call("wait", number, text=str(path)))
+                await until(path, "STARTED")
+            note = {"method": "notifications/cancelled", "params": {"requestId": 0}}
+            await peer.send({"jsonrpc": "2.0", **note})
+            peer.wire.finish()
+            return [await peer.receive()]
+
+    closed = {"code": -32000, "message": "Connection closed"}
+    assert anyio.run(main) == [{"jsonrpc": "2.0", "id": 1, "error": closed}]
+
+
+def test_at_the_end_only_calls_that_were_not_cancelled_before_are_cut_off() -> None:
+    async def main() -> None:
+        async def send(_: Any) -> None:
+            raise AssertionError("nothing is answered")
+
+        requests = OpenRequests(send, anyio.Semaphore(4))
+        numbers = [
+            await requests.begin(OpenRequest(name, None, scope))
+            for name, scope in (("a", anyio.CancelScope()), ("b", anyio.CancelScope()), ("c", None))
+        ]
+        assert requests.cancel("a") is None
+        assert requests.cancel_own() == {numbers[1]}
+
+    anyio.run(main)

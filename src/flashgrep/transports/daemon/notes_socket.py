@@ -39,7 +39,7 @@ from flashgrep.transports.lines.join import shorter
 from flashgrep.transports.lines.messages import TELL, DirectMethod, Tell
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.unix_socket import bind_at, peer_is_us
-from flashgrep.transports.protocol import build_server
+from flashgrep.transports.plain import Offer
 
 OWNER_MESSAGE_BYTES: Final = 16 * limits.MIB
 """A line on kb.sock, where the largest file comes in base64, or as JSON with escapes."""
@@ -60,12 +60,11 @@ class OwnerSocket:
         """Bind and serve; `Unavailable` where the socket cannot be made."""
         direct = {**administrative(administration), **(more or {})}
         rules = socket_rules(direct, message_bytes=OWNER_MESSAGE_BYTES)
-        server = build_server(toolbox)
         try:
             self._bound = bind_at(path)
         except OSError as error:
             raise Unavailable(f"{path}: {error.strerror or error}") from None
-        self._listener = LineListener(self._bound.listener, server, self._gate, rules)
+        self._listener = LineListener(self._bound.listener, Offer(toolbox), self._gate, rules)
         self._numbers = itertools.count(1)
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop

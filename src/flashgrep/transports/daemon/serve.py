@@ -36,7 +36,7 @@ from flashgrep.transports.access import (
 from flashgrep.transports.lines.offers import Offers, direct_methods
 from flashgrep.transports.lines.sockets import LineListener, socket_rules
 from flashgrep.transports.lines.unix_socket import UnixSocket, bind_unix, peer_is_us
-from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.plain import Offer
 from flashgrep.transports.signals import serve_until_signal
 from flashgrep.workspace.scope import shown_name
 
@@ -389,22 +389,21 @@ class Serving:
                 tasks.start_soon(self._serve_http, self.http)
 
     def _line_listeners(self) -> Iterator[LineListener]:
-        server = build_server(self.toolbox, structured=self.settings.structured)
+        offer = Offer(self.toolbox, structured=self.settings.structured)
         direct = direct_methods(self.toolbox)
-        plain = plain_calls(self.toolbox, structured=self.settings.structured)
         if self.tcp is not None:
             # With --token the user at the other end makes no difference.
             admits_own = not self.settings.token
-            rules = socket_rules(direct, plain, strict_first_line=True)
+            rules = socket_rules(direct, strict_first_line=True)
             yield LineListener(
-                self.tcp, server, self._tcp_gate, rules, admits_own, self.toolbox.activity
+                self.tcp, offer, self._tcp_gate, rules, admits_own, self.toolbox.activity
             )
         if self.unix is not None:
             join = Offers(self.settings, self.toolbox_for).join if self.toolbox_for else None
-            rules = socket_rules(direct, plain, join=join)
+            rules = socket_rules(direct, join=join)
             yield LineListener(
                 self.unix.listener,
-                server,
+                offer,
                 self._unix_gate,
                 rules,
                 activity=self.toolbox.activity,

@@ -296,6 +296,11 @@ def failed(request_id: str | int | None, failure: FlashgrepError) -> dict[str, A
     return error(request_id, code, failure.message, {"code": failure.code, **failure.details})
 
 
+def closed(request_id: str | int | None) -> dict[str, Any]:
+    """The answer to a request that was not done when its connection ended, as the SDK has it."""
+    return error(request_id, SERVER_ERROR, "Connection closed")
+
+
 def encode(value: Any) -> bytes:
     """One line for the wire."""
     try:
@@ -402,11 +407,14 @@ class OpenRequests:
         exact = [n for n in alike if type(self._open[n].id) is type(request_id)]
         return next(reversed(exact or alike), None)
 
-    def cancel_own(self) -> None:
-        """Stop all calls that run here."""
-        for request in self._open.values():
-            if request.scope is not None:
+    def cancel_own(self) -> set[int]:
+        """Stop all calls that run here; the numbers of those that the caller has not cancelled."""
+        stopped = set()
+        for number, request in self._open.items():
+            if request.scope is not None and not request.scope.cancel_called:
+                stopped.add(number)
                 request.scope.cancel()
+        return stopped
 
 
 # ── direct methods ───────────────────────────────────────────────────────────────────────────────

@@ -28,8 +28,7 @@ from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.lines.join import JOIN, narrowed, read_sent, restrictions
 from flashgrep.transports.lines.messages import DirectMethod
-from flashgrep.transports.lines.session import Offer
-from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.plain import Offer
 
 _CONNECTION_OFFERS: Final = 32
 """Different sets of connection settings whose tools are kept ready; more are made again."""
@@ -86,9 +85,7 @@ class Offers:
             toolbox = self._toolbox(settings)
         except SettingsError as error:
             raise InvalidParams(str(error)) from None
-        structured = settings.structured
-        server = build_server(toolbox, structured=structured)
-        return Offer(server, plain_calls(toolbox, structured=structured))
+        return Offer(toolbox, structured=settings.structured)
 
 
 # ── direct methods ───────────────────────────────────────────────────────────────────────────────

@@ -1,14 +1,16 @@
 """One connection of newline-delimited JSON-RPC, as stdio, TCP and the unix socket speak it.
 
-    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain calls: here
+    bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain requests: here
                                                    └→ the SDK's loop, both protocol eras
 
-Every open request is in `OpenRequests` under a number of ours.
+Every open request is in `OpenRequests` under a number of ours. The SDK is imported for the first
+request that needs it; a handshake that was answered before is then repeated to it.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import select
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -18,11 +20,6 @@ from typing import Any, Final, Protocol
 
 import anyio
 import anyio.abc
-import mcp_types as types
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.lowlevel.server import Server
-from mcp.server.runner import serve_dual_era_loop
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams
@@ -44,7 +41,15 @@ from flashgrep.transports.lines.messages import (
     decode,
     too_long,
 )
-from flashgrep.transports.protocol import TOOL_CALL, OnePeer, Peers, PlainCall, is_plain
+from flashgrep.transports.lines.sdk_side import Passed, PlainHandshake, SdkSide
+from flashgrep.transports.plain import (
+    INITIALIZE,
+    INITIALIZED,
+    TOOL_CALL,
+    Offer,
+    ProgressReports,
+    progress_token,
+)
 
 _LINGER_SECONDS: Final = 2.0
 """How long a refused connection is read to its end: closed earlier, the kernel would reset it for
@@ -53,6 +58,9 @@ what it still sends, and drop answers that its peer has not read."""
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.02
+
+_LAST_SECONDS: Final = 0.25
+"""How long a peer that has sent its last line is told what was not done; it may read no more."""
 
 
 class ByteStream(Protocol):
@@ -84,14 +92,6 @@ def hung_up(descriptor: int) -> bool:
     return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
 
-@dataclass(frozen=True)
-class Offer:
-    """What a connection is served after it has joined."""
-
-    server: Server[Peers]
-    plain: PlainCall | None
-
-
 Join = Callable[[Mapping[str, Any] | None], tuple[Mapping[str, Any], Offer | None]]
 """Answers `flashgrep/join`; an offer replaces what the connection is served."""
 
@@ -109,8 +109,6 @@ class ListenerRules:
     routes_own_methods: bool = False
     """Whether `auth` and the direct methods are answered here."""
     direct: Mapping[str, DirectMethod] = field(default_factory=dict)
-    plain: PlainCall | None = None
-    """Answers the tool calls that need nothing of the SDK, once it has accepted the handshake."""
     message_bytes: int = limits.MESSAGE_BYTES
     """The longest line."""
     join: Join | None = None
@@ -125,28 +123,15 @@ class _Refused(_Closed):
     """The same; the peer may still be sending, and must be able to read why."""
 
 
-class _SdkStreams:
-    """The streams to the SDK's loop and back."""
-
-    def __init__(self) -> None:
-        self.to_sdk: MemoryObjectSendStream[SessionMessage | Exception]
-        self.to_sdk, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        self.outgoing, self.answers = anyio.create_memory_object_stream[SessionMessage]()
-
-    def close(self) -> None:
-        for stream in (self.to_sdk, self.incoming, self.outgoing, self.answers):
-            stream.close()
-
-
 class LineSession:
     """One connection: one caller and its open requests."""
 
     def __init__(
-        self, server: Server[Peers], wire: ByteStream, gate: Authorisation, rules: ListenerRules
+        self, offer: Offer, wire: ByteStream, gate: Authorisation, rules: ListenerRules
     ) -> None:
         self.established = False
         """Whether a message was accepted: then it is never closed to make room."""
-        self._server = server
+        self._offer = offer
         self._wire = wire
         self._gate = gate
         self._rules = rules
@@ -163,9 +148,12 @@ class LineSession:
         self._made: dict[RequestId, Delivery] = {}
         """Of answers that the SDK has yet to pass on."""
         self._deliveries = Deliveries()
+        self._cut_off: set[int] = set()
+        """Calls that still ran when the connection ended."""
+        self._handshake: PlainHandshake | None = None
         self._sending = anyio.Lock(fast_acquire=True)
         self._tasks: anyio.abc.TaskGroup
-        self._sdk: _SdkStreams | None = None
+        self._sdk: SdkSide | None = None
         self._unwatch: Callable[[], None] = lambda: None
 
     async def run(self) -> None:
@@ -181,7 +169,7 @@ class LineSession:
                     is_refused = isinstance(reason, _Refused)
                     self._tasks.cancel_scope.cancel()
                 if self._sdk is not None:
-                    await self._sdk.to_sdk.aclose()
+                    self._sdk.end()
             if is_refused:
                 await self._linger()
         finally:
@@ -299,10 +287,36 @@ class LineSession:
             await self._start(message, batch, call)
         elif message.id is None:
             await self._notify_sdk(message)
-        elif self._shaken and rules.plain and method == TOOL_CALL and is_plain(params):
-            await self._start(message, batch, partial(rules.plain, self._gate.caller, params or {}))
+        elif self._shaken and method == TOOL_CALL and self._offer.calls(params):
+            await self._start(message, batch, partial(self._call, params or {}))
+        elif (told := self._at_once(message)) is not None:
+            await self._requests.answer(messages.result(message.id, told), batch)
         else:
             await self._ask_sdk(message, batch)
+
+    def _at_once(self, request: Request) -> dict[str, Any] | None:
+        """The answer to what is plain and takes no time: the handshake, and after it the rest."""
+        if self._shaken:
+            return self._offer.at_once(request.method, request.params, self._gate.caller)
+        # A connection that has begun with the SDK has its handshake there, if it may have one.
+        if request.method != INITIALIZE or self._sdk is not None:
+            return None
+        told = self._offer.handshake(request.params)
+        if told is not None:
+            self._handshake, self._shaken = PlainHandshake(request.params), True
+            self._gate.caller.call_itself(*_client_of(request.params))
+        return told
+
+    async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a plain call."""
+        token = progress_token(params)
+        if token is None:
+            return await self._offer.call(self._gate.caller, params, None)
+        reports = ProgressReports(token, self._tell)
+        try:
+            return await self._offer.call(self._gate.caller, params, reports.report)
+        finally:
+            reports.is_open = False
 
     def _end_with_token(self) -> None:
         """Close the connection, idle or not, when the token it presented is revoked."""
@@ -322,40 +336,30 @@ class LineSession:
             raise InvalidParams(f"{JOIN} must be the first message of a connection")
         answer, offer = join(params)
         if offer is not None:
-            self._server = offer.server
-            self._rules = replace(
-                self._rules, plain=offer.plain, direct={}, routes_own_methods=False
-            )
+            self._offer = offer
+            self._rules = replace(self._rules, direct={}, routes_own_methods=False)
         return dict(answer)
 
     async def _ask_sdk(self, request: Request, batch: RequestBatch | None) -> None:
         number = await self._requests.begin(OpenRequest(request.id, batch))
-        if request.method == "initialize" and self._rules.plain is not None:
+        if request.method == INITIALIZE:
             self._handshakes[number] = _client_of(request.params)
-        message = types.JSONRPCRequest(
-            jsonrpc="2.0", id=number, method=request.method, params=_as_dict(request.params)
-        )
-        settle = partial(self._unanswered, number)
-        await self._to_sdk(
-            SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
-        )
-
-    async def _unanswered(self, number: int) -> None:
-        self._made.pop(number, None)
-        await self._requests.settle(number)
+        await self._started_sdk().pass_on(Passed(number, request.method, request.params))
 
     async def _notify_sdk(self, notification: Request) -> None:
         params = notification.params
         if notification.method == "notifications/cancelled":
             self._deliveries.withdrawn("", (params or {}).get("requestId"))
             number = self._requests.cancel((params or {}).get("requestId"))
-            if number is None:
+            if number is None or await self._started_sdk().withdraw(number):
                 return
             params = {**(params or {}), "requestId": number}
-        message = types.JSONRPCNotification(
-            jsonrpc="2.0", method=notification.method, params=_as_dict(params)
-        )
-        await self._to_sdk(SessionMessage(message))
+        elif self._sdk is None and self._handshake is not None:
+            # The SDK would note the end of the handshake, and has no handler of ours for any other.
+            if notification.method == INITIALIZED:
+                self._handshake = replace(self._handshake, has_ended=True, ending=params)
+            return
+        await self._started_sdk().pass_on(Passed(None, notification.method, params))
 
     async def _start(
         self,
@@ -379,8 +383,12 @@ class LineSession:
                 answer = messages.result(number, await call())
             except FlashgrepError as failure:
                 answer = messages.failed(number, failure)
+        seconds = math.inf
+        if answer is None and number in self._cut_off:
+            answer, seconds = messages.closed(number), _LAST_SECONDS
         try:
-            await self._settle(number, answer, delivery)
+            with anyio.move_on_after(seconds):
+                await self._settle(number, answer, delivery)
         except OSError as reason:
             self._hang_up(reason)
 
@@ -406,49 +414,37 @@ class LineSession:
             await self._send(messages.notification(method, params))
 
     # ── the SDK's side ──────────────────────────────────────────────────────────────────────────
-    async def _to_sdk(self, message: SessionMessage) -> None:
-        """Pass a message on; the SDK starts with the first, when the offer is known."""
+    def _started_sdk(self) -> SdkSide:
+        """The side of the SDK; it starts with the first message for it, when the offer is known."""
         if self._sdk is None:
-            self._sdk = _SdkStreams()
-            self._tasks.start_soon(self._serve_sdk, self._sdk)
-            self._tasks.start_soon(self._forward, self._sdk.answers)
-        await self._sdk.to_sdk.send(message)
+            self._sdk = SdkSide(self, self._offer, self._gate.caller, self._made)
+            self._tasks.start_soon(self._sdk.run, self._handshake)
+        return self._sdk
 
-    async def _serve_sdk(self, streams: _SdkStreams) -> None:
-        peer = OnePeer(self._gate.caller, self._made)
-        incoming, outgoing = streams.incoming, streams.outgoing
-        await serve_dual_era_loop(self._server, incoming, outgoing, lifespan_state=peer)
+    async def sdk_answers(self, number: int | None, message: dict[str, Any]) -> None:
+        if number is None:
+            await self._send(message)
+            return
+        self._shake(number, "result" in message)
+        made = self._made.pop(number, None)
+        await self._settle(number, message, made if "result" in message else None)
 
-    async def _forward(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        try:
-            async for item in answers:
-                await self._forward_one(item.message)
-        except OSError as reason:
-            self._hang_up(reason)
+    async def sdk_is_silent(self, number: int) -> None:
+        self._shake(number, is_accepted=False)
+        self._made.pop(number, None)
+        await self._requests.settle(number)
 
-    def _hang_up(self, reason: OSError) -> None:
+    def sdk_is_gone(self, reason: Exception) -> None:
+        self._hang_up(reason)
+
+    def _hang_up(self, reason: Exception) -> None:
         log.debug("the peer is gone: %r", reason)
         self._tasks.cancel_scope.cancel()
 
-    async def _forward_one(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCResponse) and isinstance(message.id, int):
-            self._shake(message.id)
-            delivery = self._made.pop(message.id, None)
-            await self._settle(message.id, messages.result(message.id, message.result), delivery)
-        elif isinstance(message, types.JSONRPCError) and isinstance(message.id, int):
-            told = message.error
-            self._handshakes.pop(message.id, None)
-            self._made.pop(message.id, None)
-            await self._requests.settle(
-                message.id, messages.error(message.id, told.code, told.message, told.data)
-            )
-        else:
-            await self._send(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
-
-    def _shake(self, number: int) -> None:
-        """After an accepted handshake, answer plain calls without the SDK."""
+    def _shake(self, number: int, is_accepted: bool) -> None:
+        """After an accepted handshake, answer plain requests without the SDK."""
         client = self._handshakes.pop(number, None)
-        if client is not None:
+        if client is not None and is_accepted:
             self._gate.caller.call_itself(*client)
             self._shaken = True
 
@@ -458,7 +454,10 @@ class LineSession:
         with anyio.move_on_after(self._rules.drain_seconds):
             while self._requests and not self._wire.gone():  # noqa: ASYNC110 - a hang-up is polled
                 await anyio.sleep(_POLL_SECONDS)
-        self._requests.cancel_own()
+        self._cut_off |= self._requests.cancel_own()
+        if self._sdk is not None:
+            with anyio.move_on_after(_LAST_SECONDS):
+                await self._sdk.give_up()
 
     async def _linger(self) -> None:
         """Send the end, and read what still comes without acting on it."""
@@ -474,7 +473,3 @@ def _client_of(params: Mapping[str, Any] | None) -> tuple[str, str]:
     told = [client.get(key) if isinstance(client, dict) else None for key in ("name", "version")]
     name, version = (word if isinstance(word, str) else "" for word in told)
     return name, version
-
-
-def _as_dict(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if params is None else dict(params)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import anyio
 import anyio.lowlevel
-from mcp.server.lowlevel.server import Server
 
 from flashgrep import limits
 from flashgrep.tools.dispatch.activity import Activity
@@ -29,7 +28,7 @@ from flashgrep.transports.lines.session import (
     ListenerRules,
     hung_up,
 )
-from flashgrep.transports.protocol import Peers, PlainCall
+from flashgrep.transports.plain import Offer
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class LineListener:
     def __init__(
         self,
         listener: socket.socket,
-        server: Server[Peers],
+        offer: Offer,
         gate: Callable[[socket.socket], Authorisation | None],
         rules: ListenerRules,
         admits_own: bool = False,
@@ -85,7 +84,7 @@ class LineListener:
         anything is read. `activity` is told who is connected.
         """
         self._listener = listener
-        self._server = server
+        self._offer = offer
         self._gate = gate
         self._rules = rules
         self._users = PeerUsers.of(listener) if admits_own else None
@@ -143,7 +142,7 @@ class LineListener:
             connection.close()
             return None
         _tune(connection)
-        session = LineSession(self._server, SocketWire(connection), gate, self._rules)
+        session = LineSession(self._offer, SocketWire(connection), gate, self._rules)
         entry = _Connection(
             connection=connection, gate=gate, session=session, scope=anyio.CancelScope()
         )
@@ -186,7 +185,6 @@ def _tune(connection: socket.socket) -> None:
 
 def socket_rules(
     direct: Mapping[str, DirectMethod],
-    plain: PlainCall | None = None,
     *,
     join: Join | None = None,
     strict_first_line: bool = False,
@@ -199,7 +197,6 @@ def socket_rules(
         strict_first_line=strict_first_line,
         routes_own_methods=True,
         direct=direct,
-        plain=plain,
         message_bytes=message_bytes,
         join=join,
     )

@@ -6,7 +6,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
 import anyio
@@ -19,19 +19,25 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 from flashgrep.transports.access import Authorisation
 from flashgrep.transports.lines.messages import DRAIN_SECONDS, READ_CHUNK_BYTES
 from flashgrep.transports.lines.session import LineSession, ListenerRules, hung_up
-from flashgrep.transports.protocol import build_server, plain_calls
+from flashgrep.transports.plain import Offer
 from flashgrep.transports.signals import serve_until_signal
 
 
-async def serve_stdio(toolbox: Toolbox, *, structured: bool = False) -> None:
-    """Serve one client on our standard streams until it closes our stdin."""
-    server = build_server(toolbox, structured=structured)
+async def serve_stdio(
+    toolbox: Toolbox,
+    *,
+    structured: bool = False,
+    begin: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve one client on our standard streams until it closes our stdin.
+
+    `begin` starts what need not come before the first answer, without waiting.
+    """
+    offer = Offer(toolbox, structured=structured)
     with private_streams() as (incoming, outgoing):
-        wire = PipeWire(incoming, outgoing)
-        rules = ListenerRules(
-            drain_seconds=DRAIN_SECONDS, plain=plain_calls(toolbox, structured=structured)
-        )
-        session = LineSession(server, wire, Authorisation(Caller("stdio")), rules)
+        wire = PipeWire(incoming, outgoing, begin)
+        rules = ListenerRules(drain_seconds=DRAIN_SECONDS)
+        session = LineSession(offer, wire, Authorisation(Caller("stdio")), rules)
         await serve_until_signal(session.run)
 
 
@@ -63,7 +69,12 @@ class PipeWire:
     shares with the shell. Reads wait for readiness instead; a write that may block has a thread.
     """
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
+    def __init__(
+        self, incoming: int, outgoing: int, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        """`begin` is called once, when the first bytes have been handled, or are waited for."""
+        self._begin: Callable[[], None] | None = begin
+        self._has_read = False
         self._in = incoming
         self._out = outgoing
         self._waits = _can_be_polled(incoming)
@@ -71,10 +82,17 @@ class PipeWire:
         self._one_writer = anyio.CapacityLimiter(1)
 
     async def receive(self) -> bytes:
+        if self._begin is not None and (self._has_read or not self._has_more()):
+            self._begin()
+            self._begin = None
         await anyio.lowlevel.checkpoint()
         if self._waits:
             await anyio.wait_readable(self._in)
+        self._has_read = True
         return os.read(self._in, READ_CHUNK_BYTES)
+
+    def _has_more(self) -> bool:
+        return bool(select.select([self._in], [], [], 0)[0])
 
     async def send(self, data: bytes) -> None:
         if self._fits_at_once(data):
