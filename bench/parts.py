@@ -11,6 +11,7 @@ from bench import (
     edits,
     extremes,
     files,
+    history,
     idle,
     latency,
     modes,
@@ -38,6 +39,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "newcomer": newcomer.measure,
     "small": small.measure,
     "questions": questions.measure,
+    "history": history.measure,
     "symbols": symbols.measure,
     "idle": idle.measure,
     "searching": searching.measure,
@@ -48,4 +50,4 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "notes": notes.measure,
     "extremes": extremes.measure,
 }
-ON_REQUEST = ("cold",)
+ON_REQUEST = ("cold", "history")
