@@ -202,6 +202,9 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
 @click.option("-n", "--limit", type=click.IntRange(1), default=10, metavar="N", help="At most N.")
 @click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip N first.")
 @click.option("--mode", type=click.Choice(["smart", "literal", "regex"]), default="smart")
+@click.option(
+    "--kind", type=click.Choice(["code", "docs", "any"]), default="any", help="Which files."
+)
 @click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
 @click.option(
     "-C", "--context", type=click.IntRange(0), default=0, metavar="N", help="Lines around."
@@ -216,6 +219,7 @@ def query_command(
     limit: int,
     offset: int,
     mode: str,
+    kind: str,
     glob: tuple[str, ...],
     context: int,
     color: str,
@@ -230,6 +234,7 @@ def query_command(
         "limit": limit,
         "offset": offset,
         "mode": mode,
+        "kind": kind,
         "include": [text for text in glob if not text.startswith("!")],
         "exclude": [text[1:] for text in glob if text.startswith("!")],
         "context": context,
