@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from time import perf_counter
 
-from bench.corpus import VARIABLE, prepare
+from bench.corpus import VARIABLE, Corpus, prepare
 from bench.effort import ROUNDS, Effort
 from bench.figures import mark
 from bench.parts import ON_REQUEST, PARTS
@@ -16,8 +17,10 @@ def main() -> None:
     """Measure the parts asked for, one after the other."""
     asked = _arguments()
     names = asked.only or [name for name in PARTS if name not in ON_REQUEST]
-    corpus = prepare(asked.corpus)
-    effort = Effort(rounds=max(1, asked.rounds), patterns=asked.patterns)
+    has_own_trees = names == ["history"]
+    corpus = Corpus(Path.cwd(), "no tree") if has_own_trees else prepare(asked.corpus)
+    paths = tuple(asked.paths)
+    effort = Effort(rounds=max(1, asked.rounds), patterns=asked.patterns, paths=paths)
     for name in names:
         begin = perf_counter()
         print(f"{name} …", flush=True)
@@ -36,14 +39,27 @@ def _show(section: Section) -> None:
         print(f"{target.what}: {target.bound}; measured {target.figure}: {mark(target.met)}")
 
 
+def split_paths(given: list[str]) -> tuple[list[str], list[str]]:
+    """Names of parts, and the repositories that follow `history`."""
+    if "history" not in given:
+        return given, []
+    end = given.index("history") + 1
+    further = [name for name in given[end:] if name in PARTS and not Path(name).is_dir()]
+    return given[:end] + further, [path for path in given[end:] if path not in further]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="NAME", help=", ".join(PARTS))
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}")
     parser.add_argument("--patterns", type=int, metavar="N", help="of each class; default all")
     parser.add_argument("--corpus", metavar="DIR", help=f"a prepared tree; or {VARIABLE}")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     asked = parser.parse_args()
+    asked.only, asked.paths = split_paths(asked.only)
+    unknown = [name for name in asked.only if name not in PARTS]
+    if unknown:
+        parser.error(f"--only: no part {', '.join(unknown)}; choose from {', '.join(PARTS)}")
     if asked.write and asked.patterns:
         parser.error("--write is for whole classes: leave --patterns out")
     return asked

@@ -25,3 +25,5 @@ class Effort:
     rest_seconds: float = 35.0
     """Before a server counts as idle; the ranked index closes half a minute after a query."""
     idle_seconds: float = 10.0
+    paths: tuple[str, ...] = ()
+    """Repositories whose history asks the questions."""

@@ -12,6 +12,7 @@ from bench import (
     extremes,
     file_pages,
     files,
+    history,
     idle,
     latency,
     modes,
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "newcomer": newcomer.measure,
     "small": small.measure,
     "questions": questions.measure,
+    "history": history.measure,
     "symbols": symbols.measure,
     "idle": idle.measure,
     "searching": searching.measure,
@@ -50,4 +52,4 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "notes": notes.measure,
     "extremes": extremes.measure,
 }
-ON_REQUEST = ("cold",)
+ON_REQUEST = ("cold", "history")

@@ -20,7 +20,6 @@ from flashgrep.ranking.question import (
     RankedQuestion,
     forms,
     frequency,
-    path_weight,
     prefixes,
     rarity,
 )
@@ -55,7 +54,7 @@ class Plain:
 
     def scores(self, text: str) -> dict[str, float]:
         asked = RankedQuestion(text)
-        found = {path: self._score(path, asked) * path_weight(path) for path in self.files}
+        found = {path: self._score(path, asked) * asked.path_weight(path) for path in self.files}
         return {path: score for path, score in found.items() if score > 0}
 
     def _score(self, path: str, asked: RankedQuestion) -> float:
@@ -95,7 +94,7 @@ def changed(files: dict[str, str]) -> list[Changed]:
 def scores(overlay: ChangedFiles, text: str) -> dict[str, float]:
     found = overlay.search(RankedQuestion(text), DOCUMENTS, TEXT_BYTES, count_of)
     assert [file.score for file in found] == sorted((f.score for f in found), reverse=True)
-    return dict(found)
+    return {file.path: file.score for file in found}
 
 
 def made_up(chance: Random) -> str:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from flashgrep import limits
-from flashgrep.ranking.question import RankedQuestion, any_form, forms, path_weight, prefixes
+from flashgrep.ranking.question import RankedQuestion, any_form, forms, prefixes
 
 TEXTS = [
     # text, words
@@ -25,18 +25,6 @@ FORMS = [
     ("entries", "entry"),
     ("suspend", "suspended suspends suspending"),
     ("state", "states stating"),
-]
-WEIGHTS = [
-    ("src/server.py", 1.0),
-    ("tests/test_server.py", 0.6),
-    ("src/server_test.go", 0.6),
-    ("src/ServerTest.java", 0.6),
-    ("src/server.spec.ts", 0.6),
-    ("Documentation/server.rst", 0.6),
-    ("include/server.h", 0.75),
-    ("src/contest.c", 1.0),
-    ("src/latest.py", 1.0),
-    ("src/attestation/verify.c", 1.0),
 ]
 
 
@@ -77,8 +65,3 @@ def test_a_long_text_is_bounded() -> None:
     question = RankedQuestion(" ".join(f"word_{n}x" for n in range(1000)))
     assert len(question.words) == limits.QUERY_WORDS
     assert len(question.compounds) == limits.QUERY_WORDS
-
-
-@pytest.mark.parametrize(("path", "weight"), WEIGHTS)
-def test_implementations_weigh_more_than_tests(path: str, weight: float) -> None:
-    assert path_weight(path) == weight

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.update.rank_writer import PIECE_BYTES, write_ranked
+from flashgrep.index.update.rank_writer import write_ranked
 from flashgrep.index.update.writer import write_segment
 from flashgrep.ranking.changed_files import Changed, OverlayRanking
 from flashgrep.ranking.format import DamagedRanking, RankingManifest, read_manifest, verify
-from flashgrep.ranking.question import RankedQuestion
+from flashgrep.ranking.question import PIECE_BYTES, RankedFile, RankedQuestion
 from flashgrep.ranking.ranking import RankedTree, Ranking
 from flashgrep.workspace.scope import Scope
 
@@ -71,6 +71,10 @@ class Grove:
         return None if found is None else [file.path for file in found]
 
 
+def _scores(files: list[RankedFile]) -> dict[str, float]:
+    return {file.path: file.score for file in files}
+
+
 def _changed(files: dict[str, str]) -> list[Changed]:
     return [Changed(path, text, text.encode) for path, text in files.items()]
 
@@ -123,7 +127,7 @@ def test_several_segments_score_as_one(grove: Grove) -> None:
     in_two = grove.tree.search("upload header", grove.name_of)
     assert as_one
     assert in_two is not None
-    assert dict(in_two) == pytest.approx(dict(as_one), rel=1e-4)
+    assert _scores(in_two) == pytest.approx(_scores(as_one), rel=1e-4)
 
 
 def test_a_dropped_segment_is_gone_and_a_new_one_is_there(grove: Grove) -> None:
@@ -187,13 +191,13 @@ def test_a_changed_file_scores_as_if_it_were_indexed(grove: Grove) -> None:
     filler = {f"src/m{n}.py": f"def work_{n}(item):\n    return item + {n}\n" for n in range(40)}
     grove.segment("a", FILES | filler)
     assert grove.tree.update(grove.paths)
-    indexed = dict(grove.tree.search("retry upload again", grove.name_of) or [])
+    indexed = _scores(grove.tree.search("retry upload again", grove.name_of) or [])
     overlay = OverlayRanking().count(_changed(FILES | filler))
     question = RankedQuestion("retry upload again")
     counted = overlay.search(question, 0, 0, lambda field, word: 0)
     assert [file.path for file in counted[:2]] == list(indexed)[:2]
-    for path, score in counted[:3]:
-        assert score == pytest.approx(indexed[path], rel=0.25)
+    for file in counted[:3]:
+        assert file.score == pytest.approx(indexed[file.path], rel=0.25)
 
 
 def test_a_large_file_is_found_by_what_stands_at_its_end(grove: Grove) -> None:
@@ -202,6 +206,8 @@ def test_a_large_file_is_found_by_what_stands_at_its_end(grove: Grove) -> None:
     assert grove.tree.update(grove.paths)
     assert read_manifest(str(grove.ranked / "a")).documents > 5
     assert grove.search("zebra") == ["big.txt"]
+    (found,) = grove.tree.search("zebra", grove.name_of) or []
+    assert found.piece == 3  # which is what is read to order it
 
 
 def test_a_filter_looks_further_down(grove: Grove) -> None:

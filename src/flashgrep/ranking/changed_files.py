@@ -33,7 +33,6 @@ from flashgrep.ranking.question import (
     RankedFile,
     RankedQuestion,
     frequencies,
-    path_weight,
     rarity,
 )
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, lowered
@@ -102,7 +101,7 @@ class ChangedFiles:
         average = (text_bytes + int(self.sizes[self.alive].sum())) / max(total, 1)
         scores = _Scorer(self, question, total, max(average, 1.0), count_of).scores()
         found = [
-            RankedFile(self.paths[at], float(scores[at]) * path_weight(self.paths[at]))
+            RankedFile(self.paths[at], float(scores[at]) * question.path_weight(self.paths[at]))
             for at in np.flatnonzero(scores > 0).tolist()
         ]
         return sorted(found, key=lambda file: -file.score)

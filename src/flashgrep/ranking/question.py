@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
+from flashgrep.ranking.path_kinds import asked_kinds, path_weight
 from flashgrep.ranking.words import compounds, parts
 
 _STOP_WORDS: Final = """
@@ -82,6 +83,14 @@ class RankedQuestion:
         return tuple(run for run in dict.fromkeys(runs) if run.isalpha())
 
     @cached_property
+    def _asked_kinds(self) -> frozenset[str]:
+        return asked_kinds(frozenset(self.all_words))
+
+    def path_weight(self, path: str) -> float:
+        """What a file's relevance is multiplied by, for what its path says it is."""
+        return path_weight(path, self._asked_kinds)
+
+    @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """All that counts for a file, each once."""
         found = []
@@ -132,12 +141,24 @@ def prefixes(word: str) -> tuple[str, ...]:
 
 def any_form(word: str) -> str:
     """A regular expression for a word in any of its forms, inside longer words too."""
+    return f"(?:{'|'.join(loose_patterns(word))})"
+
+
+def loose_patterns(word: str) -> list[str]:
+    """The same in parts; what each matches is one of `loose_forms`, or that between `_`."""
+    bodies = map(re.escape, loose_forms(word))
+    if len(word) > _SHORTEST_BASE:
+        return list(bodies)
+    return [rf"(?:\b|_){body}(?:\b|_)" for body in bodies]
+
+
+def loose_forms(word: str) -> list[str]:
+    """The beginnings that the forms of a word have, the shortest alone."""
     kept: list[str] = []
     for form in sorted(forms(word), key=len):
         if not any(form.startswith(shorter) for shorter in kept):
             kept.append(form)  # a form that begins with another finds nothing that one does not
-    bodies = "|".join(re.escape(form) for form in kept)
-    return rf"(?:\b|_)(?:{bodies})(?:\b|_)" if len(word) <= _SHORTEST_BASE else f"(?:{bodies})"
+    return kept
 
 
 # ── scores ───────────────────────────────────────────────────────────────────────────────────────
@@ -160,11 +181,17 @@ _SATURATION: Final = 1.2
 _LENGTH: Final = 0.75
 
 
+PIECE_BYTES: Final = 256 * 1024
+"""Of a larger file every so many bytes are a document, or its length would hide what is in it."""
+
+
 class RankedFile(NamedTuple):
     """A file, as names of the tree, and how well it answers."""
 
     path: str
     score: float
+    piece: int = 0
+    """Which piece of a large file answers best."""
 
 
 def rarity(documents: int, count: int) -> float:
@@ -180,35 +207,3 @@ def frequency(count: int, length: float) -> float:
 def frequencies(counts: Any, lengths: Any) -> Any:
     """The same for arrays of counts and lengths."""
     return (_SATURATION + 1) * counts / (counts + _SATURATION * (1 - _LENGTH + _LENGTH * lengths))
-
-
-# ── weights of paths ─────────────────────────────────────────────────────────────────────────────
-# How much a path counts: implementations come before tests, declarations and documentation.
-#
-# Mild on purpose. A test that answers far better than any implementation still comes first.
-
-
-ASIDE: Final = 0.6
-"""Tests, documentation, samples."""
-DECLARING: Final = 0.75
-"""Headers and stubs: the same words as the implementation, without the code."""
-
-_ASIDE_DIRECTORY: Final = re.compile(
-    r"(?:^|/)(?:tests?|testing|selftests?|testdata|specs?|documentation|docs?|samples?|examples?"
-    r"|fixtures?|mocks?|benchmarks?)/",
-    re.IGNORECASE,
-)
-_ASIDE_NAME: Final = re.compile(
-    r"(?:^|[_.-])(?:self)?tests?[_.-]|[._-]spec\."
-    r"|(?-i:[a-z](?:Tests?|Spec)\.)",
-    re.IGNORECASE,
-)
-_DECLARING_NAME: Final = re.compile(r"\.(?:h|hh|hpp|hxx|pyi|d\.ts|d\.mts)$")
-
-
-def path_weight(path: str) -> float:
-    """What a file's relevance is multiplied by."""
-    name = path.rpartition("/")[2]
-    is_aside = _ASIDE_DIRECTORY.search(path) or _ASIDE_NAME.search(name)
-    weight = ASIDE if is_aside else 1.0
-    return weight * DECLARING if _DECLARING_NAME.search(name) else weight

@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.ranking.changed_files import NOTHING, ChangedFiles
@@ -29,7 +29,6 @@ from flashgrep.ranking.question import (
     Clause,
     RankedFile,
     RankedQuestion,
-    path_weight,
     rarity,
 )
 from flashgrep.system.atomic import make_private
@@ -97,9 +96,9 @@ class Ranking:
         wanted = limit
         while True:
             hits = _hits(searcher, query, wanted)
-            alive = [(score, name_of(self._keys[segment], file)) for score, segment, file in hits]
-            named = [(score, name) for score, name in alive if name is not None]
-            found = _files(named, keeps)
+            alive = [(hit, name_of(self._keys[hit.segment], hit.file)) for hit in hits]
+            named = [(hit, name) for hit, name in alive if name is not None]
+            found = _files(question, named, keeps)
             if len(hits) < wanted or len(found) >= limit:
                 return found[:limit]
             if len(named) < limit:
@@ -164,30 +163,44 @@ class Ranking:
             self._searcher = None
 
 
-def _files(named: list[tuple[float, str]], keeps: Keeps) -> list[RankedFile]:
+class _Hit(NamedTuple):
+    """A document that answers."""
+
+    score: float
+    segment: int
+    file: int
+    piece: int
+
+
+def _files(
+    question: RankedQuestion, named: list[tuple[_Hit, str]], keeps: Keeps
+) -> list[RankedFile]:
     """The files of some documents, best first: a file scores as the best of its documents."""
-    best: dict[str, float] = {}
-    for score, name in named:
-        if name in best or keeps(name):
-            best[name] = max(best.get(name, 0.0), score * path_weight(name))
-    ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-    return [RankedFile(*item) for item in ordered]
+    best: dict[str, RankedFile] = {}
+    for hit, name in named:  # the best document of a file comes first
+        if name not in best and keeps(name):
+            best[name] = RankedFile(name, hit.score * question.path_weight(name), hit.piece)
+    return sorted(best.values(), key=lambda file: (-file.score, file.path))
 
 
-def _hits(
-    searcher: tantivy.Searcher, query: tantivy.Query, limit: int
-) -> list[tuple[float, int, int]]:
-    """Score, segment and file of the best documents."""
+def _hits(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[_Hit]:
+    """The best documents, best first."""
     try:
         hits = searcher.search(query, limit, count=False).hits
         addresses = [address for _, address in hits]
         segments = searcher.fast_field_values("segment", addresses)
         files = searcher.fast_field_values("file", addresses)
+        pieces = searcher.fast_field_values("piece", addresses)
     except (ValueError, OSError) as error:
         raise DamagedRanking(str(error)) from None
     return [
-        (float(score), int(segment or 0), int(file or 0))
-        for (score, _), segment, file in zip(hits, segments, files, strict=True)
+        _Hit(
+            score=float(score),
+            segment=int(segment or 0),
+            file=int(file or 0),
+            piece=int(piece or 0),
+        )
+        for (score, _), segment, file, piece in zip(hits, segments, files, pieces, strict=True)
     ]
 
 

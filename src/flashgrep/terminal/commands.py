@@ -220,6 +220,9 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
 @click.option("-n", "--limit", type=WholeNumber(1), default=10, metavar="N", help="At most N.")
 @click.option("--offset", type=WholeNumber(0), default=0, metavar="N", help="Skip N first.")
 @click.option("--mode", type=click.Choice(["smart", "literal", "regex"]), default="smart")
+@click.option(
+    "--kind", type=click.Choice(["code", "docs", "any"]), default="any", help="Which files."
+)
 @click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
 @click.option("-C", "--context", type=WholeNumber(0), default=0, metavar="N", help="Lines around.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
@@ -232,6 +235,7 @@ def query_command(
     limit: int,
     offset: int,
     mode: str,
+    kind: str,
     glob: tuple[str, ...],
     context: int,
     color: str,
@@ -246,6 +250,7 @@ def query_command(
         "limit": limit,
         "offset": offset,
         "mode": mode,
+        "kind": kind,
         "include": [text for text in glob if not text.startswith("!")],
         "exclude": [text[1:] for text in glob if text.startswith("!")],
         "context": context,

@@ -10,6 +10,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.index.index import NoIndex
+from flashgrep.ranking.path_kinds import KINDS
 from flashgrep.ranking.question import RankedFile, RankedQuestion
 from flashgrep.tools.format.passages import best_passage, word_finder
 from tests.tools.workshop import Workshop, workshop
@@ -126,6 +127,60 @@ def test_ignored_and_binary_files_are_left_out(shop: Workshop) -> None:
     assert paths(shop.json("query", text="zebra")) == []
 
 
+# ── kinds of files ──────────────────────────────────────────────────────────────────────────────
+
+HINT = "def retry_upload(job):\n    again(job)\n"
+NOTES = "- retry of uploads: a failed upload is retried, retry upload\n" * 5
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Iterator[Workshop]:
+    """The same words in files of every kind, most of all where nobody would look for code."""
+    with workshop(tmp_path, no_index=True) as made:
+        made.file("src/uploads.py", HINT + "x = 1\n" * 20)
+        for name in ("CHANGELOG.md", "docs/uploads.md", "dist/app.js", "package-lock.json"):
+            made.file(name, NOTES)
+        made.file("tests/test_uploads.py", HINT * 3)
+        made.file("web/all.js", "function retry(upload){retry_upload(upload)};" * 100)
+        yield made
+
+
+def test_a_changelog_does_not_outrank_the_implementation(mixed: Workshop) -> None:
+    found = paths(mixed.json("query", text="retry failed upload"))
+    assert found[0] == "src/uploads.py"
+    assert found.index("CHANGELOG.md") > found.index("docs/uploads.md")
+    assert len(found) == 7
+
+
+def test_kind_asks_for_docs_or_for_code_alone(mixed: Workshop) -> None:
+    asked = {kind: set(paths(mixed.json("query", text="upload", kind=kind))) for kind in KINDS}
+    assert asked["docs"] == {"CHANGELOG.md", "docs/uploads.md"}
+    assert asked["code"] == {
+        "src/uploads.py",
+        "dist/app.js",
+        "tests/test_uploads.py",
+        "web/all.js",
+    }
+    assert asked["any"] == asked["docs"] | asked["code"] | {"package-lock.json"}
+    assert paths(mixed.json("query", text="upload", kind="docs"))[0] == "docs/uploads.md"
+    literal = mixed.json("query", text="retry of uploads", mode="literal", kind="docs")
+    assert set(paths(literal)) == asked["docs"]
+
+
+def test_of_a_large_file_the_piece_that_answers_is_read(shop: Workshop) -> None:
+    shop.file("a.c", "int other_thing(void);\n" * 20_000 + "zebra crossing\n")
+    shop.file("b.c", "zebra\nof a\ncrossing\n" + "int other_thing(void);\n" * 10)
+    ranked = Ranked([RankedFile("b.c", 1.0), RankedFile("a.c", 1.0, piece=1)])
+    shop.application.services.index = ranked
+    assert paths(shop.json("query", text="zebra crossing")) == ["a.c", "b.c"]
+
+
+def test_a_question_about_the_changelog_or_the_tests_finds_them(mixed: Workshop) -> None:
+    ask = "retry_upload job", "tests of retry_upload job", "changelog: retry of uploads"
+    first = [paths(mixed.json("query", text=text))[0] for text in ask]
+    assert first == ["src/uploads.py", "tests/test_uploads.py", "CHANGELOG.md"]
+
+
 # ── literal and regex ───────────────────────────────────────────────────────────────────────────
 
 
@@ -166,6 +221,7 @@ REFUSED = [
     {"text": "upload", "offset": -1},
     {"text": "upload", "context": -1},
     {"text": "upload", "mode": "clever"},
+    {"text": "upload", "kind": "prose"},
     {"text": ["upload"]},
 ]
 
@@ -222,10 +278,8 @@ def test_the_index_ranks_and_the_disk_has_the_lines(shop: Workshop) -> None:
     ]
     shop.application.services.index = Ranked(order)
     answer = shop.json("query", text="upload")
-    assert [(r["file_path"], r["score"]) for r in answer["results"]] == [
-        ("docs/guide.md", 9.0),
-        ("net/retry.py", 1.235),
-    ]
+    assert paths(answer) == ["docs/guide.md", "net/retry.py"]
+    assert all(r["score"] == round(r["score"], 3) for r in answer["results"])
     assert answer["total"] == 3
     assert paths(shop.json("query", text="upload", include=["*.py"])) == ["net/retry.py"]
 

@@ -23,14 +23,13 @@ from flashgrep.ranking.format import (
     verify,
     write_manifest,
 )
+from flashgrep.ranking.question import PIECE_BYTES
 from flashgrep.system.atomic import put_in_place
 from flashgrep.system.child import leave_ending_to_the_server, serve
 
 if TYPE_CHECKING:
     import tantivy
 
-PIECE_BYTES: Final = 256 * 1024
-"""Of a larger file every so many bytes are a document, or its length would hide what is in it."""
 _HEAP_BYTES: Final = 192 * 1024 * 1024
 """tantivy begins another of its segments when this is full: enough for one of ours."""
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
-from flashgrep.ranking.question import RankedQuestion, any_form
+from flashgrep.ranking.question import PIECE_BYTES, RankedFile, RankedQuestion
+from flashgrep.ranking.rerank import WordReader
 from flashgrep.ranking.words import landmarks
 from flashgrep.search.decode import lines_of
-from flashgrep.search.pattern import NO_MATCH, UNANCHORED, compiled
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
@@ -31,10 +31,12 @@ _PASSAGE_BYTES: Final = 4 * limits.MIB
 _WINDOW_LINES: Final = 40
 _ABOVE_LINES: Final = 40
 _MOST_MARKS: Final = 20_000
+_SATING: Final = 100
+"""A word that is in so many places of a text tells none of them apart."""
 
 Mark = tuple[int, int]
 """A place in the text where something was found, and which of the things looked for it is."""
-Finder = Callable[[bytes], list[Mark]]
+MarkFinder = Callable[[bytes], list[Mark]]
 
 
 @dataclass(frozen=True)
@@ -49,47 +51,67 @@ class Passage:
 
 def read_text(scope: Scope, path: bytes) -> bytes | None:
     """The text of a file of the tree, as far as it is looked at; None where it has none now."""
+    return _read(scope, path, 0, _PASSAGE_BYTES)[0]
+
+
+class RankedTexts:
+    """The texts of ranked files, for one answer: a file that was read whole is not read again."""
+
+    def __init__(self, scope: Scope, root: bytes) -> None:
+        self._scope = scope
+        self._root = root.rstrip(b"/") + b"/"
+        self._whole: dict[str, bytes | None] = {}
+
+    def piece(self, file: RankedFile) -> bytes | None:
+        """The text that a file was ranked for; None where it has none now."""
+        path = self._root + os.fsencode(file.path)
+        text, is_whole = _read(self._scope, path, file.piece * PIECE_BYTES, PIECE_BYTES)
+        if is_whole:
+            self._whole[file.path] = text
+        return text
+
+    def whole(self, path: str) -> bytes | None:
+        """The text of a file, as far as it is looked at; None where it has none now."""
+        if path in self._whole:
+            return self._whole[path]
+        return read_text(self._scope, self._root + os.fsencode(path))
+
+
+def _read(scope: Scope, path: bytes, start: int, most: int) -> tuple[bytes | None, bool]:
+    """At most so many bytes of a file as text, and whether that is all of it."""
     try:
-        fd, _ = scope.open_regular(scope.follow(path))
+        fd, status = scope.open_regular(scope.follow(path))
     except FlashgrepError:
-        return None
+        return None, False
     try:
-        data = os.pread(fd, _PASSAGE_BYTES, 0)
+        data = os.pread(fd, most, start)
     except OSError:
-        return None
+        return None, False
     finally:
         os.close(fd)
-    return lines_of(data) if is_text(data[: limits.SNIFF_BYTES]) else None
+    text = lines_of(data) if is_text(data[: limits.SNIFF_BYTES]) else None
+    return text, not start and status.st_size < most
 
 
 # ── finding ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def word_finder(question: RankedQuestion) -> Finder:
+def word_finder(question: RankedQuestion) -> MarkFinder:
     """Finds the words of a question, in any form and case, inside longer words too."""
-    regexes = [compiled(f"(?i){any_form(word)}") for word in (*question.words, *question.compounds)]
+    reader = WordReader(question)
 
     def find(text: bytes) -> list[Mark]:
-        return [
-            (place, number)
-            for number, regex in enumerate(regexes)
-            for place in _places(regex, text)
-        ]
+        found: list[Mark] = []
+        for start, _, numbers, whole in reader.matches(text, _MOST_MARKS, _SATING):
+            found += [(start, number) for number in numbers]
+            if whole is not None:
+                found.append((start, whole))
+        return found
 
     return find
 
 
-def _places(regex: Any, text: bytes) -> Iterable[int]:
-    at = found = 0
-    while found < _MOST_MARKS:
-        start, end = regex.Match(UNANCHORED, text, at, len(text))[0]
-        if start == NO_MATCH:
-            return
-        yield start
-        at, found = max(end, start + 1), found + 1
-
-
-def pattern_finder(search: TextSearch) -> Finder:
+def pattern_finder(search: TextSearch) -> MarkFinder:
     """Finds the lines a pattern matches; in multiline, the lines on which matches begin."""
     return lambda text: [(start, 0) for start in search.marks(text)]
 
@@ -97,7 +119,7 @@ def pattern_finder(search: TextSearch) -> Finder:
 # ── choosing ────────────────────────────────────────────────────────────────────────────────────
 
 
-def best_passage(text: bytes, find: Finder, context: int) -> Passage | None:
+def best_passage(text: bytes, find: MarkFinder, context: int) -> Passage | None:
     """The passage of a text where most is found together; None where nothing is."""
     import numpy as np  # here, not above: a server that answers no query starts without
 
@@ -174,6 +196,8 @@ def _densest(found: dict[int, set[int]], weights: dict[int, float]) -> list[int]
                 if not held[number]:
                     del held[number]
             low += 1
+        if len(held) < best[0]:
+            continue
         rank = (float(len(held)), round(total, 6), -lines[low])
         if rank > best:
             best, chosen = rank, lines[low : high + 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams
-from flashgrep.ranking.question import path_weight
+from flashgrep.ranking.path_kinds import path_weight
 from flashgrep.ranking.symbols import POSSIBLE, NotParsed, Shapes, word_pattern
 from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import FoundFile, Page, SearchQuestion, counts_of, on_page
