@@ -89,7 +89,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, clock: Any) -> list[str]:
 
 HERE, SHARED, NEWEST_HERE, NEWEST_SHARED = "_go_on", "matched_by_others", "_here", "_by_others"
 STEPS: list[tuple[type, str]] = [
-    (walk_pages._Part, HERE),
+    (walk_pages._WalkPart, HERE),
     (WalkPages, SHARED),
     (NewestPages, NEWEST_HERE),
     (NewestPages, NEWEST_SHARED),

@@ -149,7 +149,8 @@ def _link(row: Sequence[Any]) -> Link:
 
 RULES: Final = 4
 """To be raised whenever `suggestions_in`, `comments_in` or `links_of` gives something else for the
-same note, or every note is to be looked at again (2: for marks without a record, 3: comments, 4: the text around)."""
+same note, or every note is to be looked at again (2: for marks without a record, 3: comments,
+4: the text around)."""
 
 SCHEMA: Final = f"""{PENDING_SCHEMA}{LINKS_SCHEMA}
 CREATE TABLE looked (
