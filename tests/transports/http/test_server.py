@@ -50,7 +50,10 @@ def _woken(server: Server) -> dict[str, int]:
 def _switches(server: Server) -> dict[str, int]:
     found = {}
     for status in Path(f"/proc/{server.process.pid}/task").glob("*/status"):
-        text = status.read_text(encoding="ascii", errors="replace")
+        try:
+            text = status.read_text(encoding="ascii", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that has just ended
         found[status.parent.name] = int(text.rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
     return found
 
