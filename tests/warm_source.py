@@ -9,9 +9,12 @@ here: a program is to find what it would find in a process of its own.
 from __future__ import annotations
 
 import array
+import fcntl
+import gc
 import importlib
 import json
 import os
+import resource
 import runpy
 import signal
 import socket
@@ -21,13 +24,18 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST_REQUEST = 1024 * 1024
+MOST_DESCRIPTORS = 16
+LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC)
+"""What a process would have from the one that starts it."""
+_ABOVE = 1000
+"""No program asks for a descriptor of its own above this."""
 
 
 def _serve(wire: socket.socket) -> list[str]:
     """Fork for every request. Returns in the child only: with the words of its command line."""
     while True:
         data, ancillary, _, _ = wire.recvmsg(
-            LONGEST_REQUEST, socket.CMSG_SPACE(3 * array.array("i").itemsize)
+            LONGEST_REQUEST, socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
         )
         if not data:
             os._exit(0)
@@ -39,13 +47,10 @@ def _serve(wire: socket.socket) -> list[str]:
         between = os.fork()
         if between == 0:
             # This one ends at once, so that its child is an orphan and the tests adopt it.
-            child = os.fork()
-            if child == 0:
+            if os.fork() == 0:
                 wire.close()
                 os.close(source)
-                os.close(sink)
-                return _become(request, descriptors)
-            os.write(sink, str(child).encode())
+                return _become(request, descriptors, sink)
             os._exit(0)
         os.close(sink)
         for descriptor in descriptors:
@@ -55,16 +60,31 @@ def _serve(wire: socket.socket) -> list[str]:
         os.close(source)
 
 
-def _become(request: dict[str, Any], descriptors: Iterable[int]) -> list[str]:
-    for number, descriptor in enumerate(descriptors):
+def _become(request: dict[str, Any], descriptors: Iterable[int], sink: int) -> list[str]:
+    # First out of the way: one may have the number that another is to get.
+    answer = fcntl.fcntl(sink, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+    os.close(sink)
+    held = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for each in descriptors]
+    for descriptor in descriptors:
+        os.close(descriptor)
+    for number, descriptor in zip([0, 1, 2, *request["inherited"]], held, strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
     if request["session"]:
         os.setsid()
+    if request["group"] != -1:
+        os.setpgid(0, request["group"])
+    if request["umask"] != -1:
+        os.umask(request["umask"])
+    for limit, bounds in request["limits"].items():
+        resource.setrlimit(int(limit), bounds)
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Only now: a `Popen` too comes back when its child has its session, its group and its directory.
+    os.write(answer, str(os.getpid()).encode())
+    os.close(answer)
     while os.getppid() != request["parent"]:
         time.sleep(0.0005)
     words: list[str] = request["words"]
@@ -75,6 +95,8 @@ def _run(words: list[str]) -> None:
     option, *rest = words
     if option == "-m":
         sys.argv = rest
+        if not hasattr(sys.modules.get(rest[0]), "__path__"):
+            sys.modules.pop(rest[0], None)  # runpy warns of one that has been imported
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif option == "-c":
         sys.argv = ["-c", *rest[1:]]
@@ -87,8 +109,11 @@ def _run(words: list[str]) -> None:
 def _main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wire = socket.socket(fileno=int(sys.argv[1]))
+    gc.disable()
     for name in sys.argv[2:]:
         importlib.import_module(name)
+    gc.freeze()  # else a collection in a child copies every page of the libraries
+    gc.enable()
     _run(_serve(wire))
 
 
