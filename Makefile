@@ -1,5 +1,6 @@
 # make run    set up (a minute or two, once), then serve this directory (HTTP 7778, TCP 7777, unix socket)
-# make test   set up, also what tests need (npm), then lint and every test (five to seven minutes on two idle cores)
+# make test   set up, also what tests need (npm), then lint and the tests (four to six minutes on two idle cores)
+# make browser  the other tests in a browser, of which make test runs a share
 # make screenshots  pictures of the pages for docs/, with Chromium
 # make lint   ruff, mypy, import contract
 # make web    builds the pages from web/ (needs Node); the package ships what it writes
@@ -13,7 +14,7 @@
 # make docs   writes docs/settings.md and docs/tools.md from the settings table and the registry
 # make flows  records four calls in the running server; writes docs/flows.md
 # make claude the real Claude Code, fetched from npm, on a scripted model; no key, nothing leaves loopback
-# make flaky  hunts tests that fail now and then: hours; FLAKY="--suite-runs 0 --repeat 3" for a part
+# make flaky  hunts tests that fail now and then: hours; FLAKY="--suite-runs 1 --repeat 3" for a part
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -25,14 +26,17 @@ WORKERS ?= 3
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
+.PHONY: run test browser lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
 run: $(INSTALLED)
 	$(BIN)/flashgrep serve
 
 # In the order of the files: those of the fewest tests, which would come last, take longest.
 test: lint
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough"
+
+browser: $(READY)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m thorough tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -58,7 +62,7 @@ faults: $(READY)
 	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/faults tests/workspace/test_replacing_kills.py tests/transports/test_noise.py tests/notes/test_kills.py -s --timeout 7200 -o faulthandler_timeout=0
 
 fuzz: $(READY)
-	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/notes tests/web tests/browser tests/bench -n 2 --timeout 7200 -o faulthandler_timeout=0
+	FLASHGREP_HEAVY=1 $(BIN)/pytest tests/search tests/index tests/workspace tests/tools tests/transports tests/notes tests/web tests/browser tests/bench tests/e2e/test_hostile_paths.py -n 2 --timeout 7200 -o faulthandler_timeout=0
 
 # MUTANTS="--seed 7 --count 30 -j 2" draws those of a seed again, or goes on with them;
 # MUTANTS=--near asks only the tests near each defect.

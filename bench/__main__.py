@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.corpus import VARIABLE, Corpus, prepare
-from bench.effort import ROUNDS, Effort
+from bench.effort import MINUTES, ROUNDS, Effort
 from bench.figures import mark
 from bench.parts import ON_REQUEST, PARTS
 from bench.report import Section, keep, render, write_page
@@ -17,10 +17,12 @@ def main() -> None:
     """Measure the parts asked for, one after the other."""
     asked = _arguments()
     names = asked.only or [name for name in PARTS if name not in ON_REQUEST]
-    has_own_trees = names == ["history"]
+    has_own_trees = set(names) <= {"history", "soak"}
     corpus = Corpus(Path.cwd(), "no tree") if has_own_trees else prepare(asked.corpus)
     paths = tuple(asked.paths)
-    effort = Effort(rounds=max(1, asked.rounds), patterns=asked.patterns, paths=paths)
+    effort = Effort(
+        rounds=max(1, asked.rounds), patterns=asked.patterns, minutes=asked.minutes, paths=paths
+    )
     for name in names:
         begin = perf_counter()
         print(f"{name} …", flush=True)
@@ -53,6 +55,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}")
     parser.add_argument("--patterns", type=int, metavar="N", help="of each class; default all")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"of soak; default {MINUTES:g}"
+    )
     parser.add_argument("--corpus", metavar="DIR", help=f"a prepared tree; or {VARIABLE}")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     asked = parser.parse_args()
@@ -62,6 +67,8 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"--only: no part {', '.join(unknown)}; choose from {', '.join(PARTS)}")
     if asked.write and asked.patterns:
         parser.error("--write is for whole classes: leave --patterns out")
+    if asked.write and asked.minutes < MINUTES:
+        parser.error(f"--write is for {MINUTES:g} minutes of soak or more")
     return asked
 
 

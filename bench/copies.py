@@ -11,6 +11,8 @@ from pathlib import Path
 from bench import ripgrep
 from bench.corpus import SCRATCH, Corpus
 
+_ONE_IN = 20
+"""One source in so many differs between two variants."""
 _PREFERRED = ("kernel/", "fs/")
 
 
@@ -33,6 +35,30 @@ def small_copy(corpus: Corpus, count: int) -> Corpus:
     folder = _folder(corpus, "small")
     _copy(corpus, set(chosen[:count]), folder)
     return Corpus(folder.resolve(), f"{len(chosen[:count]):,} files of {corpus.name}")
+
+
+def variants(corpus: Corpus, count: int) -> Corpus:
+    """So many copies in one directory, each with a line more in some sources; kept as well."""
+    folder = _folder(corpus, "variants")
+    ready = folder.with_suffix(".ready")
+    if not ready.exists():
+        names = ripgrep.searched_files(corpus.root)
+        print(f"  copying {count} × {len(names):,} files to {folder.parent}/")
+        shutil.rmtree(folder, ignore_errors=True)
+        for number in range(count):
+            copy = folder / f"v{number}"
+            _copy(corpus, names, copy)
+            _vary(copy, sorted(names), number)
+        ready.touch()
+    return Corpus(folder.resolve(), f"{count} variants of {corpus.name}")
+
+
+def _vary(copy: Path, names: list[str], number: int) -> None:
+    for name in names[number::_ONE_IN]:
+        path = copy / name
+        if path.suffix in (".c", ".h") and not path.is_symlink():
+            with path.open("ab") as file:
+                file.write(f"/* variant {number} of {name} */\n".encode())
 
 
 def _folder(corpus: Corpus, kind: str) -> Path:

@@ -12,6 +12,7 @@ from bench import (
     extremes,
     file_pages,
     files,
+    growth,
     history,
     idle,
     latency,
@@ -22,9 +23,11 @@ from bench import (
     questions,
     searching,
     small,
+    soak,
     starting,
     symbols,
     visible,
+    worktrees,
 )
 from bench.corpus import Corpus
 from bench.effort import Effort
@@ -39,6 +42,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "edits": edits.measure,
     "visible": visible.measure,
     "newcomer": newcomer.measure,
+    "worktrees": worktrees.measure,
     "small": small.measure,
     "questions": questions.measure,
     "history": history.measure,
@@ -51,5 +55,7 @@ PARTS: dict[str, Callable[[Corpus, Effort], Section]] = {
     "latency": latency.measure,
     "notes": notes.measure,
     "extremes": extremes.measure,
+    "soak": soak.measure,
+    "growth": growth.measure,
 }
-ON_REQUEST = ("cold", "history")
+ON_REQUEST = ("cold", "growth", "history", "soak")

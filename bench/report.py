@@ -25,6 +25,8 @@ CHART = PAGE.with_suffix(".svg")
 
 _KEPT = SCRATCH / "results"
 _BAR_CELLS = 8  # per unit of ratio
+_COLUMN_LINES = 6
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,20 @@ def bars(ratios: list[tuple[str, float]]) -> list[str]:
         bar[_BAR_CELLS - 1] = "│"
         lines.append(f"{name:<{width}}  {''.join(bar)} {ratio:.2f}")
     return [*lines, f"{'':<{width}}  {'':<{_BAR_CELLS - 1}}↑ ripgrep = 1.00"]
+
+
+def columns(values: list[float], unit: str) -> list[str]:
+    """A chart of values in a row, from 0 on; each is a column, eighths of a line high."""
+    top = max(values, default=0.0) or 1.0
+    eighths = [round(value / top * _COLUMN_LINES * 8) for value in values]
+    width = len(f"{top:.0f} {unit}")
+    lines = []
+    for line in range(_COLUMN_LINES, 0, -1):
+        label = f"{top * line / _COLUMN_LINES:.0f} {unit}" if line % 2 == 0 else ""
+        cells = (_EIGHTHS[min(8, max(0, high - (line - 1) * 8))] for high in eighths)
+        lines.append(f"{label:>{width}} │{''.join(cells)}".rstrip())
+    ticks = "".join(f"{number:<10}" for number in range(0, len(values), 10))
+    return [*lines, f"{'0':>{width}} └{'─' * len(values)}", f"{'':>{width}}  {ticks}".rstrip()]
 
 
 def machine() -> list[str]:

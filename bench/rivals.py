@@ -77,7 +77,7 @@ def indexed_rivals(corpus: Corpus) -> Iterator[Rivals]:
     with (
         indexed(corpus, *UNBOUNDED) as server,
         connected(server) as client,
-        _application(corpus, state_dir=str(state_of(corpus))) as in_process,
+        application_of(corpus, state_dir=str(state_of(corpus))) as in_process,
         _scanning(corpus) as scanned,
     ):
         yield Rivals(corpus, server, partial(client.call, "grep"), in_process, scanned)
@@ -87,13 +87,13 @@ def indexed_rivals(corpus: Corpus) -> Iterator[Rivals]:
 def _scanning(corpus: Corpus) -> Iterator[Grep]:
     with (
         tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as state,
-        _application(corpus, state_dir=state, no_index=True) as grep,
+        application_of(corpus, state_dir=state, no_index=True) as grep,
     ):
         yield grep
 
 
 @contextmanager
-def _application(corpus: Corpus, **settings: Any) -> Iterator[Grep]:
+def application_of(corpus: Corpus, **settings: Any) -> Iterator[Grep]:
     """Ours in this process, without an output budget."""
     given = Settings(workdir=str(corpus.root), max_output_chars=0, **settings)
     application = build(given, {})

@@ -48,23 +48,29 @@ class Server:
 
 @contextmanager
 def serving(
-    workdir: Path, *flags: str, http: bool = False, state: Path | None = None
+    workdir: Path,
+    *flags: str,
+    http: bool = False,
+    state: Path | None = None,
+    cache: Path | None = None,
 ) -> Iterator[Server]:
     """Run `serve` for a directory; nothing is written into it.
 
-    Its state is gone afterwards unless a place is given for it.
+    Its state is gone afterwards unless a place is given for it. In a `cache` it is where a
+    user's would be, so that the trees of a repository share theirs.
     """
     with tempfile.TemporaryDirectory(prefix="flashgrep-bench-") as own:
         socket = f"{own}/mcp.sock"
         listeners = ["--socket", socket, "--tcp-port", "none"]
         listeners += ["--http-port", "auto" if http else "none"]
         command = [FLASHGREP, "serve", "--workdir", str(workdir)]
-        command += ["--state-dir", str(state or f"{own}/state")]
+        if cache is None:
+            command += ["--state-dir", str(state or f"{own}/state")]
         with (
             open(f"{own}/log", "wb") as log,
             subprocess.Popen(
                 [*command, *listeners, *flags],
-                env=environment(),
+                env=environment(cache),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -77,9 +83,10 @@ def serving(
                 _stop(process)
 
 
-def environment() -> dict[str, str]:
+def environment(cache: Path | None = None) -> dict[str, str]:
     """The environment without settings of ours that the user may have."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    return kept if cache is None else {**kept, "XDG_CACHE_HOME": str(cache)}
 
 
 def _listening(process: subprocess.Popen[str], log: str) -> str:

@@ -40,11 +40,11 @@ def title(number: int) -> str:
 
 
 @contextmanager
-def generated(count: int) -> Iterator[Vault]:
+def generated(count: int, size: int = NOTE_BYTES) -> Iterator[Vault]:
     """A copy of the knowledge base, to be changed at will; the notes are made once and kept."""
-    top = (SCRATCH / f"notes-{count}").resolve()
+    top = (SCRATCH / f"notes-{count}x{size}").resolve()
     if not (top / "ready").exists():
-        _make(top, count)
+        _make(top, count, size)
     copy = top / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(top / "kb", copy)
@@ -54,14 +54,14 @@ def generated(count: int) -> Iterator[Vault]:
         shutil.rmtree(copy)
 
 
-def _make(top: Path, count: int) -> None:
+def _make(top: Path, count: int, size: int) -> None:
     shutil.rmtree(top, ignore_errors=True)
     chance = random.Random(1)
     lines = [_line(chance, count) for _ in range(_LINES)]
     for number in range(count):
         path = top / "written" / _path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_text(number, chance, lines), encoding="utf-8")
+        path.write_text(_text(number, chance, lines, size), encoding="utf-8")
     kb, exported = str(top / "kb"), str(top / "exported")
     for command in (["init"], ["import", str(top / "written")], ["export", exported]):
         _run("kb", *command, "--kb", kb)
@@ -73,10 +73,10 @@ def _path(number: int) -> str:
     return f"Folder {number % _FOLDERS:02}/{title(number)}.md"
 
 
-def _text(number: int, chance: random.Random, lines: list[str]) -> str:
+def _text(number: int, chance: random.Random, lines: list[str], size: int) -> str:
     marks = [f"- [ ] {mark}" for mark, every in MARKS.items() if number % every == every // 2]
     text = "\n".join([f"# {title(number)}", "", *marks, ""])
-    while len(text) < NOTE_BYTES:
+    while len(text) < size:
         text += chance.choice(lines) + "\n"
     return text
 

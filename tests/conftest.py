@@ -7,6 +7,9 @@ import signal
 
 import hypothesis
 
+from flashgrep.system.child import Child
+from tests.warm import Warm
+
 # A shell that starts a run in the background has it ignore Ctrl-C, and so would every program that
 # a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -14,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Hundreds of tests start a program: each would compile the sources anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# So do the processes that work for an index: each would import numpy and more anew. Those of
+# servers that tests start are started as they are for users.
+Child.program = Warm
 
 # How long an example takes, or how many are drawn in vain, says more about the machine and the dice
 # than about the code.

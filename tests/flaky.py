@@ -2,7 +2,8 @@
 
     --suite-runs 4   runs of the whole suite, its files in random order; every second one beside
                      two busy processes
-    --repeat 30      rounds of every test file that waits, races or starts processes
+    --repeat 30      runs of every test file that waits, races or starts processes, those of the
+                     suites included
     --files …        only these files, in both parts
     --seed N         the order; printed, so that it can be given again
     --fresh          begin anew; else runs that an earlier call finished are not made again
@@ -254,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     repeated = waiting_files(root, files, hunt.seen)
     _say(f"{len(repeated)} of {len(files)} files wait, race or start processes:")
     _say("".join(f"    {file}\n" for file in repeated))
-    for number in range(asked.repeat):
+    for number in range(asked.repeat - asked.suite_runs):
         hunt.make(f"round {number + 1}", repeated, asked.workers, False, is_suite=False)
     summary = hunt.summary()
     (hunt.output / "summary.txt").write_text(summary, encoding="utf-8")

@@ -34,3 +34,10 @@ def test_make_test_installs_the_package_first_and_then_the_rest() -> None:
     assert "--group dev" not in package
     assert "--group dev" in rest
     assert "npm ci" in rest
+
+
+def test_what_make_test_leaves_out_ci_runs() -> None:
+    assert '-m "not thorough"' in planned("test")
+    assert planned("browser").endswith("-m thorough tests/browser\n")
+    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert steps[-2:] == ["make test", "make browser"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 SOURCES: Final = Path(__file__).parent.parent / "src" / "flashgrep"
 MOST_POSITIONAL: Final = 3
@@ -21,17 +22,33 @@ POSITIONAL: Final = {
 """How often values of a class are still built by position. The numbers only shrink."""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCES.rglob("*.py")):
-        name = path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".")
-        yield name, ast.parse(path.read_bytes())
+class Module(NamedTuple):
+    """What the tests look at of a module."""
+
+    name: str
+    classes: list[ast.ClassDef]
+    calls: list[ast.Call]
+    imported: frozenset[str]
+
+
+@cache
+def modules() -> list[Module]:
+    return [parsed(path) for path in sorted(SOURCES.rglob("*.py"))]
+
+
+def parsed(path: Path) -> Module:
+    nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
+    return Module(
+        name=path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", "."),
+        classes=[node for node in nodes if isinstance(node, ast.ClassDef)],
+        calls=[node for node in nodes if isinstance(node, ast.Call)],
+        imported=frozenset(alias.asname or alias.name for node in imports for alias in node.names),
+    )
 
 
 def classes() -> Iterator[tuple[str, ast.ClassDef]]:
-    for module, tree in modules():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                yield module, node
+    return ((module.name, node) for module in modules() for node in module.classes)
 
 
 def test_a_class_name_is_used_once() -> None:
@@ -48,10 +65,10 @@ def test_a_class_name_is_used_once() -> None:
 def test_a_value_of_many_fields_is_built_by_keyword() -> None:
     values = {node.name for _, node in classes() if is_value(node)}
     found = defaultdict(list)
-    for module, tree in modules():
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and len(call.args) > MOST_POSITIONAL:
-                found[called_class(call, tree)].append(f"{module}:{call.lineno}")
+    for module in modules():
+        for call in module.calls:
+            if len(call.args) > MOST_POSITIONAL:
+                found[called_class(call, module)].append(f"{module.name}:{call.lineno}")
     new = {name: found[name] for name in values if len(found[name]) > POSITIONAL.get(name, 0)}
     assert not new, f"more than {MOST_POSITIONAL} positional arguments; name them: {new}"
     left = {name: len(found[name]) for name in POSITIONAL if name in values and found[name]}
@@ -64,12 +81,10 @@ def is_value(node: ast.ClassDef) -> bool:
     return any(last_name(mark) in ("dataclass", "NamedTuple") for mark in marks)
 
 
-def called_class(call: ast.Call, tree: ast.Module) -> str:
+def called_class(call: ast.Call, module: Module) -> str:
     """The name that is called; "" for a method, which may have the name of a class too."""
     if isinstance(call.func, ast.Attribute):
-        imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-        imported = {alias.asname or alias.name for node in imports for alias in node.names}
-        return call.func.attr if last_name(call.func.value) in imported else ""
+        return call.func.attr if last_name(call.func.value) in module.imported else ""
     return last_name(call.func)
 
 

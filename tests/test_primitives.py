@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,8 @@ FUNCTIONS: Final = {
     **dict.fromkeys([f"os.exec{how}" for how in ("v", "ve", "vp", "vpe")], PROCESSES),
     **dict.fromkeys(["os.posix_spawn", "os.posix_spawnp", "pty.spawn"], PROCESSES),
 }
+
+LAST_WORDS: Final = frozenset(name.rpartition(".")[2] for name in FUNCTIONS)
 
 METHODS: Final = {
     **dict.fromkeys(["read_text", "read_bytes", "write_text", "write_bytes", "open"], FILES),
@@ -89,12 +92,16 @@ def uses(source: str) -> Iterator[Use]:
                     yield name.name, node.lineno, MODULES[name.name.split(".")[0]]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from _imported(node)
-        elif isinstance(node, ast.Attribute | ast.Name):
+        elif isinstance(node, ast.Attribute | ast.Name) and _last_word(node) in LAST_WORDS:
             spelled = ast.unparse(node)
             if spelled in FUNCTIONS and isinstance(node.ctx, ast.Load):
                 yield spelled, node.lineno, FUNCTIONS[spelled]
         if isinstance(node, ast.Call):
             yield from _called(node)
+
+
+def _last_word(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def _imported(node: ast.ImportFrom) -> Iterator[Use]:
@@ -129,6 +136,7 @@ def _modules() -> list[str]:
     return sorted(path.as_posix() for path in found if path.parts[0] not in ROOMS)
 
 
+@cache
 def _used(module: str) -> list[Use]:
     source = (SOURCES / f"{module}.py").read_text(encoding="utf-8")
     if "os.devnull" in source:  # which is no file of anybody's

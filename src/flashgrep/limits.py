@@ -219,8 +219,9 @@ SYMBOL_SECONDS: Final = 2.0
 SYMBOL_FILE_BYTES: Final = 1 * MIB
 """A larger file is not parsed, and the answer says so: tree-sitter takes a second for 3 MB."""
 
-INDEX_WAIT_SECONDS: Final = 3.0
-"""A search waits this long for an index that is being looked through; then it scans."""
+INDEX_WAIT_SECONDS: Final = 20.0
+"""A search waits this long while the tree is compared with the index of an earlier server; then it
+scans. To scan sooner takes longer: it would compete with the listing, which a scan needs too."""
 
 # ── knowledge base ──────────────────────────────────────────────────────────────────────────────
 NOTE_BYTES: Final = 4 * MIB

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from flashgrep.errors import InvalidParams
+from flashgrep.search.result import walk_key
 
 if TYPE_CHECKING:
     from flashgrep.search.result import Order, Report, SearchQuestion, SearchResult
@@ -46,11 +47,44 @@ class StringEdit:
 class Entries:
     """What is below a folder, by paths relative to it."""
 
-    entries: list[FoundEntry]
+    entries: Sequence[FoundEntry]
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """What could not be looked into, with the reason."""
     label: Callable[[str], str] = str
     """Names an entry as answers print it."""
+
+    @property
+    def total(self) -> int:
+        """How many they are."""
+        return len(self.entries)
+
+    def page(
+        self, by: str, is_descending: bool, offset: int, limit: int | None
+    ) -> Sequence[FoundEntry]:
+        """A page of them, sorted by "modified", "size", "name" or "path"."""
+        return ordered(self.entries, by, is_descending)[offset : page_end(offset, limit)]
+
+    def paths(self) -> list[str]:
+        """All paths in walk order."""
+        return [entry.shown for entry in ordered(self.entries, "path", False)]
+
+
+def page_end(offset: int, limit: int | None) -> int | None:
+    """One past the last of a page; None where it reaches to the end."""
+    return None if limit is None else offset + limit
+
+
+def ordered(entries: Sequence[FoundEntry], by: str, is_descending: bool) -> list[FoundEntry]:
+    """Sort entries; equal ones are in walk order."""
+    keys: dict[str, Callable[[FoundEntry], Any]] = {
+        "modified": lambda entry: entry.modified,
+        "size": lambda entry: entry.size,
+        "name": lambda entry: walk_key(entry.shown.rpartition("/")[2]),
+        "path": lambda entry: walk_key(entry.shown),
+    }
+    # Equal ones stay in path order, descending too: sorted() keeps their order either way.
+    in_walk_order = sorted(entries, key=keys["path"])
+    return sorted(in_walk_order, key=keys[by], reverse=is_descending)
 
 
 @dataclass(frozen=True)

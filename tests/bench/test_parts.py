@@ -29,6 +29,9 @@ TINY = Effort(
     small_files=5,
     reads=3,
     notes=30,
+    many_notes=40,
+    minutes=0.01,
+    soak_files=20,
     rest_seconds=0.0,
     idle_seconds=0.1,
 )

@@ -18,6 +18,7 @@ from tests.browser.bundle import build, unavailable
 from tests.browser.site import Pages
 from tests.transports.clients import PATIENCE_SECONDS
 
+_HERE = Path(__file__).parent
 _HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 _PROGRAMS = ("chromium",) if _HEAVY else ("chromium-headless-shell", "chromium")
 """The same engine without a browser around it takes two thirds of the processor time."""
@@ -25,6 +26,13 @@ _FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-proxy-server"),
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A page costs half a second of a core to open: `make test` has a share of the tests here."""
+    for item in items:
+        if item.path.parent == _HERE and item.get_closest_marker("daily") is None:
+            item.add_marker("thorough")
 
 
 @pytest.fixture(scope="module")

@@ -69,11 +69,13 @@ CASES = {
 }
 
 
+@pytest.mark.daily
 def test_words_that_differ_are_named(diff: Diff) -> None:
     found = diff(list(CASES))
     assert [shown(one) for one in found] == list(CASES.values())
 
 
+@pytest.mark.daily
 def test_the_pieces_make_up_both_texts(diff: Diff) -> None:
     chance = random.Random(14)
     parts = ["a", "b", "long", " ", "  ", "\n", ",", "é", "😀", "語", "e\u0301", "-"]
@@ -89,6 +91,7 @@ def test_the_pieces_make_up_both_texts(diff: Diff) -> None:
         assert "".join(text for kind, text in pieces if kind != "deleted") == new
 
 
+@pytest.mark.daily
 def test_long_texts_are_compared_by_lines_and_stay_whole(diff: Diff) -> None:
     lines = [f"line {number} " + "word " * 20 for number in range(2_000)]
     changed = [line + "more" if at % 400 == 7 else line for at, line in enumerate(lines)]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from flashgrep.index.format.header import MAGIC
 from flashgrep.index.format.manifest import FORMAT
-from flashgrep.index.format.segment import MAGIC
 from flashgrep.index.format.store import Store
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.knowledge_base import KnowledgeBase

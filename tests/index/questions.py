@@ -62,7 +62,11 @@ _INCLUDES: list[Any] = [
     ["!log"],
     "k*",
 ]
-_GLOBS = ["*", "**", "*.py", "**/*.txt", "src/**", "[a-c]*", "**/inner/**", "*/*", ".*", "deep/*"]
+_GLOBS = [
+    *("*", "**", "*.py", "**/*.txt", "src/**", "[a-c]*", "**/inner/**", "*/*", ".*", "deep/*"),
+    *("a.py", "/a.py", "src/*.py", "src/**/*.{c,py}", "**/log", "*.{md,txt}", "{a,b}*", "?.c"),
+    *("**/**", "/*", "*{.py,.PY}", "**/b.txt", "*\u672c*", "*\n*", "src.d/*", "**/deep/**/*.c"),
+]
 _TYPES = ["py", "c", "md", "markdown"]
 
 
@@ -104,7 +108,8 @@ def glob_question(chance: Random, tree: Thicket) -> dict[str, Any]:
     asked: dict[str, Any] = {"pattern": chance.choice(_GLOBS)}
     for name, likely, values in (
         ("type", 0.2, ["file", "directory"]),
-        ("exclude", 0.2, [["*.txt"], ["src/**"], ["!a*"]]),
+        ("exclude", 0.2, [["*.txt"], ["src/**"], ["!a*"], ["deep", "*.c"], ["*", "!src"]]),
+        ("extensions", 0.1, [["py"], [".txt", "MD"], ["gitignore~"], ["\u00e4"]]),
         ("max_depth", 0.2, [0, 1, 2]),
         ("include_hidden", 0.2, [False]),
         ("sort_by", 0.5, ["modified", "name", "path", "size"]),
@@ -112,10 +117,25 @@ def glob_question(chance: Random, tree: Thicket) -> dict[str, Any]:
         ("offset", 0.2, [0, 3]),
         ("case_sensitive", 0.1, [False]),
         ("follow_symlinks", 0.2, [True]),
-        ("respect_gitignore", 0.2, [False]),
+        ("respect_gitignore", 0.1, [False]),
     ):
         if chance.random() < likely:
             asked[name] = chance.choice(values)
+    if "sort_by" in asked and chance.random() < 0.5:
+        asked["sort_order"] = chance.choice(["asc", "desc"])
     if chance.random() < 0.4:
         asked["path"] = place(chance, tree)
+    return asked
+
+
+def listing_question(chance: Random) -> dict[str, Any]:
+    """The arguments of a call of list_files."""
+    asked: dict[str, Any] = {}
+    for name, likely, values in (
+        ("pattern", 0.6, _GLOBS),
+        ("limit", 0.3, [1, 5, 1_000]),
+        ("offset", 0.3, [0, 3, 50]),
+    ):
+        if chance.random() < likely:
+            asked[name] = chance.choice(values)
     return asked

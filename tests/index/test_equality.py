@@ -19,14 +19,14 @@ import pytest
 
 from tests.faults.telling import tell
 from tests.index.edits import Edit, Gardener, apply
-from tests.index.questions import glob_question, question
+from tests.index.questions import glob_question, listing_question, question
 from tests.index.thicket import Thicket
 from tests.index.twins import Twins, haste, twins, unwatched
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 TREES = 100 if HEAVY else 2
-ROUNDS = 26
+ROUNDS = 26 if HEAVY else 13
 QUESTIONS = 19
 RESTARTED = 10
 RACY_SECONDS = 1.1
@@ -88,7 +88,7 @@ class Session:
 
     def _question(self) -> tuple[str, dict[str, Any]]:
         if self.chance.random() < 0.05:
-            return "list_files", {}
+            return "list_files", listing_question(self.chance)
         if self.chance.random() < 0.1:
             return "glob", glob_question(self.chance, self.tree)
         return "grep", question(self.chance, self.tree)

@@ -224,6 +224,7 @@ def test_what_would_take_much_memory_is_not_kept(
     pair: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair.folded()
+    pair.index._kept.clear()  # of those that other tests left
     pair.agree(pattern="hay", output_mode="content", head_limit=100)
     assert pair.index._kept._scans
     monkeypatch.setattr(kept_scans, "KEPT_BYTES", 1_000)

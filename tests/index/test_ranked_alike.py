@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 from flashgrep.index.update.ranked_index import key_of
@@ -13,15 +14,15 @@ PROSE = "Of an upload that failed, and of a long way to retry it, there is this 
 TEXTS = {
     "src/uploads.py": UPLOAD * 2 + "x = 1\n" * 20,
     "src/net/queue.py": "class UploadQueue:\n    def push(self):\n        pass\n" + "w = 4\n" * 9,
-    "src/parse.py": "def parse(upload):\n    return 1\n" + "y = 2\n" * 30,
+    "src/parse.py": "def parse(upload):\n    return 1\n" + "y = 2\n" * 10,
     "docs/uploads.md": PROSE,
     "CHANGELOG.md": PROSE * 2,
     "tests/test_uploads.py": UPLOAD * 3,
     "include/jobs.h": "int retry_upload(int job);\n" + "int other(void);\n" * 20,
     "src/other.py": "z = 3\n" * 50,
 }
-CLEAR = 3
-"""Places that no rounding decides."""
+CLEAR = 1.4
+"""So many times another's score is more than rounding does in a tree of eight files."""
 QUESTIONS = [
     {"text": "retry failed upload"},
     {"text": "upload queue"},
@@ -45,13 +46,16 @@ def is_ranked(pair: Twins) -> bool:
     return view is not None and pair.index._ranks.keys == set(map(key_of, view.snapshot.segments))
 
 
-def orders(pair: Twins) -> list[tuple[list[str], list[str]]]:
-    """For each question the files in the order of the index, and of a scan."""
+def scores(pair: Twins) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """For each question the files and their scores, best first, by the index and by a scan."""
     found = []
     for asked in QUESTIONS:
         indexed, scanned = (json.loads(text) for text, _, _ in pair.both("query", False, asked))
         found.append(
-            tuple([one["file_path"] for one in answer["results"]] for answer in (indexed, scanned))
+            tuple(
+                {one["file_path"]: one["score"] for one in answer["results"]}
+                for answer in (indexed, scanned)
+            )
         )
     return found  # type: ignore[return-value]
 
@@ -63,12 +67,15 @@ def test_scanned_and_changed_files_are_ranked_as_indexed_ones(tmp_path: Path) ->
     with twins(tmp_path) as pair:
         pair.ready()
         wait_for(lambda: is_ranked(pair), lambda: f"not ranked: {pair.index.status()}")
-        first = orders(pair)
+        first = scores(pair)
         write(work, {name: text + "\n" for name, text in TEXTS.items()})
-        changed = orders(pair)
-    assert [indexed for indexed, _ in changed] == [scanned for _, scanned in changed]
+        changed = scores(pair)
+    assert [list(indexed) for indexed, _ in changed] == [list(scanned) for _, scanned in changed]
     for indexed, scanned in first:
-        # tantivy's lengths are words, rounded; ours are bytes: what is nearly equal may differ.
-        assert indexed[:CLEAR] == scanned[:CLEAR]
         assert len(indexed) > 1
         assert set(indexed) == set(scanned)
+        assert next(iter(indexed)) == next(iter(scanned))
+        # tantivy's lengths are words, rounded; ours are bytes: what is nearly equal may differ.
+        for one, other in permutations(indexed, 2):
+            if indexed[one] > CLEAR * indexed[other]:
+                assert scanned[one] > scanned[other], (one, other)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import http.server
 import json
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -25,6 +25,7 @@ from flashgrep.index.format.segment import Segment
 from flashgrep.index.index import StartingIndex
 from flashgrep.index.transfer import export_index, import_index
 from flashgrep.index.update.builders import Builders
+from flashgrep.index.update.carried_files import CarriedFile
 from flashgrep.settings import Settings
 from tests.index.git.repositories import Repo, environment
 from tests.index.twins import Twins, haste, twins, wait_for
@@ -112,11 +113,6 @@ def answers(pair: Twins) -> None:
     assert pair.by_index == before + 15
 
 
-def bare(pair: Twins) -> int:
-    view = pair.index._state.view
-    return 0 if view is None else sum(one.is_bare for one in view.snapshot.segments)
-
-
 # ── there and back ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -129,43 +125,30 @@ def test_a_clone_answers_from_what_was_carried_and_reads_the_rest(
     carried.clone.settle()
     carried.carry_in()
     read: list[str] = []
-    real, grams = Builders.build, Builders.find_grams
-    may_find = threading.Event()
+    real = Builders.build
 
     def noted(builders: Builders, jobs: list[object], done: object) -> object:
         read.extend(name for job in jobs for name in job.names)  # type: ignore[attr-defined]
         return real(builders, jobs, done)  # type: ignore[arg-type]
 
-    def late(builders: Builders, pairs: object) -> None:
-        may_find.wait()
-        grams(builders, pairs)  # type: ignore[arg-type]
-
     monkeypatch.setattr(Builders, "build", noted)
-    monkeypatch.setattr(Builders, "find_grams", late)
-    with twins(carried.clone.top.parent, environment=carried.environment) as pair:
-        try:
-            wait_for(lambda: bare(pair) == 1, lambda: f"{pair.index._state.view}")
-            wait_for(lambda: read, lambda: "nothing was read")
-            answers(pair)  # all of the text is a candidate
-            assert set(read) == set(OTHERS)
-        finally:
-            may_find.set()
-        wait_for(lambda: not bare(pair), lambda: f"{pair.index._state.view}")
-        pair.folded()
+    with carried.served(carried.clone) as pair:
         answers(pair)
+        assert set(read) == set(OTHERS)
+        view = pair.index.view
+        assert view is not None
+        assert all(len(segment.keys) for segment in view.snapshot.segments)  # none is without grams
         (carried.clone.top / "open").write_bytes(b"needle at last\n")
         answers(pair)
     with carried.served(carried.clone) as pair:
-        assert not bare(pair)
         answers(pair)
 
 
-def test_once_the_grams_are_found_a_carried_index_is_ranked(carried: Carried) -> None:
+def test_a_carried_index_is_ranked(carried: Carried) -> None:
     carried.carry_in()
     with carried.served(carried.clone) as pair:
         status = pair.index.status
         wait_for(lambda: status().query_ready, lambda: f"not ranked: {status()}")
-        assert not bare(pair)
         assert "f007.txt" in pair.answer("query", False, {"text": "needle 7"})[0]
 
 
@@ -283,20 +266,39 @@ def test_a_path_that_the_tree_does_not_have_is_never_shown(carried: Carried) -> 
         assert "nowhere" not in pair.agree(pattern="needle")
 
 
-def test_a_full_disk_half_way_leaves_nothing(
-    carried: Carried, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No process of ours can write more into one file: the next byte fails as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flashgrep.index.update.writer.os.fsync", full)
-        with pytest.raises(OSError, match="No space"):
-            carried.carry_in()
+
+@pytest.mark.parametrize(("size", "who"), [(512, "unpacks"), (16_384, "builds")])
+def test_a_full_disk_half_way_leaves_nothing(carried: Carried, size: int, who: str) -> None:
+    rows = [CarriedFile(name.encode(), bytes(20), text).packed() for name, text in PLAIN.items()]
+    assert (sum(map(len, rows)) > size) == (who == "unpacks")
+    with largest_file(size), pytest.raises((OSError, FlashgrepError), match="too large"):
+        carried.carry_in()
     assert carried.segments() == []
     carried.carry_in()
     (segment,) = carried.segments()
-    assert Segment(str(segment)).is_bare
+    assert Segment(str(segment)).files == len(PLAIN)
+
+
+def test_what_is_cut_into_many_segments_is_all_there(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashgrep.index.update.transfer.SEGMENT_FILES", 7)
+    carried.carry_in()
+    segments = [Segment(str(path)) for path in carried.segments()]
+    assert len(segments) == -(-len(PLAIN) // 7)
+    assert sum(segment.files for segment in segments) == len(PLAIN)
+    with carried.served(carried.clone) as pair:
+        answers(pair)
 
 
 IMPORTER = """

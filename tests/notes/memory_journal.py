@@ -83,6 +83,9 @@ class MemoryJournal:
                 found[note] = [*kept, *self.read(note, head.snapshot)]
         return found
 
+    def last(self, notes: Sequence[str]) -> dict[str, Record | NoteSnapshot]:
+        return {note: entries[-1] for note, entries in self.newest(notes).items()}
+
     def authors(self, note: str) -> list[tuple[int, str]]:
         history = self._notes.get(note) or _History()
         return [(one.sequence, one.author) for one in history.records]

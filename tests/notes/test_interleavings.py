@@ -45,7 +45,7 @@ from flashgrep.notes.suggestions.propose import Markup, propose_in
 from tests.notes.desk import Desk, Peer
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-CASES = 10_000 if HEAVY else 80
+CASES = 10_000 if HEAVY else 40
 pytestmark = pytest.mark.timeout(7_200 if HEAVY else 600)
 Value = TypeVar("Value")
 AUTHORS: Final = ("ann", "bob")

@@ -17,11 +17,12 @@ import pytest
 
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from tests.notes.test_kept_texts import searched, slowly
 from tests.notes.test_tables import rebuilt, stored
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-KILLS = 1_000 if HEAVY else 50
+KILLS = 1_000 if HEAVY else 20
 MOST_ACKNOWLEDGED = 400 if HEAVY else 60
 KILLS_A_HOME = 5
 ROOT = Path(__file__).parents[2]
@@ -98,6 +99,7 @@ def check(home: Path, told: Told) -> None:
     notes = KnowledgeBase(home)
     try:
         ids = {entry.id for entry in notes.ask(lambda library: library.catalogue.entries())}
+        assert searched(notes) == notes.ask(slowly)  # before anything is loaded
         assert told.notes <= ids
         lines = {note: Counter(notes.read(note).text.splitlines()) for note in ids}
         rows, expected = stored(notes), rebuilt(notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import random
 import sqlite3
 import threading
@@ -43,6 +44,7 @@ def notes(path: Path) -> Iterator[KnowledgeBase]:
     opened.close()
 
 
+HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 OPENING = [
     (asyncio, "new_event_loop", OSError(errno.EMFILE, "Too many open files")),
     (knowledge_base, "Catalogue", sqlite3.OperationalError("disk I/O error")),
@@ -121,7 +123,7 @@ def test_a_deleted_note_is_held_in_memory_no_longer(notes: KnowledgeBase) -> Non
     assert notes.texts.all([note], Shown.ACCEPTED) == {note: b"one two"}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(5 if HEAVY else 2))
 def test_the_list_of_notes_is_what_sorting_them_anew_gives(
     notes: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +153,7 @@ def test_the_list_of_notes_is_what_sorting_them_anew_gives(
             notes.ask(change)
         with pytest.raises(Conflict):
             notes.ask(refused)
-        assert notes.listing.all() == notes.ask(knowledge_base._leaves)
+        assert notes.listing.all() == notes.ask(knowledge_base._leaves)[1]
         assert held == before, "what somebody holds stays as it was"
 
 

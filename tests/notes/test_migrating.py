@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -20,7 +21,7 @@ from tests.formats.generate import described
 from tests.formats.stored import EARLIER, as_stored, copied, held
 
 ROOT = Path(__file__).parents[2]
-KILLS = 10
+KILLS = 10 if os.environ.get("FLASHGREP_HEAVY") == "1" else 6
 PARTS = ("notes", "suggestions", "decisions", "links", "attachments")
 
 

@@ -16,7 +16,7 @@ from tests.notes.document.test_causality import Typist, random_history
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-MUTANTS = 1_000_000 if HEAVY else 1_500
+MUTANTS = 1_000_000 if HEAVY else 600
 MUTANTS_A_NOTE = 20
 
 pytestmark = pytest.mark.timeout(7_200 if HEAVY else 600)

@@ -16,7 +16,7 @@ from tests.notes.yjs import Node, YjsPeer, running_node
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-ROUNDS = 1_000 if HEAVY else 40
+ROUNDS = 1_000 if HEAVY else 15
 STEPS = 40
 WORDS = ("a", "é", "😀", "日本", "word\n", "{--", "e\u0301", "👩\u200d👧", "", "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
@@ -36,6 +37,7 @@ from flashgrep.notes.tables import retry_unreadable
 from tests.notes.desk import Peer
 from tests.notes.links.link_index import LinkIndex
 
+HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 ADMIN = everywhere("ann", Role.ADMIN)
 ANN = Author("ann", AuthorKind.PERSON)
 
@@ -201,7 +203,7 @@ class History:
             raise FlashgrepError("all of it comes to nothing")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if HEAVY else 2))
 def test_after_any_history_the_tables_are_what_a_slow_look_gives(
     kb: KnowledgeBase, seed: int, tmp_path: Path
 ) -> None:

@@ -15,6 +15,8 @@ from flashgrep.ranking.question import (
     FORM_WEIGHT,
     INITIALS_WEIGHT,
     PREFIX_WEIGHT,
+    REQUEST_WEIGHT,
+    REQUEST_WORDS,
     WEIGHTS,
     WHOLE_WEIGHT,
     RankedQuestion,
@@ -27,7 +29,14 @@ from flashgrep.ranking.words import tokens
 
 WORDS = ["load", "loader", "loading", "retry", "upload", "parse", "header"]
 WORDS += ["cache_line", "readCopy", "update", "rcu", "elf"]
-QUESTIONS = ["loading retry", "read copy update", "cacheLine parse_header", "retries", "zebra", "u"]
+QUESTIONS = [
+    "loading retry",
+    "read copy update",
+    "cacheLine parse_header",
+    "retries",
+    "update",
+    "u",
+]
 DOCUMENTS, TEXT_BYTES = 40, 4_000
 
 
@@ -60,14 +69,15 @@ class Plain:
     def _score(self, path: str, asked: RankedQuestion) -> float:
         found = 0.0
         for word in asked.words:
+            share = REQUEST_WEIGHT if word in REQUEST_WORDS and len(asked.words) > 1 else 1.0
             for field, weight in WEIGHTS.items():
                 others = [
                     FORM_WEIGHT * self._term(path, field, form, word) for form in forms(word)[1:]
                 ]
-                found += weight * max([self._term(path, field, word), *others])
+                found += share * weight * max([self._term(path, field, word), *others])
             for field in ("name", "path"):
                 best = [self._term(path, field, prefix) for prefix in prefixes(word)]
-                found += PREFIX_WEIGHT * WEIGHTS[field] * max(best, default=0.0)
+                found += share * PREFIX_WEIGHT * WEIGHTS[field] * max(best, default=0.0)
         for word in asked.compounds:
             found += WHOLE_WEIGHT * self._term(path, "whole", word)
         for word in asked.initials:

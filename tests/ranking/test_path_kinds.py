@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flashgrep.ranking.path_kinds import FACTORS, is_of_kind, path_kinds
+from flashgrep.ranking.path_kinds import FACTORS, is_of_kind, path_kinds, subject_of
 from flashgrep.ranking.question import RankedQuestion
 
 KINDS = [
@@ -85,3 +85,20 @@ def test_code_and_docs_can_be_told_apart_and_data_is_neither() -> None:
         "web/a.html",
     ]
     assert all(is_of_kind(path, "any") for path in paths)
+
+
+SUBJECTS = [
+    # names of files that are about the same
+    ("upload", "upload.c upload.h Upload.java test_upload.py upload_test.go upload.spec.ts"),
+    ("upload", "UploadTest.java UploadTests.cs upload-test.js upload.test.tsx _upload.py"),
+    ("upload", "UploadTestCase.php upload_spec.rb UploadSpec.scala tests_upload.py upload"),
+    ("latest", "latest.py"),
+    ("contest", "contest.c"),
+    ("testing", "testing.go"),
+    (".gitignore", ".gitignore"),
+]
+
+
+@pytest.mark.parametrize(("subject", "names"), SUBJECTS)
+def test_a_test_is_about_what_it_is_named_after(subject: str, names: str) -> None:
+    assert {subject_of(name) for name in names.split()} == {subject}

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from flashgrep import limits
-from flashgrep.ranking.question import RankedQuestion, any_form, forms, prefixes
+from flashgrep.ranking.question import INITIALS_WEIGHT, RankedQuestion, any_form, forms, prefixes
 
 TEXTS = [
     # text, words
@@ -31,6 +31,27 @@ FORMS = [
 @pytest.mark.parametrize(("text", "words"), TEXTS)
 def test_a_text_asks_for_these_words(text: str, words: list[str]) -> None:
     assert list(RankedQuestion(text).words) == words
+
+
+def test_words_of_the_request_count_half_beside_others() -> None:
+    asked = RankedQuestion("fix missing upload")
+    assert asked.telling_words == ("upload",)
+    weights = {
+        (clause.field, clause.words[0]): clause.weight
+        for clause in asked.clauses
+        if clause.is_inflected
+    }
+    for field in ("body", "name", "path", "defs"):
+        assert weights[field, "fix"] == weights[field, "missing"] == weights[field, "upload"] / 2
+
+
+def test_a_question_of_request_words_alone_is_asked_in_full() -> None:
+    asked = RankedQuestion("add a new issue")
+    assert asked.telling_words == asked.words == ("add", "new", "issue")
+    assert {clause.weight for clause in asked.clauses if clause.field == "body"} == {
+        1.0,
+        INITIALS_WEIGHT["body"],
+    }
 
 
 @pytest.mark.parametrize(("word", "others"), FORMS)

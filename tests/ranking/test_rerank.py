@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flashgrep.ranking.question import RankedFile, RankedQuestion
-from flashgrep.ranking.rerank import FILES, reranked
+from flashgrep.ranking.rerank import FILES, HALF_BYTES, reranked
 
 FILLER = "nothing of the kind\n" * 30
 
@@ -18,19 +20,37 @@ def order(question: str, texts: dict[str, str]) -> list[str]:
 def test_words_that_stand_together_count_more_than_words_apart() -> None:
     texts = {
         "apart.c": f"content\n{FILLER}length\n",
-        "line.c": f"content is what it is, and length another thing\n{FILLER}",
+        "lines.c": f"content is what it is,\nand length another thing\n{FILLER}",
         "near.c": f"the content length\n{FILLER}",
     }
-    assert order("content length", texts) == ["near.c", "line.c", "apart.c"]
+    assert order("content length", texts) == ["near.c", "lines.c", "apart.c"]
 
 
-def test_a_line_with_more_of_the_question_counts_more() -> None:
-    wide = "and a good many words between"
+def test_a_few_lines_with_more_of_the_question_count_more() -> None:
     texts = {
-        "a.c": f"content\n{wide} length\n{wide} header\n{FILLER}",
-        "b.c": f"content {wide} length {wide} header\n{FILLER}",
+        "a.c": f"content\n{FILLER}length\n{FILLER}header\n",
+        "b.c": f"{FILLER}content\n\n\nother words\nlength\n{FILLER}header\n",
+        "c.c": f"{FILLER}{FILLER}content\n\n\nother words\nlength\nwords\nheader\n",
     }
-    assert order("content length header", texts) == ["b.c", "a.c"]
+    assert order("content length header", texts) == ["c.c", "b.c", "a.c"]
+
+
+@pytest.mark.parametrize("shift", range(0, 2 * HALF_BYTES, 50))
+def test_a_few_lines_are_found_wherever_they_begin(shift: int) -> None:
+    texts = {
+        "a.c": f"{'.' * shift}\ncontent\n{FILLER}{' ' * HALF_BYTES}length\n",
+        "b.c": f"{'.' * shift}\ncontent{' ' * (HALF_BYTES - 20)}length\n{FILLER}",
+    }
+    assert order("content length", texts) == ["b.c", "a.c"]
+
+
+def test_words_of_the_request_are_not_looked_for_in_texts() -> None:
+    texts = {
+        "a.c": f"fix the missing upload\n{FILLER}",
+        "b.c": f"retry\nupload\n{FILLER}",
+    }
+    assert order("fix missing retry upload", texts) == ["b.c", "a.c"]
+    assert order("fix missing", texts) == ["a.c", "b.c"]
 
 
 def test_neighbours_are_found_inside_identifiers() -> None:

@@ -22,11 +22,21 @@ LETTERS = bytes(97 + number % 16 for number in range(256))
 LINE = random.Random(7).randbytes(16_000_000).translate(LETTERS)
 """One line without order, from a to p: RE2 takes half a minute or more."""
 STOPPED = "stopped after 1 seconds (--call-seconds)"
+SOON = 0.2
+STOPPED_SOON = "stopped after 0.2 seconds (--call-seconds)"
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Workshop]:
     with workshop(tmp_path, call_seconds=1, no_index=True) as made:
+        made.file("long.txt", LINE)
+        yield made
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> Iterator[Workshop]:
+    """Where nothing is to be found, less time will do."""
+    with workshop(tmp_path, call_seconds=SOON, no_index=True) as made:
         made.file("long.txt", LINE)
         yield made
 
@@ -64,24 +74,24 @@ def test_a_direct_method_tells_it_too(shop: Workshop) -> None:
     assert STOPPED in data["notes"][0]
 
 
-def test_a_search_that_found_nothing_fails_and_says_what_to_do(shop: Workshop) -> None:
-    text = shop.refused("grep", "cancelled", pattern=HEAVY)
-    assert text.startswith(f"grep was {STOPPED}")
+def test_a_search_that_found_nothing_fails_and_says_what_to_do(brief: Workshop) -> None:
+    text = brief.refused("grep", "cancelled", pattern=HEAVY)
+    assert text.startswith(f"grep was {STOPPED_SOON}")
     assert "Narrow it with path" in text
 
 
-def test_tools_that_cannot_say_what_they_miss_fail(shop: Workshop) -> None:
-    shop.file("short.txt", matching())
-    assert STOPPED in shop.error("query", "cancelled", text=HEAVY, mode="regex")["message"]
+def test_tools_that_cannot_say_what_they_miss_fail(brief: Workshop) -> None:
+    brief.file("short.txt", matching())
+    assert STOPPED_SOON in brief.error("query", "cancelled", text=HEAVY, mode="regex")["message"]
 
 
 def test_a_search_of_the_index_ends_as_well(tmp_path: Path) -> None:
-    with workshop(tmp_path, call_seconds=1) as shop:
+    with workshop(tmp_path, call_seconds=SOON) as shop:
         shop.file("long.txt", LINE[:3_000_000])
         shop.application.start_index()
         index = shop.application.services.index
         wait_for(lambda: index.status().grep_ready, lambda: f"not ready: {index.status()}")
-        assert STOPPED in shop.refused("grep", "cancelled", pattern=HEAVY)
+        assert STOPPED_SOON in shop.refused("grep", "cancelled", pattern=HEAVY)
         assert shop.application.services.search.pool._apart._held == set()
 
 

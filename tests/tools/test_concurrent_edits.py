@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk
 
-ROUNDS = 2_500 if os.environ.get("FLASHGREP_HEAVY") else 40
+ROUNDS = 2_500 if os.environ.get("FLASHGREP_HEAVY") else 25
 
 CHILD = """
 import os, sys

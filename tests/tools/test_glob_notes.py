@@ -15,7 +15,7 @@ from flashgrep.notes.store import paths
 from tests.tools.test_grep_notes import PREFIX, fill, without_prefix
 from tests.tools.workshop import Workshop, workshop_with_notes
 
-CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 50
+CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 25
 PATHS = [
     *("a.md", "B.md", "b c.md", "é.md", ".h.md", "a/a.md", "a/b.md", "a/c/d.md", "a/.c/e.md"),
     *("a-b.md", "x/y/z/w.md", "x/y.tar.md"),

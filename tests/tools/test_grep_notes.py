@@ -21,7 +21,7 @@ from tests.notes.test_reading import damage
 from tests.search.strategies import patterns
 from tests.tools.workshop import Workshop, workshop_with_notes
 
-CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") else 60
+CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") else 32
 PREFIX = "kb://"
 
 

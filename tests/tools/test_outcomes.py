@@ -197,14 +197,14 @@ def test_what_was_not_told_yet_is_told_after_a_restart(tmp_path: Path) -> None:
 
 def test_many_are_told_some_at_a_time_and_none_is_lost(tmp_path: Path) -> None:
     with notes_desk(tmp_path, max_output_chars=4_000) as desk:
-        count = 70
+        count = 50
         desk.note("A.md", "".join(f"word{number:02}\n" for number in range(count)))
         for number in range(count):
             desk.edit("kb://A.md", f"word{number:02}", f"x{number}")
         rows = desk.json("list_my_suggestions", state="pending", limit=1_000)["suggestions"]
         assert rows
         ids = {one.id for one in desk.notes.review.suggestions(QUERY, PERSON).suggestions}
-        desk.notes.review.decide(sorted(ids), Verdict(REJECT, reason="r" * 30), PERSON)
+        desk.notes.review.decide(sorted(ids), Verdict(REJECT, reason="r" * 60), PERSON)
         seen: list[str] = []
         while True:
             text = desk.text("read", path="kb://A.md")

@@ -183,9 +183,12 @@ def test_a_long_change_is_shown_short(shop: Workshop) -> None:
     assert last.endswith(f'"{"x" * short}"... -> "{"y" * short}"...')
 
 
-def test_many_suggestions_are_paged_with_the_lines(shop: Workshop) -> None:
-    shop.note("Many.md", "".join(f"word{number:03} here\n" for number in range(120)))
-    for number in range(120):
+def test_many_suggestions_are_paged_with_the_lines(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SHOWN_SUGGESTIONS", 12)
+    shop.note("Many.md", "".join(f"word{number:03} here\n" for number in range(30)))
+    for number in range(30):
         suggest(shop, "Many.md", f"word{number:03}", f"term{number:03}")
     seen: list[str] = []
     offset, told = 1, ""
@@ -198,8 +201,8 @@ def test_many_suggestions_are_paged_with_the_lines(shop: Workshop) -> None:
         if "shown with offset=" not in told:
             break
         offset = int(told.rpartition("offset=")[2].rstrip(")"))
-    assert [f"term{number:03}" in line for number, line in enumerate(seen)] == [True] * 120
-    assert told == f"(not shown: {120 - len(listed)} before these lines)"
+    assert [f"term{number:03}" in line for number, line in enumerate(seen)] == [True] * 30
+    assert told == f"(not shown: {30 - len(listed)} before these lines)"
 
 
 def test_a_small_budget_keeps_lines_and_suggestions_within_it(tmp_path: Path) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests.transports.clients import Server, serving
-
-TINY = (sys.executable, "-m", "tests.transports.program")
-ROOT = Path(__file__).parents[2]
+from tests.transports.clients import TINY, Server, serving
 
 
 def begin(server: Server, tool: str, witness: Path) -> socket.socket:
@@ -33,11 +28,6 @@ def wait_for(witness: Path, word: str) -> None:
         turn.wait(0.005)
 
 
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_although_a_write_does_not_stop(
     tmp_path: Path, number: int
@@ -46,7 +36,6 @@ def test_a_signal_ends_the_server_although_a_write_does_not_stop(
     with serving(
         tmp_path / "w",
         tools=TINY,
-        is_warm=False,
         limits={"transports.signals.STOP_SECONDS": 0.2},
     ) as server:
         with begin(server, "stubborn", tmp_path / "witness"):
@@ -56,7 +45,7 @@ def test_a_signal_ends_the_server_although_a_write_does_not_stop(
 
 def test_a_signal_waits_for_a_write_that_stops_in_time(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
-    with serving(tmp_path / "w", tools=TINY, is_warm=False) as server:
+    with serving(tmp_path / "w", tools=TINY) as server:
         with begin(server, "hold", tmp_path / "witness"):
             assert server.stop() == 0
         assert "did not stop" not in server.log.read_text(encoding="utf-8")
@@ -68,7 +57,6 @@ def test_a_write_whose_caller_hung_up_is_told_while_it_runs(tmp_path: Path) -> N
     with serving(
         tmp_path / "w",
         tools=TINY,
-        is_warm=False,
         limits={"limits.SOCKET_DRAIN_SECONDS": 0.1},
     ) as server:
         begin(server, "hold", tmp_path / "witness").close()

@@ -113,18 +113,23 @@ def test_a_page_that_comes_back_hears_what_it_missed_or_is_told_to_load_again(
 
 
 def test_a_page_that_missed_more_than_is_kept_is_told_to_load_again(
-    server: Served, note: Note
+    tmp_path: Path,
 ) -> None:
-    with events(server) as stream:
-        path = note("text")
-        stream.until("note", note=path)
-        last = stream.last
-    here, there = path, path.replace("Note", "Other")
-    for _ in range(limits.EVENTS_KEPT // 2 + 1):
-        for move in ({"from": here, "to": there}, {"from": there, "to": here}):
-            assert server.post("/kb/notes/move", move).status_code == 200
-    with events(server, last) as stream:
-        assert stream.next() == ("reload", {})
+    kept = 20
+    program = with_limits({"limits.EVENTS_KEPT": kept})
+    with served(tmp_path, {}, tools=program) as running:
+        with events(running) as stream:
+            assert running.post("/kb/notes", {"path": "0.md", "text": ""}).status_code == 201
+            stream.until("note", note="0.md")
+            last = stream.last
+        for number in range(kept + 1):
+            move = {"from": f"{number}.md", "to": f"{number + 1}.md"}
+            assert running.post("/kb/notes/move", move).status_code == 200
+            if number == kept // 2:
+                with events(running, last) as stream:
+                    assert stream.next()[0] != "reload"  # all that it missed is still there
+        with events(running, last) as stream:
+            assert stream.next() == ("reload", {})
 
 
 def test_nobody_hears_of_what_they_may_not_read_and_a_token_taken_back_hears_no_more(

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from flashgrep import limits
 from flashgrep.ranking.question import RankedFile
-from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import ResolvedPath, Scope
 
 if TYPE_CHECKING:
+    from flashgrep.mount import Entries
+    from flashgrep.search.pattern import PatternSpec
     from flashgrep.search.result import Report, SearchQuestion, SearchResult
     from flashgrep.search.scan.fair_queue import CancelFlag
     from flashgrep.search.scan.pool import Pool
+    from flashgrep.workspace.find import FindRequest
+    from flashgrep.workspace.globs import NameFilter
 
 log = logging.getLogger(__name__)
 
@@ -65,21 +68,25 @@ class Index:
         """Whether it could answer a search now, without waiting."""
         return False
 
+    def is_rare(self, pattern: PatternSpec) -> bool:
+        """Whether a search for something is likely to be over in a moment."""
+        return False
+
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         """Search below a directory; None where the disk has to be searched."""
         return None
 
-    def files(self, stopped: Stopped) -> list[str] | None:
-        """Every file a search of the workspace looks at, in walk order, as names of the tree.
+    def files(self, keeps: NameFilter | None, stopped: Stopped) -> Entries | None:
+        """Every file a search of the workspace looks at, if a filter keeps it.
 
         None where the index cannot say: then a walk has to.
         """
         return None
 
-    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
-        """The files below a directory with size and time, and the links.
+    def found(self, root: bytes, wanted: FindRequest, stopped: Stopped) -> Entries | None:
+        """What is wanted of the files below a directory.
 
         None where the index cannot say: then a walk has to.
         """
@@ -171,16 +178,19 @@ class StartingIndex(Index):
     def is_ready(self) -> bool:
         return self._index.is_ready()
 
+    def is_rare(self, pattern: PatternSpec) -> bool:
+        return self._index.is_rare(pattern)
+
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult | None:
         return self._waited().search(where, question, cancelled, report)
 
-    def files(self, stopped: Stopped) -> list[str] | None:
-        return self._waited().files(stopped)
+    def files(self, keeps: NameFilter | None, stopped: Stopped) -> Entries | None:
+        return self._waited().files(keeps, stopped)
 
-    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
-        return self._waited().tree(root)
+    def found(self, root: bytes, wanted: FindRequest, stopped: Stopped) -> Entries | None:
+        return self._waited().found(root, wanted, stopped)
 
     def ranked(self, text: str, keeps: Keeps, stopped: Stopped) -> list[RankedFile] | None:
         return self._waited().ranked(text, keeps, stopped)

@@ -10,21 +10,21 @@ looks at the whole tree first. Where even that makes no sense, or the index is n
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from flashgrep import limits
-from flashgrep.index.answer import view as views
+from flashgrep.index.answer.found_files import FoundFiles, found_files, searched_files
 from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.index.answer.kept_scans import Asked, KeptScans
 from flashgrep.index.answer.match_pool import Matchers, SnapshotGone
 from flashgrep.index.answer.view import IndexView, has_same_rules_above, is_own_repository
-from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.shelf import RANKED, Shelf, tag_of
 from flashgrep.index.index import Index, IndexStatus, Keeps, Stopped
+from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
@@ -32,12 +32,21 @@ from flashgrep.index.update.updater import PASSING, Updater
 from flashgrep.index.watch.changes import Changes, Rules
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.question import RankedFile
+from flashgrep.search.at_once import (
+    AT_ONCE_BYTES,
+    AT_ONCE_NAMES,
+    AT_ONCE_PIECES,
+    is_tried,
+    may_wait,
+)
+from flashgrep.search.pattern import PatternSpec
 from flashgrep.search.result import Report, ScanRequest, SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF, CancelFlag
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scanner import scan_request
 from flashgrep.system.idle import IdleRelease
-from flashgrep.workspace.find import FoundEntry
+from flashgrep.workspace.find import FindRequest
+from flashgrep.workspace.globs import NameFilter
 from flashgrep.workspace.scope import ResolvedPath, Scope
 from flashgrep.workspace.walk import parent_rules
 
@@ -71,6 +80,7 @@ class WorkspaceIndex(Index):
         `directory`. Until the server `is_started`, the work is left to other processes as far as
         it can."""
         self._scope = scope
+        self._directory = directory
         self._pool = pool
         self._tracker = Tracker(scope, scope.workdir, is_started)
         self._state = TreeState(self._tracker)
@@ -110,6 +120,14 @@ class WorkspaceIndex(Index):
         """Whether it could answer now, without waiting."""
         return self._state.view is not None
 
+    def is_rare(self, pattern: PatternSpec) -> bool:
+        """Whether little is to be matched and nothing on disk: where nothing can be watched, each
+        search looks at every file, and at files with several names anyway."""
+        view = self._state.view
+        if view is None or not self._state.watches or len(view.shared) > AT_ONCE_NAMES:
+            return False
+        return not view.entries and not view.subtrees and _is_little(pattern, view)
+
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> IndexedScan | None:
@@ -138,6 +156,8 @@ class WorkspaceIndex(Index):
         view = self._current(root, request.rules)
         if view is None:
             return None
+        if is_tried() and not _is_little(request.pattern, view):
+            may_wait()  # the view is another one by now
         asked = (ON_BEHALF.get(), (root, replace(question, wanted=0)))
         scan = self._kept.take(asked, view) or IndexedScan(
             request,
@@ -173,21 +193,19 @@ class WorkspaceIndex(Index):
         """What is known of the tree now, as far as it is indexed."""
         return self._state.view
 
-    def files(self, stopped: Stopped) -> list[str] | None:
-        """Every file a search of the workspace looks at, in walk order."""
+    def files(self, keeps: NameFilter | None, stopped: Stopped) -> FoundFiles | None:
+        """Every file a search of the workspace looks at; None where a walk has to say."""
         view = self._current("", None)
-        if view is None or view.changed_below(""):
-            return None
-        return views.names(view)
+        return None if view is None else searched_files(view, self._tracker, keeps, stopped)
 
-    def tree(self, root: bytes) -> tuple[Iterable[FoundEntry], Iterable[str]] | None:
-        """The files and links below a directory; None where something there is not certain."""
+    def found(self, root: bytes, wanted: FindRequest, stopped: Stopped) -> FoundFiles | None:
+        """What is wanted of the files below a directory; None where a walk has to say."""
         shown = self._tracker.shown(root)
         rules = tuple(parent_rules(self._scope, root))
         view = None if shown is None else self._current(shown, rules)
-        if shown is None or view is None or view.changed_below(shown):
+        if shown is None or view is None:
             return None
-        return view.snapshot.entries(shown), views.links(view, shown)
+        return found_files(view, self._tracker, shown, wanted, stopped)
 
     def ranked(self, text: str, keeps: Keeps, stopped: Stopped) -> list[RankedFile] | None:
         """The files that answer a question, best first; None where a scan has to say."""
@@ -221,7 +239,7 @@ class WorkspaceIndex(Index):
     def _look_at_everything_unless_watching(self) -> None:
         state = self._state
         while not state.watches and (view := state.view) is not None:
-            changes = poll(self._tracker, view, lambda: state.stopping)
+            changes = poll(self._tracker, view, lambda: state.stopping, self._directory)
             if state.take_for(view, changes):
                 return  # else it was updated meanwhile: what was seen is of another view
 
@@ -234,3 +252,9 @@ class WorkspaceIndex(Index):
 
     def _report_ranked(self) -> None:
         self._state.report_ranked(self._ranks.is_ready)
+
+
+def _is_little(pattern: PatternSpec, view: IndexView) -> bool:
+    """Whether what may hold a match is matched in a moment."""
+    candidates = Candidates(pattern, view.snapshot.segment_set)
+    return candidates.is_little(AT_ONCE_PIECES, AT_ONCE_BYTES)

@@ -6,8 +6,8 @@ date.
         wanted        held (flock) by a server that waits to be the owner: no other one tries
         notes.db      catalogue, journal, decisions, outcomes, comments and tables (see
                       `catalogue`, `journal`, `decision_log`, `outcomes`, `comment_table`,
-                      `tables`), and beside it, while it is open, notes.db-wal and notes.db-shm,
-                      which belong to it
+                      `tables`, `kept_texts`), and beside it, while it is open, notes.db-wal
+                      and notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
                       (see below); ours to remove when the next format comes, yours before
         attachments/  files that are not notes, under their paths

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import logging
 import shutil
 import threading
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
@@ -33,7 +35,8 @@ from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.loading import Published
 from flashgrep.notes.document.text import catching_panics, check_offsets
 from flashgrep.notes.home import ATTACHMENTS, DATABASE, Home
-from flashgrep.notes.library import NOTES_A_TURN, Library
+from flashgrep.notes.kept_texts import keep_some
+from flashgrep.notes.library import KEPT_A_TURN, NOTES_A_TURN, Library
 from flashgrep.notes.links.index import Linking
 from flashgrep.notes.reading import NoteTexts
 from flashgrep.notes.review.commenting import Commenting
@@ -98,8 +101,7 @@ class NoteList:
 
     def _listed(self, library: Library) -> Sequence[NoteLeaf]:
         if self._known is None or len(self._filed) > _PLACED:
-            self._known = _leaves(library)
-            self._keys = [walk_key(leaf.path) for leaf in self._known]
+            self._keys, self._known = _leaves(library)
             self._where = {leaf.note: leaf.path for leaf in self._known}
         elif self._filed:
             self._known = self._placed(list(self._known))
@@ -121,13 +123,11 @@ class NoteList:
         return leaves
 
 
-def _leaves(library: Library) -> Sequence[NoteLeaf]:
-    leaves = [
-        NoteLeaf(entry.path, entry.id)
-        for entry in library.catalogue.entries()
-        if entry.path is not None
-    ]
-    return sorted(leaves, key=lambda leaf: walk_key(leaf.path))
+def _leaves(library: Library) -> tuple[list[str], list[NoteLeaf]]:
+    """All notes and what they are sorted by."""
+    there = library.catalogue.placed()
+    keyed = sorted((walk_key(path), path, note) for note, path in there.items())
+    return [key for key, _, _ in keyed], [NoteLeaf(path, note) for _, path, note in keyed]
 
 
 def _changed(library: Library) -> dict[str, int]:
@@ -219,6 +219,11 @@ def _key(path: str) -> str:
 _CANCEL_LOOK_SECONDS: Final = 0.05
 """How often a call that waits for its turn at the notes looks whether it was cancelled."""
 
+_CLOSING_SECONDS: Final = 0.2
+"""How long texts are written that the store is behind, before a knowledge base is closed."""
+
+log = logging.getLogger(__name__)
+
 Value = TypeVar("Value")
 
 
@@ -233,6 +238,8 @@ class KnowledgeBase:
         self._thread = threading.Thread(target=self._run, name="flashgrep-notes", daemon=True)
         self._closing = threading.Lock()
         self._is_closed = False
+        self._keeping: asyncio.TimerHandle | None = None
+        """Set for when texts are to be written that the store is behind."""
         with ExitStack() as undoing:  # or nobody could open these notes until the process ends
             undoing.callback(self.home.disown)
             self._loop = asyncio.new_event_loop()
@@ -253,6 +260,7 @@ class KnowledgeBase:
             undoing.callback(self._end_thread)
             self.listing = NoteList(self)
             self.links = Linking(self)
+            self.ask(lambda _: self.tables.texts.wake_with(self._keep_texts_in))
             undoing.pop_all()
 
     def _run(self) -> None:
@@ -265,6 +273,26 @@ class KnowledgeBase:
 
     def _later(self, job: Callable[[], None]) -> None:
         self._loop.call_soon(job)
+
+    def _keep_texts_in(self, seconds: float) -> None:
+        """Have texts written that the store is behind; on the thread of the notes."""
+        due = self._loop.time() + seconds
+        if self._keeping is not None and self._keeping.when() <= due:
+            return
+        if self._keeping is not None:
+            self._keeping.cancel()
+        self._keeping = self._loop.call_at(due, self._keep_texts)
+
+    def _keep_texts(self) -> None:
+        self._keeping = None
+        try:
+            with catching_panics():
+                seconds = keep_some(self._library)
+        except FlashgrepError as error:
+            log.warning("texts are not kept: %s", error.message)
+            return
+        if seconds is not None:
+            self._keep_texts_in(seconds)
 
     def submit(self, job: Callable[[Library], Value]) -> Future[Value]:
         """Have a job done on the thread of the notes, by its turn."""
@@ -297,6 +325,9 @@ class KnowledgeBase:
         for note in notes:
             found[note] = self._library.published.get(note)
         unread = [note for note, known in found.items() if known is None]
+        for at in range(0, len(unread), KEPT_A_TURN):
+            found |= self.ask(partial(_read_kept, notes=unread[at : at + KEPT_A_TURN]))
+        unread = [note for note in unread if found[note] is None]
         for at in range(0, len(unread), NOTES_A_TURN):
             found |= self.ask(partial(_read_each, notes=unread[at : at + NOTES_A_TURN]))
         return {note: one for note, one in found.items() if one is not None}
@@ -331,6 +362,16 @@ class KnowledgeBase:
         except OSError as error:
             raise from_os_error(error, str(target)) from None
 
+    def _keep_last_texts(self) -> None:
+        """Long notes that were changed just now, as far as that keeps nobody waiting."""
+        until = time.monotonic() + _CLOSING_SECONDS
+        try:
+            with catching_panics():
+                while keep_some(self._library, 0) is not None and time.monotonic() < until:
+                    pass
+        except FlashgrepError as error:
+            log.warning("texts are not kept: %s", error.message)
+
     def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -343,10 +384,16 @@ class KnowledgeBase:
             if self._is_closed:
                 return
             self._is_closed = True
+            self._loop.call_soon_threadsafe(self._keep_last_texts)
         self._end_thread()
         self._loop.close()
         self._database.close()
         self.home.disown()
+
+
+def _read_kept(library: Library, notes: Sequence[str]) -> dict[str, Published]:
+    library.glance(notes, only_kept=True)
+    return {note: library.published[note] for note in notes if note in library.published}
 
 
 def _read_each(library: Library, notes: Sequence[str]) -> dict[str, Published | FlashgrepError]:

@@ -51,7 +51,10 @@ if TYPE_CHECKING:
     from flashgrep.notes.links.parse import Link
 
 NOTES_A_TURN: Final = 50
-"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn."""
+"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn…"""
+
+KEPT_A_TURN: Final = 250
+"""…and of how many the texts that are kept are read (the same)."""
 
 PENDING_BYTES: Final = 1 * limits.MIB
 """Updates of a note that wait for one before them; with more, all of them are forgotten, and the
@@ -178,15 +181,49 @@ class Library:
         found = self.published.get(note)
         if found and not self._unpublished:
             return found
+        if found is None and self.tables is not None:
+            self.glance([note], only_kept=True)
+            if note in self.published and not self._unpublished:
+                return self.published[note]
+            self.tables.texts.miss([note])
         with self._cache.trusted(note):
             return self._publish(self.loaded(note))
 
-    def glance(self, notes: Sequence[str]) -> None:
-        """Publish the texts of notes that are not loaded yet, as far as they are whole."""
-        known = self.published.keys() | self._cache.quarantined().keys()
-        if not self._unpublished:
-            unread = [note for note in notes if note not in known]
-            self.published |= loading.read_texts(self.journal, unread)
+    def glance(self, notes: Sequence[str], only_kept: bool = False) -> None:
+        """Publish the texts of notes that are not loaded yet, as far as they are whole.
+
+        `only_kept`: no more than the tables have, which is fast.
+        """
+        if self._unpublished:
+            return
+        closed = self._cache.quarantined()
+        unread = [note for note in notes if note not in self.published and note not in closed]
+        self.published |= self.kept(unread)
+        if only_kept:
+            return
+        unkept = [note for note in unread if note not in self.published]
+        found = loading.read_texts(self.journal, unkept)
+        self.published |= found
+        if self.tables is not None:
+            self.tables.texts.miss(found)
+
+    def kept(self, notes: Sequence[str]) -> dict[str, Published]:
+        """The texts that the tables have, of notes that are whole in the journal."""
+        if self.tables is None:
+            return {}
+        last = self.journal.last(notes)
+        kept = self.tables.texts.of(last, self.catalogue.epoch_of)
+        return {
+            note: Published(
+                note=note,
+                sequence=last[note].sequence,
+                data=one.raw,
+                author=last[note].author,
+                time=last[note].time,
+                views=(one.accepted, one.base),
+            )
+            for note, one in kept.items()
+        }
 
     def records(self, note: str) -> dict[str, NoteRecords]:
         """What is known beside the text, in the order it was made."""
@@ -372,7 +409,7 @@ class Library:
         tables.unreadable.pop(note, None)
         sequence, links = self._ready_links.get(note, (0, ()))
         if (note, sequence) in self._unpublished and (note, sequence + 1) not in self._unpublished:
-            tables.follow_plain(note, sequence, links)
+            tables.follow_plain(self._unpublished[note, sequence], links)
             return
         try:
             with self._cache.trusted(note):
@@ -388,7 +425,9 @@ class Library:
         if is_long:
             tables.leave(note)
         else:
-            tables.follow(note, live.sequence, text, besides)
+            change = self._unpublished.get((note, live.sequence))
+            content = change.update if change else b""
+            tables.follow(note, live.sequence, text, besides, content)
 
     def listen(self, listener: Callable[[NoteChange], None]) -> Callable[[], None]:
         """Call a listener after every durable change; gives the way to stop."""
@@ -419,6 +458,8 @@ class Library:
         """Take a snapshot; where it cannot be proved, nothing is changed and that is logged."""
         self._snapshot(note)
         self._take_head(note)
+        if self.tables is not None:
+            self.tables.texts.leave(note)  # the row may speak of the record
 
     def _snapshot(self, note: str) -> None:
         live = self.loaded(note)
@@ -427,6 +468,8 @@ class Library:
         except DamagedNote as error:
             log.error("no snapshot: %s", error)
             self._cache.drop(note)
+            if self.tables is not None:
+                self.tables.texts.drop(note)
 
     # ── loading and committing ──────────────────────────────────────────────────────────────────
 

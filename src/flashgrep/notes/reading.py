@@ -136,6 +136,8 @@ class NoteTexts:
             one = found[note]
             if isinstance(one, FlashgrepError):
                 failed[note] = one
+            elif one.views is not None:
+                self._views[note] = _Views(one, *one.views)
             elif _OPENER.search(one.data):
                 marked.append(note)
             else:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.errors import Cancelled, FlashgrepError
 from flashgrep.notes.comment_table import CommentTable
+from flashgrep.notes.document.loading import NoteChange
 from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.kept_texts import TextTable
 from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, name_of
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store.database import Database, StorageFull
@@ -169,6 +171,7 @@ class Tables:
         self.own = OwnSuggestions(database)
         self.comments = CommentTable(database)
         self.links = LinkTable(database)
+        self.texts = TextTable(database)
         self._behind: dict[str, None] = dict.fromkeys(self._found_behind())
         self._unsettled: set[str] = set()
         self.unreadable: dict[str, str] = {}
@@ -205,15 +208,21 @@ class Tables:
         self._behind[note] = None
 
     def follow(
-        self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]
+        self,
+        note: str,
+        sequence: int,
+        text: str,
+        besides: Mapping[str, NoteRecords],
+        content: bytes | None = None,
     ) -> bool:
         """Write the rows of a note as it is, in the transaction of its change; whether it could.
 
-        A defect of ours in working them out lets the change through: words come before lists.
+        `content` is that of its last record; without it, the row of its text is not written. A
+        defect of ours in working them out lets the change through: words come before lists.
         """
         try:
             with self._database.transaction():
-                self._put(note, sequence, text, besides)
+                self._put(note, sequence, text, besides, content)
                 self._database.when_done(lambda: self._behind.pop(note, None))
         except FlashgrepError:
             raise  # no room, or a broken disk: the change comes to nothing too
@@ -223,12 +232,14 @@ class Tables:
             return False
         return True
 
-    def follow_plain(self, note: str, sequence: int, links: Sequence[Link]) -> None:
-        """The same for a note without marks whose links are known."""
+    def follow_plain(self, change: NoteChange, links: Sequence[Link]) -> None:
+        """The same for a change of a note without marks whose links are known."""
+        note, sequence = change.published.note, change.published.sequence
         with self._database.transaction():
             self.pending.put(note, ())
             self.comments.put(note, ())
             self.links.put(note, links)
+            self.texts.follow(note, sequence, change.published.data, change.update)
             self._unsettled.discard(note)
             self._looked(note, sequence)
             self._database.when_done(lambda: self._behind.pop(note, None))
@@ -238,11 +249,21 @@ class Tables:
             "INSERT OR REPLACE INTO looked VALUES (?, ?, ?)", note, sequence, RULES
         )
 
-    def _put(self, note: str, sequence: int, text: str, besides: Mapping[str, NoteRecords]) -> None:
+    def _put(
+        self,
+        note: str,
+        sequence: int,
+        text: str,
+        besides: Mapping[str, NoteRecords],
+        content: bytes | None,
+    ) -> None:
         read = pending.pending(text, pending.recorded(besides))
         self.pending.put(note, suggestions_of(read, besides))
         self.comments.put(note, comments_of(read, besides))
         self.links.put(note, links_of(read.reading))
+        if content is not None:
+            marks = read if read.reading.marks else None
+            self.texts.follow(note, sequence, text.encode(), content, marks)
         if typed_marks.is_settled(read.reading, besides):
             self._unsettled.discard(note)
         else:
@@ -252,6 +273,7 @@ class Tables:
     def leave(self, note: str) -> None:
         """Note that the rows of a note are behind, in the transaction of its change."""
         self._database.execute("DELETE FROM looked WHERE note = ?", note)
+        self.texts.leave(note)
         self.wait_for(note)
 
 

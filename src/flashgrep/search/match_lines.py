@@ -503,6 +503,7 @@ class _Literal:
         return found
 
 
+@lru_cache(limits.REMEMBERED_PATTERNS)
 def _rare_tail(text: str) -> str:
     """The end of a literal from its rarest character on: RE2 looks for the first one by memchr.
 
@@ -511,7 +512,7 @@ def _rare_tail(text: str) -> str:
     shortest = max(_SHORTEST_TAIL, (len(text) + 1) // 2)
     starts = range(max(1, len(text) - shortest + 1))
     # rfind gives -1 for a character that is not common, and more the commoner it is.
-    return text[min(starts, key=lambda at: _COMMON.rfind(text[at])) :]
+    return text[min(starts, key=[*map(_COMMON.rfind, text)].__getitem__) :]
 
 
 def _after_character(line: memoryview, at: int) -> int:

@@ -32,6 +32,7 @@ from flashgrep.search.syntax import (
     Repeat,
     Unknown,
     atoms,
+    is_plain_text,
     needs_newline,
     tree_of,
 )
@@ -84,6 +85,11 @@ class PatternSpec:
         """The pattern with the flags of the parameters."""
         flags = "(?i)" if self.case_insensitive else ""
         return flags + ("(?s)" if self.multiline else "") + self.source
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a text, spelled as it is."""
+        return not self.case_insensitive and is_plain_text(self.source)
 
     @property
     def tree(self) -> Node | None:
@@ -282,6 +288,8 @@ class briefly:  # a generator would cost every search more
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def is_predictable(spec: PatternSpec) -> bool:
     """Whether the pattern's automaton stays small, whatever the text."""
+    if spec.is_plain:
+        return True
     tree = spec.tree
     return tree is not None and _ambiguous(tree, _ambiguous_sets(tree)) <= _AMBIGUOUS_PLACES
 
@@ -397,6 +405,8 @@ def never_empty(spec: PatternSpec) -> bool:
 @lru_cache(limits.REMEMBERED_PATTERNS)
 def needs_care(spec: PatternSpec) -> bool:
     """Whether a pattern can match bytes that are not a character: it has an `Unknown` part."""
+    if spec.is_plain:
+        return False
     return spec.tree is None or UNKNOWN in atoms(spec.tree)
 
 

@@ -13,6 +13,7 @@ beyond this parser has no tree at all. RE2 alone decides what matches.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,9 +100,22 @@ UNKNOWN: Final = Unknown()
 _EDGES: Final = {"b": Edge("word"), "B": Edge("word"), "A": Edge("start"), "z": Edge("end")}
 
 
+_PLAIN_TEXT: Final = re.compile(r"""[ !"#%&',/0-9:;<=>@A-Z_`a-z~-]+""")
+"""Characters that stand for themselves wherever they are: most patterns have no others."""
+_CHARACTERS: Final = {chr(code): Char(chr(code)) for code in range(0x20, 0x7F)}
+
+
+def is_plain_text(pattern: str) -> bool:
+    """Whether a pattern is a literal that is spelled as it is; there are others that are one."""
+    return _PLAIN_TEXT.fullmatch(pattern) is not None
+
+
 @lru_cache(2 * limits.REMEMBERED_PATTERNS)
 def tree_of(pattern: str, folded: bool = False) -> Node | None:
     """The tree of a pattern that RE2 accepts; None for one beyond this parser."""
+    if not folded and is_plain_text(pattern):
+        characters = tuple(map(_CHARACTERS.__getitem__, pattern))
+        return characters[0] if len(characters) == 1 else Cat(characters)
     parser = _PatternParser(pattern, folded)
     try:
         found = parser.alternation()
@@ -386,6 +400,8 @@ def _value(literals: frozenset[str]) -> float:
 
 def required_literals(pattern: str) -> frozenset[bytes] | None:
     """Literals one of which is in every match of `pattern`, or None where none is known."""
+    if is_plain_text(pattern):
+        return frozenset({pattern.encode("ascii")})
     tree = tree_of(pattern)
     found = _required(tree) if tree else None
     if not found or len(found) > _MOST:
@@ -395,11 +411,15 @@ def required_literals(pattern: str) -> frozenset[bytes] | None:
 
 def literal_prefix(pattern: str) -> str:
     """The literal that every match of `pattern` begins with; empty where there is none."""
+    if is_plain_text(pattern):
+        return pattern
     return "".join(map(_text, takewhile(_is_plain, _sequence(tree_of(pattern)))))
 
 
 def literal_alternatives(pattern: str) -> list[str]:
     """The alternatives of a pattern that is nothing but literals; none of any other pattern."""
+    if is_plain_text(pattern):
+        return [pattern]
     tree = tree_of(pattern)
     texts = [_literal(part) for part in (tree.parts if isinstance(tree, Alt) else (tree,))]
     return texts if all(texts) else []
@@ -416,8 +436,13 @@ def _text(node: Node) -> str:
 
 def needs_newline(pattern: str) -> bool:
     """Whether every match of `pattern` holds a newline, so that no single line can match."""
+    if is_plain_text(pattern):
+        return False
     tree = tree_of(pattern)
     return tree is not None and _holds_newline(tree)
+
+
+_NEWLINES: Final = (Char("\n"), Choice(frozenset(b"\n")))
 
 
 def _holds_newline(node: Node) -> bool:
@@ -427,7 +452,7 @@ def _holds_newline(node: Node) -> bool:
         return all(map(_holds_newline, node.parts))
     if isinstance(node, Repeat):
         return node.low >= 1 and _holds_newline(node.part)
-    return node in (Char("\n"), Choice(frozenset(b"\n")))
+    return node in _NEWLINES
 
 
 def _required(node: Node) -> frozenset[str]:

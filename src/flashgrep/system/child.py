@@ -23,10 +23,13 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from flashgrep.errors import FlashgrepError, SettingsError
 from flashgrep.system.atomic import write_all
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 LENGTH: Final = struct.Struct("<I")
 _GOODBYE_SECONDS: Final = 1.0
@@ -40,11 +43,14 @@ class ChildDied(Exception):
 class Child:
     """One process that works for the server, as the server sees it."""
 
+    program: ClassVar[type[Popen[bytes]] | None] = None
+    """What starts it, where that is not `Popen`: the tests have hundreds of them to start."""
+
     def __init__(self, module: str, inherited: tuple[int, ...] = ()) -> None:
         import subprocess  # the children import this module too, and start nothing
 
         # -P: the current directory is the user's workspace and must not shadow our modules.
-        self._process = subprocess.Popen(
+        self._process = (self.program or subprocess.Popen)(
             [sys.executable, "-P", "-X", "utf8", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -84,11 +84,11 @@ class Chooser:
         found = []
         for entry in entries:
             directory, _, name = entry.shown.rpartition("/")
-            if self._is_wanted(entry.shown, name) and self._is_reached(directory):
+            if self._is_wanted(entry.shown, name) and self.is_reached(directory):
                 found.append(entry)
         return found
 
-    def _is_reached(self, directory: str) -> bool:
+    def is_reached(self, directory: str) -> bool:
         """Whether a walk would enter a directory."""
         unknown: list[str] = []
         while directory and directory not in self._reached:
@@ -105,7 +105,7 @@ class Chooser:
         wanted = self.wanted
         if not wanted.include_hidden and name.startswith("."):
             return False
-        if wanted.extensions and not self._has_extension(name):
+        if wanted.extensions and not self.has_extension(name):
             return False
         if wanted.pattern is not None:
             subject = shown if wanted.pattern.has_slash else name
@@ -113,7 +113,8 @@ class Chooser:
                 return False
         return not self._is_excluded(shown)
 
-    def _has_extension(self, name: str) -> bool:
+    def has_extension(self, name: str) -> bool:
+        """Whether a name ends with one of the extensions."""
         if not self.wanted.case_sensitive:
             name = name.lower()
         # "tar.gz" is an extension too, so every dot may begin it. A name has few dots, a caller may
@@ -166,35 +167,49 @@ class Finder(Chooser):
         if self.wanted.respect_gitignore:
             chain = chain_above(parent_rules(self.scope, self.root), self.root)
         self.stack.append(_Directory(shown="", real=self.root, depth=0, chain=chain))
-        return self._walk()
+        return self.walk()
 
     def below_links(self, links: Iterable[tuple[str, bytes, IgnoreChain]]) -> Finding:
         """Walk only the directories outside the root that some of its links lead to."""
         for shown, real, chain in links:
             at = _Directory(shown=shown, real=real, depth=shown.count("/") + 1, chain=chain)
             heapq.heappush(self.later, (os.fsencode(shown).split(b"/"), at))
-        return self._walk()
+        return self.walk()
 
-    def _walk(self) -> Finding:
+    def walk(self) -> Finding:
+        """Walk what is left to be walked."""
         while self.stack or self._enter_link():
             if self.cancelled():
                 raise Cancelled("The call was cancelled")
             self._directory(self.stack.pop())
         return self.finding
 
-    def among(self, files: Iterable[FoundEntry], links: Iterable[str]) -> Finding:
-        """Find the same in a list of everything below the root, without a walk.
-
-        For a walk that respects ignore rules and follows no links.
-        """
-        self.finding.entries += self.chosen(files)
+    def among_links(self, links: Iterable[str]) -> None:
+        """Find the same in a list of links, without a walk; for one that follows no links."""
         for shown in links:
             directory, _, name = shown.rpartition("/")
-            if self._is_wanted(shown, name) and self._is_reached(directory):
+            if self._is_wanted(shown, name) and self.is_reached(directory):
                 real = self.root.rstrip(b"/") + b"/" + os.fsencode(directory)
                 at = _Directory(shown=directory, real=real, depth=0, chain=None)
                 self._link(at, None, shown, name)
-        return self.finding
+
+    def among_entries(self, shown: str, real: bytes, listing: DirectoryListing) -> None:
+        """Find the same among some entries of a directory; what is below them is left to `walk`.
+
+        For a walk that respects ignore rules.
+        """
+        if not self.is_reached(shown):
+            return
+        depth = shown.count("/") + 1 if shown else 0
+        at = _Directory(shown=shown, real=real, depth=depth, chain=listing.chain)
+        try:
+            directory = self.scope.open_real(real, DIRECTORY)
+        except OSError:
+            return  # it has gone
+        try:
+            self._entries(at, listing, directory)
+        finally:
+            os.close(directory)
 
     def _enter_link(self) -> bool:
         """Continue with the first link in walk order to a directory not entered yet."""

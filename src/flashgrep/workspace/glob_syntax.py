@@ -3,6 +3,7 @@
     parse_glob   text → nodes; whatever is malformed is refused, with its place
     spelled      nodes → the source of an expression that is matched whole
     by_component nodes → one tuple for each path component, and back with joined
+    shape_of     nodes → the same said by the beginning and the end of paths, where that is all
 
 Braces become alternations, never lists of expanded patterns, so nested ones cannot explode. A
 `**` beside a brace is read as if the braces were expanded: the slash or the `**` next to the
@@ -16,6 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
@@ -176,7 +178,8 @@ def _code(character: str) -> int:
     return BAD_BYTES.get(ord(character), ord(character))
 
 
-def _literal(character: str) -> str:
+def literal(character: str) -> str:
+    """Spell one character."""
     plain = character == "/" or (character.isascii() and character.isalnum())
     return character if plain else f"\\x{{{_code(character):x}}}"
 
@@ -254,7 +257,7 @@ def _plain(node: Node) -> str:
     if isinstance(node, Class):
         return node.source
     if isinstance(node, str):
-        return _literal(node)
+        return literal(node)
     return "[^/]" if node is Wild.ANY else "[^/]*"
 
 
@@ -273,3 +276,63 @@ def joined(components: Sequence[Parsed]) -> Parsed:
     for component in components:
         nodes += ["/", *component] if nodes else component
     return tuple(nodes)
+
+
+# ── shapes ──────────────────────────────────────────────────────────────────────────────────────
+
+_TAILS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class GlobShape:
+    """A pattern that the beginning and the end of a path decide: `src/**/*.{c,h}`, `Makefile`.
+
+    For those who look at many paths at once. All of it is ASCII, and letters count by case.
+    """
+
+    directory: str
+    """What paths are below; empty for any."""
+    is_deep: bool
+    """Whether any number of directories may be in between; if not, none is."""
+    tails: tuple[str, ...]
+    """One of these ends the path …"""
+    is_name: bool
+    """… and is the whole of its last component."""
+
+
+def shape_of(nodes: Parsed, has_slash: bool) -> GlobShape | None:
+    """The shape of a pattern; None where it has none."""
+    *above, last = by_component(nodes)
+    directory = list(takewhile(_is_text, above))
+    crossing = above[len(directory) :]
+    if any(component != (Wild.DOUBLE,) for component in crossing):
+        return None
+    if last == (Wild.DOUBLE,):
+        tails: set[str] | None = None if directory else {""}
+        is_name = False
+    else:
+        is_name = last[:1] != (Wild.STAR,)
+        tails = _texts(last if is_name else last[1:])
+    text = "/".join("".join(map(str, component)) for component in directory)
+    if not tails or (is_name and "" in tails) or not (text + "".join(tails)).isascii():
+        return None
+    is_deep = bool(crossing) or last == (Wild.DOUBLE,) or not has_slash
+    return GlobShape(directory=text, is_deep=is_deep, tails=tuple(sorted(tails)), is_name=is_name)
+
+
+def _is_text(component: Parsed) -> bool:
+    return bool(component) and all(isinstance(node, str) for node in component)
+
+
+def _texts(nodes: Parsed) -> set[str] | None:
+    """All texts that nodes stand for, if these are few, and no wildcard or slash is in them."""
+    texts = {""}
+    for node in nodes:
+        ways: set[str] | None = {node} if isinstance(node, str) else None
+        if isinstance(node, Alternatives):
+            found = [_texts(way) for way in node.alternatives]
+            ways = None if None in found else {text for way in found for text in way or ()}
+        if ways is None or "/" in "".join(ways) or len(texts) * len(ways) > _TAILS:
+            return None
+        texts = {text + way for text in texts for way in ways}
+    return texts

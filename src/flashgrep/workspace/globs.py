@@ -7,6 +7,7 @@
 
     compile_glob   one pattern, matched on whole paths, and what the glob tool asks about it
     NameFilter     the include rule: one pattern, or a list in which ! excludes
+    LineGlobs      patterns matched on many paths at once
     DenyRules      --deny-dir: a path is out when it or a directory above it matches
 
 A name that is not UTF-8 reaches us with lone surrogates, one for each bad byte. RE2 cannot see
@@ -33,23 +34,38 @@ from flashgrep.workspace.glob_syntax import (
     by_component,
     edges,
     joined,
+    literal,
     parse_glob,
+    shape_of,
     spelled,
 )
+from flashgrep.workspace.glob_syntax import GlobShape as GlobShape
 
 _BOTH = _re2.RE2.Anchor.ANCHOR_BOTH
+_ANYWHERE = _re2.RE2.Anchor.UNANCHORED
 _TAILS = 64
 
 
-def _compiled(sources: Sequence[str], shown: str, case_sensitive: bool = True) -> Any:
-    """Compile alternatives into one expression that is matched whole."""
+def _compiled(
+    sources: Sequence[str],
+    shown: str,
+    case_sensitive: bool = True,
+    before: str = "",
+    after: str = "",
+) -> Any:
+    """Compile alternatives into one expression that is matched whole.
+
+    With something before or after it, each line of a text is one that may be matched.
+    """
     options = _re2.RE2.Options()
+    options.never_nl = bool(before)
     options.log_errors = False
     options.never_capture = True
     options.dot_nl = True
     options.case_sensitive = case_sensitive
     options.max_mem = limits.RE2_BYTES
-    expression = _re2.RE2("|".join(f"(?:{source})" for source in sources).encode(), options)
+    source = "|".join(f"(?:{source})" for source in sources)
+    expression = _re2.RE2(f"{before}(?:{source}){after}".encode(), options)
     if not expression.ok():
         raise InvalidParams(f"The glob {shown} is too large: use fewer or shorter patterns")
     return expression
@@ -76,6 +92,7 @@ class Glob:
     max_depth     how many components a match has at most; None when `**` sets no bound
     names_hidden  every match has a component that begins with a dot
     extensions    what every match's name ends with, without the dot; None when not determined
+    shape         the same by beginning and end of a path; None where that does not say it all
     """
 
     pattern: str
@@ -85,6 +102,7 @@ class Glob:
     max_depth: int | None = field(compare=False)
     names_hidden: bool = field(compare=False)
     extensions: frozenset[str] | None = field(compare=False)
+    shape: GlobShape | None = field(compare=False, repr=False)
     source: str = field(compare=False, repr=False)
     _expression: Any = field(compare=False, repr=False)
 
@@ -98,15 +116,17 @@ def compile_glob(pattern: str, *, case_sensitive: bool = True) -> Glob:
     parsed = parse_glob(pattern)
     nodes = _clean(parsed, pattern)
     source = spelled(nodes)
+    has_slash = _slashes(parsed) > 0
     return Glob(
         pattern,
         case_sensitive,
-        has_slash=_slashes(parsed) > 0,
+        has_slash=has_slash,
         fixed_prefix=tuple(_leading_text(nodes).split("/")[:-1]),
         # A literal dot is spelled \x{2e}, so only a crossing ** can leave this in the source.
         max_depth=None if CROSSING in source else _slashes(nodes) + 1,
         names_hidden=_names_hidden(nodes),
         extensions=_extensions(nodes, case_sensitive),
+        shape=shape_of(nodes, has_slash) if case_sensitive else None,
         source=source,
         _expression=_compiled([source], repr(pattern), case_sensitive),
     )
@@ -123,8 +143,8 @@ class NameFilter:
                 excludes.append(text[1:])
             else:
                 includes.append(text)
-        self._includes = self._union(includes)
-        self._excludes = self._union(excludes)
+        self.includes, self._includes = self._union(includes)
+        self.excludes, self._excludes = self._union(excludes)
 
     def keeps(self, relative_path: str) -> bool:
         """Whether a path, relative to the search root, passes."""
@@ -133,7 +153,7 @@ class NameFilter:
             return False
         return self._excludes is None or not _matches(self._excludes, subject)
 
-    def _union(self, patterns: Sequence[str]) -> Any:
+    def _union(self, patterns: Sequence[str]) -> tuple[list[Glob], Any]:
         if len(patterns) > limits.GLOB_PATTERNS:
             raise InvalidParams(
                 f"A list of {len(patterns):,} globs is too long, the limit is"
@@ -146,8 +166,40 @@ class NameFilter:
                 f" {limits.GLOB_LIST_CHARS:,}: use fewer or shorter ones"
             )
         globs = [compile_glob(pattern) for pattern in patterns]
-        sources = [g.source if g.has_slash else f"(?:{CROSSING}/)?(?:{g.source})" for g in globs]
-        return _compiled(sources, f"list of {len(sources):,} patterns") if sources else None
+        sources = [anywhere(glob) for glob in globs]
+        shown = f"list of {len(sources):,} patterns"
+        return globs, _compiled(sources, shown) if sources else None
+
+
+def anywhere(glob: Glob) -> str:
+    """The source of a pattern that is matched on a path whether or not it has a slash."""
+    return glob.source if glob.has_slash else f"(?:{CROSSING}/)?(?:{glob.source})"
+
+
+class LineGlobs:
+    """Patterns matched on many paths at once: a text with a path and a slash on each line.
+
+    The paths have to be UTF-8 without a newline.
+    """
+
+    def __init__(self, globs: Sequence[Glob], below: str) -> None:
+        """Paths are matched by what follows the directory `below`, those elsewhere never."""
+        sources, shown = [anywhere(glob) for glob in globs], f"list of {len(globs):,} patterns"
+        above = "".join(map(literal, below + "/")) if below else ""
+        self._expression = _compiled(
+            sources, shown, globs[0].case_sensitive, f"(?m)^(?-i:{above})", "$"
+        )
+
+    def ends(self, text: bytes, start: int, end: int) -> list[int]:
+        """Where each path that matches ends, between two places that are begins of lines."""
+        match, ends = self._expression.Match, []
+        while start < end:
+            ((begin, at),) = match(_ANYWHERE, text, start, end)
+            if begin < 0:
+                break
+            ends.append(at)
+            start = at + 1
+        return ends
 
 
 class DenyRules:
@@ -200,13 +252,13 @@ class DenyRules:
         if nodes[0] != "/":
             return nodes
         components = by_component(nodes)[1:]
-        literal = 0
-        while literal < len(components) and all(isinstance(n, str) for n in components[literal]):
-            literal += 1
-        text = "/" + "/".join(_leading_text(component) for component in components[:literal])
+        plain = 0
+        while plain < len(components) and all(isinstance(n, str) for n in components[plain]):
+            plain += 1
+        text = "/" + "/".join(_leading_text(component) for component in components[:plain])
         real = os.path.realpath(os.fsencode(text)) if "\0" not in text else os.fsencode(text)
         begin = by_component(tuple(os.fsdecode(real).strip("/")))
-        return ("/", *joined([part for part in begin + components[literal:] if part]))
+        return ("/", *joined([part for part in begin + components[plain:] if part]))
 
 
 def _leave(kept: list[Parsed], pattern: str) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from flashgrep.index.answer.match import match_each, matched
 from flashgrep.index.answer.match import matching_lines as found_lines
-from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import BINARY, Segment
 from flashgrep.index.format.segment_set import Runs, Texts
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import Counter, TextMatcher
@@ -23,7 +24,7 @@ from flashgrep.search.pattern import PatternSpec, Span, matching_lines
 from tests.index.disguises import searches
 from tests.index.segments import block_bytes, made, piece_text
 
-CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 60
+CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 30
 RELAXED = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BLOCKS = st.sampled_from([1, 16, 64, 32 * 1024])
 CUTS = st.lists(st.booleans(), min_size=40, max_size=40)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from flashgrep.errors import Cancelled
 from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.match_pool import Matchers, matched_here
-from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.segment_set import Runs, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import PatternSpec

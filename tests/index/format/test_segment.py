@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment, path_key
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import BINARY, Segment, path_key
 from flashgrep.index.format.segment_set import segment_set
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.index.watch.changes import identity

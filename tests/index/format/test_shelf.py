@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.store import Store, newest, shared_by, sweep_shared
 from tests.index.segments import made
 

@@ -12,8 +12,9 @@ from random import Random
 
 import pytest
 
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.manifest import Generation
-from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.store import Store
 from tests.index.segments import made
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.plan.planner import GramTree, apart_first, plan
+from flashgrep.index.plan.planner import GramTree, _first_apart, apart_first, plan
 from flashgrep.search.pattern import PatternSpec
 from tests.index.segments import block_bytes, made
 
@@ -67,3 +69,10 @@ def test_places_are_those_in_the_literal(pilot: Segment) -> None:
 
 def test_what_stands_near_comes_behind_what_stands_apart() -> None:
     assert apart_first([5, 6, 1, 9, 0], lambda a, b: abs(a - b) < 4) == [5, 1, 9, 6, 0]
+
+
+@given(places=st.permutations(range(24)), count=st.integers(0, 24))
+def test_the_first_that_are_apart_are_those_of_all(places: list[int], count: int) -> None:
+    some = places[:count]
+    apart = apart_first(some, lambda one, other: abs(one - other) < 4)
+    assert _first_apart(some) == apart[:4]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.segment_set import segment_set
-from flashgrep.index.plan import lookup
+from flashgrep.index.plan import lookup, planner
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import TextMatcher
@@ -62,6 +62,30 @@ def test_the_piece_of_every_matching_line_is_a_candidate(
             held = range(first, first + piece_text(segment, piece).count(b"\n"))
             found = matching & set(held)
             assert piece in candidates or not found, (spec, [lines[number] for number in found])
+
+
+@RELAXED
+@given(search=st.booleans().flatmap(lambda multiline: searches(multiline=multiline)))
+@example(search=(PatternSpec("abcde[0-9]+f"), []))
+@example(search=(PatternSpec("ab+"), []))
+@example(search=(PatternSpec("abc\\ndef", False, True), []))
+@example(search=(PatternSpec("return x$"), []))
+def test_grams_of_certain_bytes_are_those_of_the_ways_through_them(
+    search: tuple[PatternSpec, list[bytes]],
+) -> None:
+    spec, _ = search
+    quickly = planner.plan.__wrapped__(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "_literal_gram", lambda singles: None)
+        by_ways = staticmethod(lambda row, at: planner._grams([*planner._ways(row, at)], 4))
+        patch.setattr(planner._Planner, "_whole", by_ways)
+        assert planner.plan.__wrapped__(spec) == quickly
+
+
+@given(text=st.text(st.sampled_from("abc _-9"), min_size=1, max_size=80), multiline=st.booleans())
+def test_a_text_is_planned_as_its_characters_are(text: str, multiline: bool) -> None:
+    parsed = PatternSpec(f"(?:{text})", multiline=multiline)  # the same, for the parser
+    assert planner.plan(PatternSpec(text, multiline=multiline)) == planner.plan(parsed)
 
 
 @RELAXED

@@ -15,6 +15,7 @@ from flashgrep.errors import Cancelled
 from flashgrep.index.update.builders import MODULE, Builders, BuildFailed, BuildJob
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.scope import Scope
+from tests.warm import STARTED
 
 WALL = 60
 FILES = 400
@@ -62,11 +63,10 @@ def _children() -> list[int]:
         if entry.isdecimal():
             try:
                 status = Path("/proc", entry, "stat").read_text(encoding="ascii", errors="replace")
-                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
             parent = int(status.rpartition(")")[2].split()[1])
-            if parent == os.getpid() and MODULE.encode() in words:
+            if parent == os.getpid() and MODULE in STARTED.get(int(entry), ()):
                 found.append(int(entry))
     return found
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycrdt import Doc, Text
 
@@ -13,6 +15,8 @@ from flashgrep.notes.document.text import Offsets, SharedText, ordered
 from flashgrep.notes.document.updates import clocks
 from tests.notes import slow_anchors
 from tests.notes.texts import splices_of, texts
+
+CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 40
 
 
 def anchors_of(text: Text) -> Anchors:
@@ -38,6 +42,7 @@ class Character:
         self.value = value
 
 
+@settings(max_examples=CASES)
 @given(texts.filter(bool), st.data())
 def test_an_anchor_is_found_after_the_edits_of_two_clients(
     content: str, data: st.DataObject
@@ -136,6 +141,7 @@ def test_there_is_no_anchor_outside_the_text(index: int) -> None:
         anchors_of(typed("abc")).at(index)
 
 
+@settings(max_examples=CASES)
 @given(texts.filter(bool), st.data())
 def test_what_is_left_of_a_stretch_is_found_as_its_characters_are(
     content: str, data: st.DataObject

@@ -154,6 +154,7 @@ def test_exporting_again_writes_nothing_and_a_new_base_takes_the_export(
         other.notes.close()
 
 
+CASES = 500 if os.environ.get("FLASHGREP_HEAVY") == "1" else 12
 PIECES = st.text("aé😀\n\r{}+-~\ufeff\x0b \t`", max_size=30).map(str.encode) | st.binary(
     max_size=20
 )
@@ -161,7 +162,7 @@ NAMES = st.text("aÄé日.- (1)", min_size=1, max_size=6)
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.dictionaries(NAMES, PIECES, max_size=6))
 def test_whatever_is_taken_comes_back(

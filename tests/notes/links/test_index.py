@@ -12,7 +12,7 @@ from flashgrep.notes.links.parse import links_of, parse
 from flashgrep.notes.markup import critic
 from tests.notes.links.link_index import LinkIndex, pending, unresolved
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 150
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 60
 
 
 def index_of(notes: dict[str, str]) -> LinkIndex:

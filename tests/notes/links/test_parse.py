@@ -12,7 +12,7 @@ from flashgrep.notes.links.parse import Form, Link, LinkChange, links_of, parse
 from flashgrep.notes.markup import critic
 from tests.notes.marked import LETTERS, TOKENS, TRAPS, Note, notes, texts
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 250
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 150
 
 WIKI, MARKDOWN, REFERENCE = Form.WIKI, Form.MARKDOWN, Form.REFERENCE
 
@@ -222,8 +222,8 @@ def test_the_accepted_views_links_and_no_others_are_there_or_to_be_added(note: N
 HOSTILE = ["[", "]", "[[", "]]", "![", "[](", "[](<", '[](a "', "[a", "[a][", "[x]: ", "%%", "[]"]
 
 
-@pytest.mark.parametrize("piece", [*HOSTILE, "[a](b)", "[[a]] ", "\\", "[a]: b\n", "![", "[x][x]"])
-@pytest.mark.parametrize("tail", ["", "]" * 20_000, "(a.md)", "\n\n[x]: y\n"])
+@pytest.mark.parametrize("piece", [*HOSTILE, "[a](b)", "[[a]] ", "\\", "[a]: b\n", "[x][x]"])
+@pytest.mark.parametrize("tail", ["]" * 20_000, "(a.md)", "\n\n[x]: y\n"])
 def test_a_hostile_text_takes_no_longer_than_another(piece: str, tail: str) -> None:
     """Linear: the square of this length would run into the time limit of a test."""
     text = piece * (50_000 // len(piece)) + tail

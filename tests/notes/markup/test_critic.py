@@ -27,7 +27,7 @@ from flashgrep.notes.markup import critic, literal
 from flashgrep.notes.markup.critic import MarkKind, MarkupView
 from tests.notes.marked import Note, anything, notes, texts
 
-CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
+CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 100
 VECTORS: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("critic_vectors.json").read_text(encoding="utf-8")
 )

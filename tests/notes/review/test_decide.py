@@ -17,7 +17,7 @@ from flashgrep.notes.review.decide import Cut, Decision, _decision, decide, undo
 from flashgrep.notes.review.verdict import Action
 from tests.notes.marked import Note, anything, note_of, notes
 
-CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
+CASES = 100_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 80
 
 DECISIONS = [
     ("see ⟦{--old--}⟧⟦{++new++}⟧!", "see new!", "see old!"),

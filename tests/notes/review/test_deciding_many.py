@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import Conflict
@@ -33,6 +34,7 @@ from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.pending import Recorded, pending
 from tests.notes.marked import Note, notes
 
+CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 50
 ADMIN = everywhere("ann", Role.ADMIN)
 
 
@@ -77,6 +79,7 @@ def one_by_one(
     return text, found
 
 
+@settings(max_examples=CASES)
 @given(notes(most=8), st.data())
 def test_decisions_at_once_are_those_made_one_after_the_other(
     note: Note, data: st.DataObject
@@ -86,6 +89,7 @@ def test_decisions_at_once_are_those_made_one_after_the_other(
     check(note, names, action)
 
 
+@settings(max_examples=CASES)
 @given(st.data())
 def test_decisions_on_spans_that_overlap_are_left_to_the_definition(data: st.DataObject) -> None:
     text = data.draw(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from flashgrep.notes.suggestions.propose import propose
 from tests.notes.desk import Peer
 from tests.notes.review.test_review import Base
 
+CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 25
 ANN = everywhere("ann", Role.ADMIN)
 WORDS = st.text("ab \n😀é", max_size=6)
 
@@ -272,7 +274,7 @@ def test_a_note_that_would_become_too_large_is_left_as_it_is(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_whatever_is_typed_afterwards_stays_when_it_is_undone(
@@ -301,7 +303,7 @@ def test_whatever_is_typed_afterwards_stays_when_it_is_undone(
 # ── the definition ──────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=6 * CASES, deadline=None)
 @given(WORDS, WORDS, WORDS, WORDS, WORDS, st.booleans())
 def test_accepting_as_a_text_then_undoing_gives_the_text_back(
     head: str, old: str, new: str, wanted: str, tail: str, is_substitution: bool

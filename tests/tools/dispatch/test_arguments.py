@@ -23,7 +23,7 @@ from flashgrep.tools.dispatch.call import Answer
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, read_arguments
 from tests.tools.workshop import Workshop, workshop_with_notes
 
-CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150
+CASES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 75
 TOOLS = all_tools()
 KEPT = "a line\nanother line\n"
 LARGEST = 2**53

@@ -11,7 +11,10 @@ import pytest
 
 from flashgrep import __version__
 from flashgrep.index.index import IndexStatus, NoIndex
+from flashgrep.mount import Entries
 from flashgrep.settings import settings_hash
+from flashgrep.workspace.find import FoundEntry
+from flashgrep.workspace.globs import NameFilter
 from tests.tools.workshop import Workshop, workshop
 
 
@@ -27,8 +30,10 @@ class KnownFiles(NoIndex):
     def status(self) -> IndexStatus:
         return IndexStatus("ready", True, False, 1.0, 2, 7, 4096, 1_700_000_000.5, "watching")
 
-    def files(self, stopped: Callable[[], bool]) -> list[str] | None:
-        return None if stopped() else ["known/a.py", os.fsdecode(b"known/\xff")]
+    def files(self, keeps: NameFilter | None, stopped: Callable[[], bool]) -> Entries | None:
+        names = [os.fsdecode(b"known/\xff"), "known/a.py"]
+        found = [FoundEntry(n, 0, 0) for n in names if keeps is None or keeps.keeps(n)]
+        return None if stopped() else Entries(found)
 
 
 def searched(shop: Workshop) -> set[str]:

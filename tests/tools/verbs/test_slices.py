@@ -16,6 +16,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.tools.dispatch.caller import content_hash
 from tests.tools.workshop import Workshop, workshop
 
+CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 80
 BOTH = pytest.mark.parametrize("tool", ["get_slice", "read_code"])
 
 
@@ -81,7 +82,7 @@ def test_lines_are_those_of_every_other_tool(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.text("ab\n\r", max_size=30), st.integers(1, 12), st.integers(1, 12), st.integers(1, 12))
 def test_a_slice_equals_its_definition(

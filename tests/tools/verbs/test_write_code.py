@@ -21,6 +21,7 @@ def shop(tmp_path: Path) -> Iterator[Workshop]:
         yield made
 
 
+CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 80
 SPLICES: list[tuple[bytes, int, int, str, bytes, int]] = [
     # before, start, end, replacement, after, new lines
     (b"a\nb\nc\n", 2, 2, "X", b"a\nX\nc\n", 1),
@@ -71,7 +72,7 @@ def test_lines_are_replaced_and_nothing_else(
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.lists(st.text("ab", max_size=2), min_size=1, max_size=8),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.transports.lines.messages import OpenRequest, OpenRequests
@@ -18,6 +19,7 @@ from tests.transports.clients import request, tool_call
 from tests.transports.lines.plain_session import VERSIONS, session
 from tests.transports.program import TOOLS
 
+CASES = 300 if os.environ.get("FLASHGREP_HEAVY") == "1" else 30
 LOUD = {"noise", "wait", "hold", "stubborn", "slow", "large", "crash"}
 """Tools that take long, write a file, or fail."""
 QUIET = sorted({spec.name for spec in TOOLS} - LOUD)
@@ -122,6 +124,7 @@ PARAMS = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=CASES)
 @given(st.lists(PARAMS, min_size=1, max_size=20))
 def test_whatever_is_called_the_answers_are_those_of_the_sdk(calls: list[dict[str, Any]]) -> None:
     async def main(is_short: bool) -> list[Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import version as sdk
 
@@ -22,6 +23,7 @@ from flashgrep.transports.plain import HANDSHAKE_VERSIONS
 from tests.transports.clients import HANDSHAKE, request, tool_call
 from tests.transports.lines.plain_session import VERSIONS, Peer, session
 
+CASES = 1_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 40
 CLIENT = HANDSHAKE["clientInfo"]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 MODERN = {
@@ -133,6 +135,7 @@ PARAMS = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=CASES)
 @given(PARAMS | JSON.filter(lambda value: isinstance(value, dict)))
 def test_whatever_a_handshake_says_the_answers_are_those_of_the_sdk(params: Any) -> None:
     async def main(is_short: bool) -> tuple[list[bytes], str]:

@@ -139,13 +139,17 @@ export function NoteTree() {
 function Tree({ top }: { top: Folder }) {
   const tree = useRef<HTMLDivElement>(null);
   const [, redraw] = useState(0);
-  const [active, setActive] = useState("");
+  const [active, draw] = useState("");
+  /** The same, also between a key and the drawing after it: the next key may come sooner. */
+  const latest = useRef("");
+  const setActive = (id: string) => {
+    latest.current = id;
+    draw(id);
+  };
   const shown = place.value.path.startsWith("/notes/") ? place.value.path.slice("/notes/".length) : "";
-  const rows = useMemo(() => rowsOf(top, open.value), [top, open.value]);
-  const at = Math.max(
-    rows.findIndex((row) => row.id === active),
-    0,
-  );
+  const drawn = open.value;
+  const rows = useMemo(() => rowsOf(top, drawn), [top, drawn]);
+  const at = placeOf(rows, active);
   const box = () => tree.current?.closest<HTMLElement>(".side") ?? null;
 
   useEffect(() => {
@@ -188,22 +192,21 @@ function Tree({ top }: { top: Folder }) {
     if (start < side.scrollTop) side.scrollTop = start - ROW_PIXELS;
     else if (start + ROW_PIXELS > side.scrollTop + side.clientHeight) side.scrollTop = start + 2 * ROW_PIXELS - side.clientHeight;
   };
-  const go = (number: number) => {
-    const row = rows[Math.min(Math.max(number, 0), rows.length - 1)];
-    if (row) setActive(row.id);
-  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = rows[at];
+    const now = open.value === drawn ? rows : rowsOf(top, open.value);
+    const at = placeOf(now, latest.current);
+    const row = now[at];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const isOpen = row.folder !== null && open.value.has(row.folder.path);
     const page = Math.max(Math.floor((box()?.clientHeight ?? 300) / ROW_PIXELS) - 1, 1);
+    const go = (number: number) => setActive(now[Math.min(Math.max(number, 0), now.length - 1)]!.id);
     const does: Record<string, () => void> = {
       ArrowDown: () => go(at + 1),
       ArrowUp: () => go(at - 1),
       ArrowRight: () => (row.folder && !isOpen ? toggle(row.folder.path) : row.folder && go(at + 1)),
-      ArrowLeft: () => (row.folder && isOpen ? toggle(row.folder.path) : go(parentOf(rows, at))),
+      ArrowLeft: () => (row.folder && isOpen ? toggle(row.folder.path) : go(parentOf(now, at))),
       Home: () => go(0),
-      End: () => go(rows.length - 1),
+      End: () => go(now.length - 1),
       PageDown: () => go(at + page),
       PageUp: () => go(at - page),
       Enter: () => choose(row),
@@ -231,7 +234,7 @@ function Tree({ top }: { top: Folder }) {
       style={{ height: `${rows.length * ROW_PIXELS}px` }}
       onKeyDown={onKeyDown}
       onFocus={() => {
-        if (!active) go(0);
+        if (!active && rows[0]) setActive(rows[0].id);
         else reveal(at);
       }}
     >
@@ -247,6 +250,14 @@ function Tree({ top }: { top: Folder }) {
         />
       ))}
     </div>
+  );
+}
+
+/** Where a row is; the first place for one that is not there. */
+function placeOf(rows: readonly Row[], id: string): number {
+  return Math.max(
+    rows.findIndex((row) => row.id === id),
+    0,
   );
 }
 

@@ -25,10 +25,11 @@ from flashgrep.index.answer.sharing import Sharing, stop
 from flashgrep.index.answer.sought import EVERYTHING, Sought, Until
 from flashgrep.index.answer.view import ROOM, IndexView, SearchOverlay
 from flashgrep.index.answer.walk_pages import WalkPages
-from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.segment_set import FileLocation, Texts, Work
 from flashgrep.index.watch.changes import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
+from flashgrep.search.at_once import may_wait
 from flashgrep.search.excerpts import Text
 from flashgrep.search.pattern import TooLong, briefly
 from flashgrep.search.result import (
@@ -95,11 +96,11 @@ class IndexedScan:
         self._keep = keep
         self._overlay = SearchOverlay(view, tracker, root, self.scanner)
         self._sought = Sought(request, view, self._overlay)
-        self._sharing = Sharing(request, self.scanner.counter, matchers, pool)
+        self._sharing = Sharing(request, self.scanner, matchers, pool)
         self._begin()
 
     def _begin(self) -> None:
-        self._finder = LineFinder(self.request, self.scanner.counter)
+        self._finder = LineFinder(self.request, self.scanner)
         self._pages: WalkPages | NewestPages | None = None
         """As far as pages were asked for."""
         self._aliases: dict[str, int] = {}
@@ -126,6 +127,7 @@ class IndexedScan:
             with briefly():
                 self._in_segments(wanted)
         except TooLong:
+            may_wait()
             # What was matched here is matched again, in processes that can be killed.
             self._sharing.is_away = True
             self._begin()
@@ -149,6 +151,7 @@ class IndexedScan:
         items = self._overlay.items()
         if not items:
             return
+        may_wait()
         scan = Scan(self.request, self.scanner.scope, self._pool, self._cancelled, report)
         scan.run(items)
         self.skipped, self._scanned, self._on_disk = scan.skipped, scan.scanned, scan.found
@@ -286,6 +289,8 @@ class IndexedScan:
         list of tens of thousands the first are looked at: the rest would take longer than the
         search, and has the bound that such writes have anyway.
         """
+        if not paths:
+            return []
         names = paths[:CONFIRMED_FILES]
         known = zip(names, self._table.identities(names), strict=True)
         stale = [name for name, identity in known if not self._is_as_known(name, identity)]

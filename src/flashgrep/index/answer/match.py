@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from flashgrep import limits
-from flashgrep.index.format.segment import DamagedSegment, Numbers, Segment
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import Numbers, Segment
 from flashgrep.index.format.segment_set import FileLocation, Pieces, Runs, Stretch, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.match_dense import Dense, dense_literal
 from flashgrep.search.pattern import UNANCHORED, PatternSpec, Span, may_take_long
 from flashgrep.search.result import ScanRequest
 from flashgrep.system.child import serve
+
+if TYPE_CHECKING:
+    from flashgrep.search.scan.scanner import Scanner
 
 INDEX_PORTION_BYTES: Final = 4 * limits.MIB
 """Candidate text that is matched before a cancel is looked for."""
@@ -164,14 +168,19 @@ def match_texts(counter: Counter, segment: Segment, files: list[int]) -> dict[in
 class LineFinder:
     """One search's matching in the thread that asks."""
 
-    def __init__(self, request: ScanRequest, counter: Counter) -> None:
+    def __init__(self, request: ScanRequest, scanner: Scanner) -> None:
         self._request = request
-        self.counter = counter
+        self._scanner = scanner
         self._by_alternatives: dict[int, Counter] = {}
         self._lines: dict[FileLocation, list[Span]] = {}
         """Where matching lines were found, if lines were asked for."""
         self._incomplete: set[FileLocation] = set()
         """Files of which other processes have found lines."""
+
+    @property
+    def counter(self) -> Counter:
+        """What counts where every alternative may be."""
+        return self._scanner.counter
 
     def found(self, number: int, portion: Pieces, by_file: bool) -> Iterator[tuple[int, int]]:
         """Files and counts, matched as they are read: of a line at a time or, `by_file`, of all.

@@ -21,7 +21,8 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.errors import Cancelled, IOFailure
 from flashgrep.index.answer.match import INDEX_PORTION_BYTES, Hits, matched, packed
-from flashgrep.index.format.segment import DamagedSegment, numbers
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import numbers
 from flashgrep.index.format.segment_set import Runs, Texts, Work
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import (

@@ -61,6 +61,9 @@ class Rows(Sequence[FoundFile]):
             yield from self._table.rows(self._order[at : at + _AT_ONCE])
 
 
+_NOTHING: Final = np.empty(0, np.int64)
+
+
 class Table:
     """Found files, as columns: those of the segments first, then those found on disk."""
 
@@ -103,9 +106,12 @@ class Table:
 
     def close(self) -> None:
         """Everything is there."""
-        nothing = np.empty(0, np.int64)
+        if not self._columns and not self._others:
+            # Most often nothing is found, and that takes less time than arrays of nothing.
+            self.segment = self.file = self.count = self.modified = self.rank = _NOTHING
+            return
         counts, modified = np.array([row[1:] for row in self._others], np.int64).reshape(-1, 2).T
-        columns = zip(*self._columns, (nothing, nothing, counts), strict=True)
+        columns = zip(*self._columns, (_NOTHING, _NOTHING, counts), strict=True)
         self.segment, self.file, self.count = map(np.concatenate, columns)
         snapshot = self._snapshot
         numbers = snapshot.segment_set.file_firsts[self.segment] + self.file
@@ -204,6 +210,8 @@ class Table:
 
     def in_order(self, order: Order) -> Sequence[FoundFile]:
         """All of them; names are made at once where they are few."""
+        if not len(self.count):
+            return []
         if order == "walk":
             rows = np.argsort(self.rank, kind="stable")
         else:

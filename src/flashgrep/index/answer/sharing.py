@@ -8,11 +8,11 @@ from flashgrep.errors import Cancelled
 from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.match_pool import KillableMatching, Matchers
 from flashgrep.index.format.segment_set import Work
-from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import TooLong, is_predictable
 from flashgrep.search.result import ScanRequest
 from flashgrep.search.scan.fair_queue import CancelFlag
 from flashgrep.search.scan.pool import Pool
+from flashgrep.search.scan.scanner import Scanner
 
 Numbered = tuple[int, Work]
 """Some work, and the number of its segment."""
@@ -24,10 +24,10 @@ class Sharing:
     """One search's way to other processes."""
 
     def __init__(
-        self, request: ScanRequest, counter: Counter, matchers: Matchers, pool: Pool
+        self, request: ScanRequest, scanner: Scanner, matchers: Matchers, pool: Pool
     ) -> None:
         self._request = request
-        self._counter = counter
+        self._scanner = scanner
         self._matchers = matchers
         self._pool = pool
         self.is_away = False
@@ -43,7 +43,7 @@ class Sharing:
         if not is_predictable(self._request.pattern):
             raise TooLong  # what may take long would have to be killed there
         numbers, parts = [number for number, _ in work], [each for _, each in work]
-        pattern, counter = self._request.pattern, self._counter
+        pattern, counter = self._request.pattern, self._scanner.counter
         found = self._matchers.match(pattern, counter, is_dense, parts, cancelled)
         return list(zip(numbers, found, strict=True))
 

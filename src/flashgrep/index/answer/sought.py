@@ -165,6 +165,8 @@ class Sought:
             return
         near: set[str] | None = None
         if not self.is_text:
+            if not len(self.candidates.pieces):
+                return
             first, past = (self.candidates.pieces.searchsorted(ends) for ends in spans)
             near = {links[at] for at in (first < past).nonzero()[0].tolist()}
         for shown, place in self.overlay.aliases(near) if near is None or near else ():

@@ -16,7 +16,6 @@ from flashgrep.index.watch.changes import Identity, Rules, is_below, joined, par
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.search.result import Item
 from flashgrep.search.scan.scanner import Scanner
-from flashgrep.workspace.find import FoundEntry
 from flashgrep.workspace.scope import is_within
 from flashgrep.workspace.walk import RuleChains, Ruled
 
@@ -58,6 +57,17 @@ class FileOrders:
     @cached_property
     def newest_first(self) -> Numbers:
         return np.lexsort((self.ranks, -self.modified))
+
+    @cached_property
+    def in_walk_order(self) -> Numbers | None:
+        """All files in walk order; None where that is the order of their numbers."""
+        ranks = self.ranks
+        return None if bool((ranks[1:] > ranks[:-1]).all()) else np.argsort(ranks, kind="stable")
+
+    @cached_property
+    def sizes(self) -> Numbers:
+        sizes = (segment.status[:, 0] for segment in self._segments)
+        return np.concatenate([np.zeros(0, np.int64), *sizes])
 
     def gap(self, snapshot: IndexSnapshot, name: str) -> int:
         """Before which file of the base a file comes that is in no segment; remembered."""
@@ -121,6 +131,8 @@ class IndexSnapshot:
         if not directory:
             return 0, segment.files
         key = path_key(directory)
+        if segment.bounds[1] < key + "\0" or segment.bounds[0] >= key + "\1":
+            return 0, 0
         return segment.first_from(key + "\0"), segment.first_from(key + "\1")
 
     def without(self, names: Collection[str], subtrees: Collection[str]) -> IndexSnapshot:
@@ -154,16 +166,6 @@ class IndexSnapshot:
             else:
                 return (before + segment.first_from(key)) * ROOM
         return before * ROOM
-
-    def entries(self, directory: str) -> Iterator[FoundEntry]:
-        """The files alive below a directory, by their paths from there, with size and time."""
-        cut = len(directory) + 1 if directory else 0
-        for number, segment in enumerate(self.segments):
-            first, past = self.stretch(number, directory)
-            files = (np.flatnonzero(self.alive[number][first:past]) + first).tolist()
-            names, rows = segment.all_names(), segment.status[:, :2].tolist()
-            for file in files:
-                yield FoundEntry(names[file][cut:], *rows[file])
 
     def parts(self) -> Iterator[tuple[Segment, Mask]]:
         """Each segment, and which of its files are alive."""
@@ -277,10 +279,6 @@ class IndexView:
         """Whether a path is a directory of the tree that nothing has happened to."""
         return path is not None and path in self.directories and self.is_certain(path)
 
-    def changed_below(self, directory: str) -> bool:
-        """Whether anything at all below a directory is not as the segments have it."""
-        return any(is_below(path, directory) for path in (*self.entries, *self.subtrees))
-
     def is_certain(self, name: str) -> bool:
         """Whether nothing that is known to have changed touches this path."""
         return name not in self.entries and not any(
@@ -298,32 +296,28 @@ def topmost(subtrees: Iterable[str]) -> list[str]:
 
 
 # ── files and links ──────────────────────────────────────────────────────────────────────────────
-# What a view says about the tree itself: its files, its links, and whose rules count in it.
+# What a view says about the tree itself: what changed in it, and whose rules count in it.
 
 
-def names(view: IndexView) -> list[str] | None:
-    """Every file a search of the workspace looks at, in walk order; None where a link leads away.
-
-    Asked of a view to which nothing has happened since.
-    """
-    found = [
-        name
-        for segment, alive in view.snapshot.parts()
-        for name, is_alive in zip(segment.all_names(), alive.tolist(), strict=True)
-        if is_alive
-    ]
-    for link, target in view.links.items():
-        if link in view.aliases:
-            found.append(link)
-        elif target not in view.directories:
-            return None
-    return sorted(found, key=path_key)
+def changed_paths(view: IndexView, root: str) -> Iterator[str]:
+    """What below a directory has to be looked at on disk."""
+    subtrees = topmost(view.subtrees)
+    for path in subtrees:
+        if path != root and is_below(path, root):
+            yield path
+    for path in view.entries - view.subtrees:
+        is_inside = path != root and is_below(path, root)
+        if is_inside and not any(is_below(path, one) for one in subtrees):
+            yield path
 
 
-def links(view: IndexView, directory: str) -> list[str]:
-    """The links below a directory, by their names there."""
-    cut = len(directory) + 1 if directory else 0
-    return [link[cut:] for link in view.links if is_below(link, directory)]
+def by_directory(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Names by the directory they are in."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        directory, _, name = path.rpartition("/")
+        names[directory].add(name)
+    return {directory: sorted(found) for directory, found in names.items()}
 
 
 def is_own_repository(tracker: Tracker, root: str) -> bool:
@@ -412,23 +406,9 @@ class SearchOverlay:
 
     def items(self) -> list[Item]:
         """What the scanner has to look at."""
-        names: dict[str, set[str]] = defaultdict(set)
-        for path in (*self._changed(), *self._links()):
-            directory, _, name = path.rpartition("/")
-            names[directory].add(name)
-        return [
-            item for directory in names for item in self._in(directory, sorted(names[directory]))
-        ]
-
-    def _changed(self) -> Iterator[str]:
-        subtrees = topmost(self._view.subtrees)
-        yield from (path for path in subtrees if self._is_inside(path))
-        for path in self._view.entries - self._view.subtrees:
-            if self._is_inside(path) and not any(is_below(path, one) for one in subtrees):
-                yield path
-
-    def _is_inside(self, path: str) -> bool:
-        return path != self._root and is_below(path, self._root)
+        changed = changed_paths(self._view, self._root)
+        names = by_directory((*changed, *self._links()))
+        return [item for directory in names for item in self._in(directory, names[directory])]
 
     def _links(self) -> Iterator[str]:
         # The others are looked at anyway.

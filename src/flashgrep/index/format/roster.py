@@ -13,21 +13,17 @@ when that was known to have the same bytes. It is kept in a file of its own:
 
 from __future__ import annotations
 
-import struct
-import zlib
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.index.format.roster_file import roster_body, roster_bytes
 from flashgrep.system.atomic import Name, open_own, replacing
 
 RACY_SECONDS: Final = 1.0
 """A file that was changed within this time before it was read is read again later: two changes
 so close together may leave the same times."""
-_MAGIC: Final = b"flashro1"
-_HEAD: Final = struct.Struct("<II")
-_COUNT: Final = struct.Struct("<I")
 _NOBODY: Final = -1
 """The size of no file."""
 
@@ -46,9 +42,8 @@ def blank_roster(files: int) -> Roster:
 
 def write_roster(path: Name, roster: Roster) -> None:
     """Keep a roster; after a power cut it may be damaged, which is noticed."""
-    body = _COUNT.pack(len(roster.racy)) + roster.status.tobytes() + roster.racy.tobytes()
     with replacing(path, is_durable=False) as file:
-        file.write(_MAGIC + _COUNT.pack(zlib.crc32(body)) + body)
+        file.write(roster_bytes(roster.status.tobytes(), roster.racy.tobytes()))
 
 
 def read_roster(path: Name, files: int) -> Roster | None:
@@ -58,12 +53,8 @@ def read_roster(path: Name, files: int) -> Roster | None:
             data = file.read()
     except OSError:
         return None
-    start = len(_MAGIC) + _HEAD.size
-    if len(data) != start + 33 * files or not data.startswith(_MAGIC):
+    body = roster_body(data, files)
+    if body is None:
         return None
-    crc, count = _HEAD.unpack_from(data, len(_MAGIC))
-    if crc != zlib.crc32(data[len(_MAGIC) + _COUNT.size :]) or count != files:
-        return None
-    status = np.frombuffer(data, np.int64, 4 * files, start).reshape(-1, 4)
-    racy = np.frombuffer(data, np.uint8, files, start + 32 * files) != 0
-    return Roster(status, racy)
+    status = np.frombuffer(body, np.int64, 4 * files).reshape(-1, 4)
+    return Roster(status, np.frombuffer(body, np.uint8, files, 32 * files) != 0)

@@ -1,9 +1,8 @@
 """A segment: some files' text and what is needed to find things in it, in one immutable file.
 
-    8 bytes   magic and version, b"flashsg2"
+    8 bytes   magic and version, b"flashsg3"
     4 bytes   length of the header, little end first
-    header    JSON: {"hash": "sha1", "is_bare": false, "sections": {name: [offset, size, crc32]}},
-              padded with spaces
+    header    JSON: {"hash": "sha1", "sections": {name: [offset, size, crc32]}}, padded with spaces
     4 bytes   crc32 of the header
     sections  each at a multiple of 64 bytes
 
@@ -29,13 +28,11 @@ A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece)
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
-matched. One that is never a candidate need not be: its grams were. A bare segment has no grams yet,
-so all of it is a candidate.
+matched. One that is never a candidate need not be: its grams were.
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import struct
@@ -49,15 +46,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.index.format.header import (
+    HASHES,
+    LENGTH,
+    MAGIC,
+    DamagedSegment,
+    checked_section,
+    read_header,
+)
+from flashgrep.index.format.name_columns import NameColumns
 from flashgrep.index.format.postings import bitmap_bytes, marked
 from flashgrep.index.format.roster import Roster, blank_roster
 from flashgrep.system.atomic import is_ours_alone, open_own
 
-MAGIC: Final = b"flashsg2"
 BLOCK_BYTES: Final = 16 * 1024
 BINARY: Final = 1
 UNENDED: Final = 2
-LENGTH: Final = struct.Struct("<I")
 TYPES: Final[dict[str, Any]] = {
     "name_ends": np.uint32,
     "sizes": np.int64,
@@ -75,21 +79,10 @@ TYPES: Final[dict[str, Any]] = {
 }
 _IDENTITY: Final = struct.Struct("=4q")
 """A row of a roster, for those who ask for few: a row of an array takes five times as long."""
-HASHES: Final = {"sha1": 20, "sha256": 32}
-"""What ids are made by, and how long they are."""
 Keys = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 Columns = tuple[Sequence[int], Sequence[int], Sequence[int]]
-
-
-class DamagedSegment(Exception):
-    """A file of the index that is not what was written."""
-
-    def __init__(self, path: str, what: str) -> None:
-        super().__init__(f"{path}: {what}")
-        self.path = path
-        self.what = what
 
 
 class Segment:
@@ -107,7 +100,9 @@ class Segment:
             self.buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.size = status.st_size
         self._view = memoryview(self.buffer)
-        self._sections = self._header()
+        self._header = read_header(path, self._view)
+        self.hash_name, self._sections = self._header
+        self.id_bytes = HASHES[self.hash_name]
         if not is_checked:
             self._check_sections()
         arrays = {name: self._array(name) for name in TYPES}
@@ -172,6 +167,11 @@ class Segment:
         # One by one: the end of a name and the begin of the next may look like one character.
         parts = [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
         return "".join(parts), [0, *accumulate(map(len, parts))]
+
+    @cached_property
+    def name_columns(self) -> NameColumns:
+        """The paths as arrays, to ask about all of them at once."""
+        return NameColumns(self)
 
     def name(self, file: int) -> str:
         """A file's path, as names of the tree; read alone until all are asked for."""
@@ -329,33 +329,10 @@ class Segment:
                     raise DamagedSegment(self.path, f"piece {at} is damaged")
                 self._trusted[at] = 1
 
-    def _header(self) -> dict[str, list[int]]:
-        view = self._view
-        if bytes(view[: len(MAGIC)]) != MAGIC:
-            raise DamagedSegment(self.path, "of another kind or version")
-        start = len(MAGIC) + LENGTH.size
-        (length,) = LENGTH.unpack(view[len(MAGIC) : start])
-        head = bytes(view[start : start + length])
-        checksum = bytes(view[start + length : start + length + 4])
-        if len(head) != length or checksum != LENGTH.pack(zlib.crc32(head)):
-            raise DamagedSegment(self.path, "the header is damaged")
-        told = json.loads(head)
-        sections: dict[str, list[int]] = told["sections"]
-        self.hash_name: str = told["hash"]
-        self.is_bare: bool = told.get("is_bare", False)
-        self.id_bytes = HASHES[self.hash_name]
-        if any(offset + size > self.size for offset, size, _ in sections.values()):
-            raise DamagedSegment(self.path, "cut short")
-        return sections
-
     def _check_sections(self) -> None:
-        for name, (_, _, crc) in self._sections.items():
-            if name != "pack" and zlib.crc32(self._bytes(name)) != crc:
-                raise DamagedSegment(self.path, f"{name} is damaged")
-
-    def sections(self) -> dict[str, memoryview]:
-        """All that is kept, but the pack."""
-        return {name: self._bytes(name) for name in self._sections if name != "pack"}
+        for name in self._sections:
+            if name != "pack":
+                checked_section(self.path, self._view, self._header, name)
 
     def _bytes(self, name: str) -> memoryview:
         offset, size, _ = self._sections[name]

@@ -183,12 +183,6 @@ class SegmentSet:
         return np.append(_joined(parts), self.pieces[-1][1] if self.pieces else 0)
 
     @cached_property
-    def bare_blocks(self) -> list[_Ends]:
-        """The blocks of segments without grams: nothing is known of what they hold."""
-        pairs = zip(self.segments, self.blocks, strict=True)
-        return [ends for segment, ends in pairs if segment.is_bare]
-
-    @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:
         """Per segment the file its postings are in, its first block, and how long bitmaps are."""
         return [

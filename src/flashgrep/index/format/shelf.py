@@ -27,8 +27,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.manifest import MANIFEST, TAG_CHARS, Generation, read_generation
-from flashgrep.index.format.segment import DamagedSegment
 from flashgrep.ranking.format import DRAFT_SUFFIX, VIEW_PREFIX
 from flashgrep.system.atomic import make_private, open_own, replace_file
 from flashgrep.system.lock import is_locked, locked, open_lock_file

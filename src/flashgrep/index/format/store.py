@@ -26,6 +26,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from flashgrep.index.format.enrolled_files import EnrolledFiles, EnrolledPart
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.manifest import (
     MANIFEST,
     Generation,
@@ -33,7 +35,7 @@ from flashgrep.index.format.manifest import (
     write_generation,
 )
 from flashgrep.index.format.roster import read_roster, write_roster
-from flashgrep.index.format.segment import DamagedSegment, Segment
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.shelf import LOCK, RANKED, Shelf
 from flashgrep.ranking.format import DamagedRanking, read_manifest
 from flashgrep.system.lock import open_lock_file, try_lock
@@ -162,6 +164,18 @@ class Store:
                 segment.roster, segment.roster_file = known, roster
             segments.append(segment)
         return segments, base, generation.updated
+
+    def enrolled(self) -> EnrolledFiles | None:
+        """The files that the rosters in force know; None where there are none."""
+        generation = self.generation()
+        pairs = list(zip(generation.segments, generation.rosters, strict=True))
+        if not pairs or not all(roster for _, roster in pairs):
+            return None
+        parts = [
+            EnrolledPart(str(self.shelf.directory / name), str(self.directory / roster))
+            for name, roster in pairs
+        ]
+        return EnrolledFiles(parts, generation.base)
 
     def _best_of_others(self) -> Generation:
         """The generation of the tree that is most like ours, without its rosters."""

@@ -374,6 +374,17 @@ class Candidates:
             self._tree.known = found, bits
         return found
 
+    def is_little(self, pieces: int, size: int) -> bool:
+        """Whether no more than so many pieces, of so many bytes, are seen to be candidates by a
+        look at rare grams, or were before."""
+        if self.is_all or self._tree.folded or (self._tree.known is None and self._rare is None):
+            return False
+        found = self.pieces
+        if len(found) > pieces:
+            return False
+        stretches = self._segment_set.stretches(found, [0] * len(found))
+        return sum(stretch.size for stretch in stretches) <= size
+
     def _looked_up(self) -> Numbers:
         segment_set = self._segment_set
         if self._rare is None:
@@ -400,14 +411,11 @@ class Candidates:
         look = self._look(by_file=False)
         if not self._tree.alternatives:
             look.read_ahead([self._tree.root])
-            held: Any = look.held(self._tree.root)
-        else:
-            look.read_ahead(self._tree.alternatives)
-            held = np.zeros(self._segment_set.block_count, np.uint8)
-            for at, node in enumerate(self._tree.alternatives):
-                look.kept(node).mark(held, 1 << at)
-        for base, past in self._segment_set.bare_blocks:
-            held[base:past] = (1 << len(self._tree.alternatives)) - 1 or 1
+            return look.held(self._tree.root)
+        look.read_ahead(self._tree.alternatives)
+        held = np.zeros(self._segment_set.block_count, np.uint8)
+        for at, node in enumerate(self._tree.alternatives):
+            look.kept(node).mark(held, 1 << at)
         return held
 
     def alternatives(self, pieces: Numbers) -> list[int]:
@@ -438,9 +446,6 @@ class Candidates:
         found = self._look(by_file=True).held(self._tree.root)
         if self._tree.folded:
             found[segment_set.owners[segment_set.marked]] = True
-        for segment, (base, past) in zip(segment_set.segments, segment_set.files, strict=True):
-            if segment.is_bare:
-                found[base:past] = True
         return found
 
     def _look(self, by_file: bool) -> Lookup:

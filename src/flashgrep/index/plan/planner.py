@@ -100,6 +100,7 @@ class _Gap:
     need: Need | None = None
 
 
+_BYTES: Final = [_PlanStep(frozenset((byte,))) for byte in range(256)]
 _Row = list[_PlanStep | _Gap]
 _Way = tuple[frozenset[int], ...]
 
@@ -110,7 +111,10 @@ def plan(spec: PatternSpec) -> GramPlan:
     tree = spec.tree
     if tree is None:
         return GramPlan(None)
-    planner, is_folded = _Planner(spec.multiline), _is_folded(tree)
+    if spec.is_plain and len(spec.source) >= _WIDTH:
+        return GramPlan(_literal_need(spec.source.encode("ascii")))
+    may_fold = spec.case_insensitive or "(?" in spec.source
+    planner, is_folded = _Planner(spec.multiline), may_fold and _is_folded(tree)
     if isinstance(tree, Alt) and not is_folded:
         needs = [need for part in tree.parts if (need := planner.need(part)) is not None]
         if len(needs) == len(tree.parts):
@@ -163,7 +167,7 @@ class _Planner:
             yield self._step(frozenset((ord(node.text.lower()), ord(node.text.upper()))))
             return
         for byte in node.text.encode("utf-8", "surrogatepass"):
-            yield self._step(frozenset((byte,)))
+            yield _BYTES[byte] if byte != 0x0A else self._step(frozenset((byte,)))
 
     def _step(self, members: frozenset[int], is_run: bool = False) -> _PlanStep:
         # Within a line there is no newline to match.
@@ -189,11 +193,48 @@ class _Planner:
             at for at, step in enumerate(row) if isinstance(step, _PlanStep) and not step.is_run
         ]
         stride = max(1, len(starts) // _MOST_WINDOWS)
-        windows = [list(_ways(row, at)) for at in starts[::stride]]
-        whole = [_grams(ways, _WIDTH) for ways in windows]
+        places = starts[::stride]
+        singles = [*map(_single, row)]
+        whole = [_literal_gram(singles[at : at + _WIDTH]) or self._whole(row, at) for at in places]
         if any(whole):
             return whole
-        return [_grams(ways, _WIDTH - 1) for ways in windows]
+        return [_grams([*_ways(row, at)], _WIDTH - 1) for at in places]
+
+    @staticmethod
+    def _whole(row: _Row, at: int) -> Grams | None:
+        """The grams at a place of a row; None where that is nearer to its end than a gram is long.
+
+        A run may end a gram that begins so near to it.
+        """
+        if at + _WIDTH > len(row) and not any(
+            isinstance(step, _PlanStep) and step.is_run for step in row[at:]
+        ):
+            return None
+        return _grams([*_ways(row, at)], _WIDTH)
+
+
+def _literal_need(text: bytes) -> Need | None:
+    """What a planner makes of the characters of a text that is long enough for a gram."""
+    stride = max(1, len(text) // _MOST_WINDOWS)
+    starts = range(0, len(text) - _WIDTH + 1, stride)
+    keys = [int.from_bytes(text[at : at + _WIDTH], "big") for at in starts]
+    return _all(Grams(((key, key + 1),)) for key in keys)
+
+
+def _single(step: _PlanStep | _Gap) -> int:
+    """The byte of a step that is a certain one; -1 for any other."""
+    if isinstance(step, _Gap) or step.is_run or len(step.members) != 1:
+        return -1
+    (byte,) = step.members
+    return byte
+
+
+def _literal_gram(singles: list[int]) -> Grams | None:
+    """The gram of four certain bytes: what `_grams` makes of the one way through them."""
+    if len(singles) < _WIDTH or -1 in singles or 0x0A in singles[: _WIDTH - 1]:
+        return None
+    key = int.from_bytes(bytes(singles), "big")
+    return Grams(((key, key + 1),))
 
 
 def _grams(ways: list[_Way], shortest: int) -> Grams | None:
@@ -377,7 +418,7 @@ class GramTree:
             return places
         sizes = self._pilot.posting_sizes(keys)
         by_size = sorted(places, key=sizes.__getitem__)
-        return sorted(apart_first(by_size, lambda a, b: abs(a - b) < _APART)[:_MOST_GRAMS])
+        return sorted(_first_apart(by_size))
 
     def _leaf(self, grams: Grams, place: int) -> GramSet:
         # No range at all cannot be looked up; use one that no gram is in.
@@ -391,6 +432,18 @@ class GramTree:
 def _is_key(grams: Grams) -> bool:
     """Whether there is but one gram."""
     return len(grams.ranges) == 1 and grams.ranges[0][1] - grams.ranges[0][0] == 1
+
+
+def _first_apart(places: list[int]) -> list[int]:
+    """The first few of `apart_first`, for places."""
+    found: list[int] = []
+    for place in places:
+        if all(abs(place - other) >= _APART for other in found):
+            found.append(place)
+            if len(found) == _MOST_GRAMS:
+                return found
+    near = [place for place in places if place not in found]
+    return found + near[: _MOST_GRAMS - len(found)]
 
 
 _Thing = TypeVar("_Thing")

@@ -7,14 +7,14 @@ a hundred. Where the postings are a few hundred bytes in all, plain loops over t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from itertools import accumulate
 from typing import Final
 
 from flashgrep.index.format.postings import STEP
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramTree
 
-_SHORT_BYTES: Final = 256
+_SHORT_BYTES: Final = 1024
 """Postings of the rarest gram, of all segments together, that are read in this way; and of a
 further one, of one segment."""
 _MOST_KEYS: Final = 6
@@ -31,7 +31,7 @@ def rare_blocks(segment_set: SegmentSet, tree: GramTree) -> dict[int, int] | Non
 
     None where that is for `lookup`: what must be there is no gram by itself, or none that is rare.
     """
-    if tree.root is None or tree.folded or segment_set.bare_blocks:
+    if tree.root is None or tree.folded:
         return None
     if not tree.alternatives:
         blocks = _held(segment_set, tree, tree.root)
@@ -90,7 +90,7 @@ def _listed(segment_set: SegmentSet, key: int) -> dict[int, list[int]] | None:
         if left < 0 or (length and length == width):
             return None
         if length:
-            found[number] = [*_blocks(buffer[start : start + length], base)]
+            found[number] = _blocks(buffer[start : start + length], base)
     return found
 
 
@@ -112,11 +112,10 @@ def _kept(segment_set: SegmentSet, number: int, key: int, blocks: list[int]) -> 
     return [block for block in blocks if block in own]
 
 
-def _blocks(posting: bytes, base: int) -> Iterator[int]:
-    """The blocks of a list (`segment` says how it is written), counted from `base`."""
-    block = base + posting[0] + (posting[1] << 8)
-    yield block
-    for step in posting[2:]:
-        block += step
-        if step != STEP:
-            yield block
+def _blocks(posting: bytes, base: int) -> list[int]:
+    """The blocks of a list (`postings` says how it is written), counted from `base`."""
+    steps, first = posting[2:], base + posting[0] + (posting[1] << 8)
+    if STEP not in steps:
+        return [*accumulate(steps, initial=first)]
+    places = accumulate(steps, initial=first)
+    return [block for step, block in zip(b"\0" + steps, places, strict=True) if step != STEP]

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from flashgrep.system.atomic import open_own
 from flashgrep.system.child import PROGRESS, leave_ending_to_the_server, serve_telling
 from flashgrep.workspace.scope import Scope
 
@@ -21,8 +22,8 @@ _STEPS: Final = 50
 def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
     from flashgrep.index.update.writer import write_segment  # after `main` has set up signals
 
-    if len(message) == 2:
-        return _grams(*message)
+    if len(message) == 3:
+        return _carried(*message)
     packed, files, path, known, hash_name = message
     scope = Scope.unpacked(packed)
     step = max(1, len(files) // _STEPS)
@@ -39,14 +40,13 @@ def _build(message: Any, tell: Callable[[Any], None]) -> tuple[str, Any]:
         scope.close()
 
 
-def _grams(bare: str, path: str) -> tuple[str, Any]:
-    from flashgrep.index.format.segment import DamagedSegment, Segment
-    from flashgrep.index.update.writer import write_grams
+def _carried(spool: str, path: str, hash_name: str) -> tuple[str, Any]:
+    from flashgrep.index.format.header import HASHES
+    from flashgrep.index.update.carried_files import read_carried
+    from flashgrep.index.update.writer import write_carried
 
-    try:
-        write_grams(Segment(bare), path)
-    except DamagedSegment as error:
-        return "damaged", [error.path, error.what]
+    with open_own(spool) as file:
+        write_carried(read_carried(file.read, HASHES[hash_name]), path, hash_name)
     return "built", None
 
 

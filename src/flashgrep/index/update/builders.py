@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.format.segment import DamagedSegment, path_key
+from flashgrep.index.format.segment import path_key
 from flashgrep.index.watch.changes import Identity
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.system.child import DIED, PROGRESS, run_jobs
@@ -46,6 +46,11 @@ def portions(files: dict[str, Identity], workers: int) -> list[list[str]]:
     return cut
 
 
+def builder_count() -> int:
+    """How many processes build at a time."""
+    return min(len(os.sched_getaffinity(0)), limits.BUILDERS)
+
+
 class BuildJob(NamedTuple):
     """A segment to be built."""
 
@@ -74,21 +79,7 @@ class Builders:
         self._tracker = tracker
         self._hash_name = hash_name
         self.stopped = stopped
-        self.count = min(len(os.sched_getaffinity(0)), limits.BUILDERS)
-
-    def find_grams(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Write each of some bare segments again with its grams, at another path."""
-        try:
-            with closing(run_jobs(MODULE, pairs, self.count, self.stopped)) as answers:
-                for _, (kind, body) in answers:
-                    if kind == "damaged":
-                        raise DamagedSegment(*body)
-                    if kind in (DIED, "failed"):
-                        raise BuildFailed(f"a building process: {body}")
-        except OSError as error:
-            raise BuildFailed(f"a building process could not be started: {error}") from None
-        if self.stopped():
-            raise Cancelled("stopped")
+        self.count = builder_count()
 
     def build(self, jobs: Sequence[BuildJob], done: Callable[[float], None]) -> list[Built]:
         """Build a segment for each job.
@@ -124,3 +115,30 @@ class Builders:
         if self.stopped():
             raise Cancelled("stopped")
         return [built[number] for number in range(len(jobs))]
+
+
+class CarriedJob(NamedTuple):
+    """A segment to be built of records (see `carried_files`)."""
+
+    spool: str
+    path: str
+    hash_name: str
+
+
+def build_carried(jobs: Iterable[CarriedJob], count: int) -> list[str]:
+    """Build a segment for each job, while the next is made; the paths of them, in order."""
+    given: list[CarriedJob] = []
+
+    def messages() -> Iterator[tuple[str, ...]]:
+        for job in jobs:
+            given.append(job)
+            yield tuple(job)
+
+    with closing(run_jobs(MODULE, messages(), count, lambda: False)) as answers:
+        for number, (kind, body) in answers:
+            if kind == DIED:
+                raise BuildFailed(f"a building process {body}; is there enough memory?")
+            if kind == "failed":
+                raise BuildFailed(body)
+            os.unlink(given[number].spool)
+    return [job.path for job in given]

@@ -21,8 +21,9 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.index.answer.view import IndexSnapshot, IndexView, snapshot
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.roster import Roster
-from flashgrep.index.format.segment import DamagedSegment, Mask, Segment
+from flashgrep.index.format.segment import Mask, Segment
 from flashgrep.index.format.segment_set import FileLocation
 from flashgrep.index.format.store import Loaded, Store
 from flashgrep.index.update.builders import Builders, BuildFailed, BuildJob, Built, portions
@@ -127,15 +128,13 @@ class Compactor:
         if view is not None and not self._holds(view):
             view = None
         if view is None or changes.lost or "" in changes.subtrees:
-            rescan = rescan_all(self._tracker, self._builders.stopped)
-            self._finish_loading()
-            alive = [np.zeros(segment.files, bool) for segment in self.segments]
+            rescan, alive = self._rescan_all()
             untouched = set()
         else:
             rescan = rescan_changes(self._tracker, view, changes, self._builders.stopped)
             alive = list(view.snapshot.alive)
             untouched = {name for name in view.entries if not changes.touch(name)}
-        self._look_at_other_names(rescan, alive)
+            self._look_at_other_names(rescan, alive)
         missing = self._found(rescan.files, alive)
         self._remember_missing(missing, untouched)
         left_out = set(missing)
@@ -149,31 +148,26 @@ class Compactor:
             alive, left_out = self._built(alive, missing)
         if writes and (self.updated is None or not all(s.roster_file for s in self.segments)):
             self._commit(self.segments, self.base)  # nothing was built: what is known is complete
-        elif self.is_unfinished and view is not None and not missing:
-            self._find_grams()
         return self._view(rescan, alive, left_out | untouched | rescan.unreadable)
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether segments are to be written again, with grams; searches look at all of those."""
-        return self.writes and any(segment.is_bare for segment in self.segments)
-
-    def _find_grams(self) -> None:
-        """Put segments with grams in the place of bare ones, a few at a time."""
-        bare = [n for n, segment in enumerate(self.segments) if segment.is_bare]
-        pairs = {
-            n: (self.segments[n].path, self._store.new_path()) for n in bare[: self._builders.count]
-        }
-        try:
-            self._builders.find_grams(list(pairs.values()))
-        except (BuildFailed, DamagedSegment):
-            self._store.sweep()
-            raise
-        segments = list(self.segments)
-        for number, (_, path) in pairs.items():
-            segments[number] = Segment(path)
-            segments[number].roster = self.segments[number].roster
-        self._commit(segments, self.base)
+    def _rescan_all(self) -> tuple[Tree, list[Mask]]:
+        """Look at the whole tree, and mark files as alive that are as the rosters know them."""
+        enrolled = self._store.enrolled()
+        rescan = rescan_all(self._tracker, self._builders.stopped, enrolled)
+        self._finish_loading()
+        opened = {(each.path, each.roster_file): n for n, each in enumerate(self.segments)}
+        alive = [np.zeros(segment.files, bool) for segment in self.segments]
+        for segment, roster in enrolled.parts if enrolled is not None else ():
+            numbers = rescan.recognised.get(segment)
+            place = opened.get((segment, os.path.basename(roster)))
+            if numbers and place is None:
+                # It is damaged, or was replaced meanwhile: nothing says which files these were.
+                return rescan_all(self._tracker, self._builders.stopped), [
+                    np.zeros(each.files, bool) for each in self.segments
+                ]
+            if numbers and place is not None:
+                alive[place][numbers] = True
+        return rescan, alive
 
     def _remember_missing(self, missing: dict[str, Identity], still: set[str]) -> None:
         kept = {name: status for name, status in self._missing.items() if name in still}

@@ -11,7 +11,8 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from flashgrep.index.format.segment import BINARY, DamagedSegment, Segment
+from flashgrep.index.format.header import DamagedSegment
+from flashgrep.index.format.segment import BINARY, Segment
 from flashgrep.ranking.format import (
     DRAFT_SUFFIX,
     DamagedRanking,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from flashgrep.index.answer.view import IndexView, topmost
+from flashgrep.index.answer.view import IndexSnapshot, IndexView, topmost
+from flashgrep.index.format.enrolled_files import EnrolledFiles, EnrolledPart
 from flashgrep.index.format.roster import RACY_SECONDS
+from flashgrep.index.format.segment import Segment
 from flashgrep.index.watch.changes import (
     Changes,
     Identity,
@@ -30,10 +33,12 @@ AWAITED_SECONDS: Final = 600.0
 """For so long a server that does not write the index looks whether another one did that."""
 
 
-def rescan_all(tracker: Tracker, stopped: Callable[[], bool]) -> Tree:
-    """Look at the whole tree."""
+def rescan_all(
+    tracker: Tracker, stopped: Callable[[], bool], enrolled: EnrolledFiles | None = None
+) -> Tree:
+    """Look at the whole tree; enrolled files that are as they were are told by number alone."""
     above, root = tracker.rules_above(), tracker.root_identity()
-    found = tracker.list_tree("", above, (), stopped)
+    found = tracker.list_tree("", above, (), stopped, enrolled)
     found.above, found.root = above, root
     tracker.forget("", found.directories)
     return found
@@ -98,13 +103,18 @@ def _look_into(
 # Finds what changed by looking at everything: for changes that raise no event.
 
 
-def poll(tracker: Tracker, view: IndexView, stopped: Callable[[], bool]) -> Changes:
-    """What differs on disk from the view."""
-    found = rescan_all(tracker, stopped)
+def poll(
+    tracker: Tracker, view: IndexView, stopped: Callable[[], bool], home: Path | None = None
+) -> Changes:
+    """What differs on disk from the view; `home` is where the rosters are."""
+    snapshot = view.snapshot
+    enrolled = None if home is None else enrolled_files(snapshot.segments, snapshot.base, home)
+    found = rescan_all(tracker, stopped, enrolled)
     changes = Changes()
     if found.above != view.above:
         changes.lost = "the ignore rules above the workspace changed"
-    changes.entries |= _changed_files(view, found.files)
+    compared = _changed_files if enrolled is None else _unrecognised_files
+    changes.entries |= compared(view, found)
     changes.entries |= _changed_links(view, found)
     changes.subtrees |= {
         directory
@@ -118,7 +128,34 @@ def poll(tracker: Tracker, view: IndexView, stopped: Callable[[], bool]) -> Chan
     return changes
 
 
-def _changed_files(view: IndexView, files: dict[str, Identity]) -> set[str]:
+def enrolled_files(segments: Sequence[Segment], base: int, home: Path) -> EnrolledFiles | None:
+    """The files of some segments, by their rosters on disk; None where one is not on disk."""
+    if not segments or not all(segment.roster_file for segment in segments):
+        return None
+    parts = [EnrolledPart(each.path, str(home / each.roster_file)) for each in segments]
+    return EnrolledFiles(parts, base)
+
+
+def _unrecognised_files(view: IndexView, found: Tree) -> set[str]:
+    """Files that are not as their rosters know them, or that the view knows nothing of."""
+    snapshot = view.snapshot
+    changed: set[str] = set()
+    new = set(found.files) - view.entries
+    for segment, alive in snapshot.parts():
+        seen = np.zeros(segment.files, bool)
+        seen[found.recognised.get(segment.path, [])] = True
+        changed.update(map(segment.name, np.flatnonzero(alive & ~seen).tolist()))
+        new.update(map(segment.name, np.flatnonzero(seen & ~alive).tolist()))
+    return changed | {name for name in new - view.entries if not _is_alive(snapshot, name)}
+
+
+def _is_alive(snapshot: IndexSnapshot, name: str) -> bool:
+    return any(snapshot.alive[number][file] for number, file in snapshot.find(name))
+
+
+def _changed_files(view: IndexView, found: Tree) -> set[str]:
+    """The same from the names of all files: the definition."""
+    files = found.files
     new = set(files) - view.entries
     changed: set[str] = set()
     for segment, alive in view.snapshot.parts():

@@ -3,13 +3,12 @@
     8 bytes   magic and version, b"flashsn1"
     4 bytes   length of the header, little end first
     header    JSON: {"hash": "sha1", "files": number, "bytes": of all texts}
-    stream    zlib: per file the length of its name (4 bytes) and of its text (8 bytes), its id, its
-              name, its text; in walk order
+    stream    zlib: a record for each file (see `carried_files`), in walk order
     32 bytes  sha256 of everything before
 
 Nothing in it is believed but what a hash proves: a text that does not have its id is an error.
-Everything else a segment holds is made here from the texts, the postings last, by the next server:
-until then a search looks at all of these texts. So a file can hold less than the tree, or
+Everything else a segment holds is made here from the texts, the postings included, by processes
+that build while the next texts are unpacked and proved. So a file can hold less than the tree, or
 another tree, and answers stay those of a scan; what it holds is only used for files of the same
 name and id.
 
@@ -34,19 +33,31 @@ from typing import IO, Any, Final
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, IOFailure, Unavailable
 from flashgrep.index.answer.view import IndexView
-from flashgrep.index.format.segment import BINARY, HASHES, Segment, path_key
+from flashgrep.index.format.header import HASHES
+from flashgrep.index.format.segment import BINARY, Segment, path_key
 from flashgrep.index.format.store import Store
-from flashgrep.index.update.builders import SEGMENT_BYTES, SEGMENT_FILES
-from flashgrep.index.update.writer import BareWriter, blob_id
-from flashgrep.system.atomic import replacing
+from flashgrep.index.update.builders import (
+    SEGMENT_BYTES,
+    SEGMENT_FILES,
+    BuildFailed,
+    CarriedJob,
+    build_carried,
+    builder_count,
+)
+from flashgrep.index.update.carried_files import RECORD, CarriedFile
+from flashgrep.index.update.writer import blob_id
+from flashgrep.system.atomic import open_private, replacing
 
 MAGIC: Final = b"flashsn1"
 _LENGTH: Final = struct.Struct("<I")
-_RECORD: Final = struct.Struct("<IQ")
 _HEADER_BYTES: Final = 64 * 1024
 _NAME_BYTES: Final = 4096
 _SUM_BYTES: Final = 32
 _PORTION: Final = limits.MIB
+"""Unpacked at a time: what a few bytes unpack to may be any amount."""
+_PACKED_PORTION: Final = limits.MIB // 8
+"""Read at a time: what was not unpacked yet is copied for each call."""
+_SPOOL_SUFFIX: Final = ".spool"
 _ANSWER_SECONDS: Final = 60.0
 _MARGIN_BYTES: Final = 64 * limits.MIB
 Report = Callable[[float], None]
@@ -76,9 +87,9 @@ def export_view(view: IndexView, target: str, hash_name: str, report: Report) ->
         stream.write(MAGIC + _LENGTH.pack(len(head)) + head)
         packer = zlib.compressobj(1)
         for done, (segment, slot) in enumerate(places):
-            name, text = segment.name(slot).encode("utf-8", "surrogateescape"), segment.text(slot)
-            record = _RECORD.pack(len(name), len(text)) + segment.id(slot) + name + text
-            stream.write(packer.compress(record))
+            name = segment.name(slot).encode("utf-8", "surrogateescape")
+            record = CarriedFile(name, segment.id(slot), segment.text(slot))
+            stream.write(packer.compress(record.packed()))
             report(done / len(places))
         stream.write(packer.flush())
         file.write(stream.sum.digest())
@@ -125,7 +136,6 @@ def import_into(store: Store, source: str, hash_name: str, report: Report) -> Tr
     with closing(store):
         if not store.lock():
             raise Unavailable(f"a server uses the index in {store.directory}; stop it first")
-        segments: list[Segment] = []
         try:
             with _opened(source) as file:
                 found = _Incoming(file, source)
@@ -137,34 +147,33 @@ def import_into(store: Store, source: str, hash_name: str, report: Report) -> Tr
                         f"{store.directory} has {store.free() // limits.MIB} MiB free and needs "
                         f"{need // limits.MIB}; make room, or name another place with --state-dir"
                     )
-                segments = [Segment(path) for path in _written(store, found, report)]
+                # All of it has been checked when the last of them is built.
+                paths = build_carried(_spooled(store, found, report), builder_count())
+            segments = [Segment(path) for path in paths]
             store.commit(segments, len(segments))
-        except BaseException:
+        except BaseException as error:
             store.sweep()  # what was begun counts for nobody
+            if isinstance(error, BuildFailed):
+                raise IOFailure(f"the index could not be written: {error}") from None
             raise
     return Transferred(found.files, 0, found.bytes)
 
 
-def _written(store: Store, found: _Incoming, report: Report) -> list[str]:
-    """Segments of what comes in; all of it has been checked when they are returned."""
-    paths: list[str] = []
-    writer: BareWriter | None = None
-    is_whole = False
-    try:
-        for number, (name, held, text) in enumerate(found.records()):
-            if writer is None:
-                paths.append(store.new_path())
-                writer = BareWriter(paths[-1], found.hash_name)
-            writer.add(name, held, text)
-            if writer.bytes >= SEGMENT_BYTES or writer.files >= SEGMENT_FILES:
-                writer.close()
-                writer = None
-            report(number / max(1, found.files))
-        is_whole = True
-    finally:
-        if writer is not None:
-            writer.close(keep=is_whole)
-    return paths
+def _spooled(store: Store, found: _Incoming, report: Report) -> Iterator[CarriedJob]:
+    """What comes in, in files of ours for one segment each."""
+    records, number = found.records(), 0
+    record = next(records, None)
+    while record is not None:
+        path = store.new_path()
+        job = CarriedJob(path + _SPOOL_SUFFIX, path, found.hash_name)
+        size, first = 0, number
+        with open_private(job.spool) as spool:
+            while record is not None and size < SEGMENT_BYTES and number - first < SEGMENT_FILES:
+                spool.write(record.packed())
+                size, number = size + len(record.text), number + 1
+                report(number / found.files)
+                record = next(records, None)
+        yield job
 
 
 class _Incoming:
@@ -177,7 +186,8 @@ class _Incoming:
         self._unpacker = zlib.decompressobj()
         self._raw = b""
         """Read and not summed yet: the last bytes may be the sum."""
-        self._waiting = b""
+        self._waiting, self._at = b"", 0
+        """Unpacked and not given out yet, from there on."""
         start = self._plain(len(MAGIC))
         if start != MAGIC:
             raise self.bad("not a snapshot of this version; export it with the same flashgrep")
@@ -197,11 +207,11 @@ class _Incoming:
         """Why the file cannot be used."""
         return InvalidParams(f"{self._source}: {what}")
 
-    def records(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Name, id and text of each file; the text has the id."""
+    def records(self) -> Iterator[CarriedFile]:
+        """Each file; its text has its id."""
         width, previous, total = HASHES[self.hash_name], "", 0
         for _ in range(self.files):
-            name_bytes, size = _RECORD.unpack(self._unpacked(_RECORD.size))
+            name_bytes, size = RECORD.unpack(self._unpacked(RECORD.size))
             total += size
             if name_bytes > _NAME_BYTES or size > limits.INDEXED_FILE_BYTES or total > self.bytes:
                 raise self.bad("a file is larger than it may be")
@@ -213,16 +223,17 @@ class _Incoming:
             if blob_id(text, self.hash_name) != held:
                 raise self.bad(f"{raw!r} is not what its id says")
             previous = key
-            yield raw.decode("utf-8", "surrogateescape"), held, text
+            yield CarriedFile(raw, held, text)
         self._end()
 
     def _end(self) -> None:
         while not self._unpacker.eof:
-            if self._more(_PORTION):
+            if self._more():
                 raise self.bad("there is more in it than it says")
         rest = self._unpacker.unused_data + self._rest()
         stream, told = rest[:-_SUM_BYTES], rest[-_SUM_BYTES:]
-        if stream or self._waiting or len(told) != _SUM_BYTES or self._sum.digest() != told:
+        is_all = not stream and self._at == len(self._waiting)
+        if not is_all or self._sum.digest() != told:
             raise self.bad("cut short or damaged: its checksum is another")
 
     def _plain(self, size: int) -> bytes:
@@ -233,22 +244,29 @@ class _Incoming:
         return data
 
     def _unpacked(self, size: int) -> bytes:
-        parts, missing = [self._waiting[:size]], size - len(self._waiting[:size])
-        self._waiting = self._waiting[size:]
-        while missing:
-            data = self._more(missing)
+        if self._at + size > len(self._waiting):
+            self._unpack(size)
+        start, self._at = self._at, self._at + size
+        return self._waiting[start : self._at]
+
+    def _unpack(self, size: int) -> None:
+        """Have so much waiting."""
+        parts = [self._waiting[self._at :]]
+        missing = size - len(parts[0])
+        while missing > 0:
+            data = self._more()
             if not data:
                 raise self.bad("there is less in it than it says")
             parts.append(data)
             missing -= len(data)
-        return b"".join(parts)
+        self._waiting, self._at = b"".join(parts), 0
 
-    def _more(self, most: int) -> bytes:
-        """Some more of the stream, at most so much; nothing at its end."""
+    def _more(self) -> bytes:
+        """Some more of the stream; nothing at its end."""
         while not self._unpacker.eof:
             packed = self._unpacker.unconsumed_tail or self._next()
             try:
-                data = self._unpacker.decompress(packed, most)
+                data = self._unpacker.decompress(packed, _PORTION)
             except zlib.error:
                 raise self.bad("damaged") from None
             self._sum.update(packed[: len(packed) - len(self._left())])
@@ -260,7 +278,7 @@ class _Incoming:
         return self._unpacker.unconsumed_tail or self._unpacker.unused_data
 
     def _next(self) -> bytes:
-        data = self._file.read(_PORTION)
+        data = self._file.read(_PACKED_PORTION)
         if not data:
             raise self.bad("cut short")
         return data

@@ -22,7 +22,7 @@ import numpy as np
 
 from flashgrep import limits
 from flashgrep.index.answer.view import IndexView
-from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.index import IndexStatus
 from flashgrep.index.update import rescan
 from flashgrep.index.update.rescan import NO_RACY_FILES, RacyFiles, without
@@ -73,8 +73,6 @@ class TreeState:
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
         self._status = IndexStatus(state="building")
-        self.is_unfinished = False
-        """Whether the updater has more to do, although nothing changes."""
         self._loading = True
         """The segments of an earlier server are being checked: an answer is near."""
 
@@ -173,7 +171,7 @@ class TreeState:
             return False
         if view is None or view.subtrees or not view.entries <= self._stuck:
             return True
-        return self.is_unfinished or self.racy.is_due()
+        return self.racy.is_due()
 
     def begin_update(self) -> tuple[IndexView | None, Changes]:
         """The view to start from, and the changes to put into segments."""

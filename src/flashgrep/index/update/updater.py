@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from flashgrep.errors import Cancelled
-from flashgrep.index.format.segment import DamagedSegment
+from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.store import Store, no_ids
 from flashgrep.index.git.proof import blob_ids, index_ids
 from flashgrep.index.git.repository import GitRepository, repository_of
@@ -129,7 +129,7 @@ class Updater:
         if view is None:
             return
         try:
-            state.take(poll(state.tracker, view, lambda: state.stopping))
+            state.take(poll(state.tracker, view, lambda: state.stopping, self._directory))
         except WatchLimit as error:
             state.stop_watching(str(error))
         except PASSING as error:
@@ -143,11 +143,9 @@ class Updater:
         try:
             updated = compactor.update(view, changes)
             racy = NO_RACY_FILES if updated is None else compactor.racy_files(updated)
-            state.is_unfinished = updated is not None and compactor.is_unfinished
             state.publish(updated, racy, compactor.blocks, compactor.size, compactor.updated)
             if updated is not None:
                 _ = updated.snapshot.newest_first  # else the next page of files waits for it
-            if updated is not None and not state.is_unfinished:
                 self._ranks.follow(updated.snapshot.segments, compactor.writes)
                 state.report_ranked(self._ranks.is_ready)
         except WatchLimit as error:

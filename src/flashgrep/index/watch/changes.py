@@ -92,6 +92,8 @@ class Tree:
     """The rule files above the root."""
     root: tuple[int, int] = (0, 0)
     """Device and inode of the root."""
+    recognised: dict[str, list[int]] = field(default_factory=dict)
+    """Files that are as their rosters know them, by segment and number; not among `files`."""
 
     def add_file(self, path: str, status: os.stat_result) -> None:
         """Add a file."""
@@ -107,6 +109,8 @@ class Tree:
         self.directories.update(other.directories)
         self.watched.update(other.watched)
         self.unreadable |= other.unreadable
+        for segment, numbers in other.recognised.items():
+            self.recognised.setdefault(segment, []).extend(numbers)
 
     def drop(self, subtree: str) -> None:
         """Forget a directory and all below it."""

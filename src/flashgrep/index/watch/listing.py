@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
+from flashgrep.index.format.enrolled_files import STATUS, EnrolledFiles, EnrolledTable
 from flashgrep.index.watch.changes import (
     Inotify,
     Rules,
@@ -65,6 +66,8 @@ class Lister:
     root: bytes
     inotify: Inotify | None
     above: Rules
+    enrolled: EnrolledFiles | None = None
+    """The files that are known: of those that are as they were, numbers are enough."""
 
     def run(
         self, waiting: list[Waiting], is_over: Callable[[], bool]
@@ -104,7 +107,7 @@ class Lister:
             if self.inotify is not None:
                 tree.watched[self.inotify.watch(directory)] = place.shown
             listing = list_directory(directory, real, chain, self.scope)
-            _look_at(tree, place.shown, directory, listing)
+            self._look_at(tree, place.shown, directory, listing)
         except OSError as error:
             _cannot_read(tree, place, error)
             return None
@@ -113,6 +116,18 @@ class Lister:
         own = ((place.shown, real),) if listing.has_rules else ()
         tree.directories[place.shown] = (*place.ruled, *own)
         return listing
+
+    def _look_at(self, tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
+        prefix = shown + "/" if shown else ""
+        tables = self.enrolled.tables(shown) if self.enrolled and listing.files else []
+        if len(tables) == 1:
+            _look_at_enrolled(tree, prefix, directory, listing.files, tables[0])
+        else:
+            _look_at_files(tree, prefix, directory, listing.files, tables)
+        if listing.has_rules and RULE_FILE not in listing.files:
+            _look_at_rules(tree, prefix, directory)
+        for name in listing.links:
+            tree.links[prefix + name] = link_target(prefix + name, os.fsencode(name), directory)
 
 
 def _cannot_read(tree: Tree, place: Waiting, error: OSError) -> None:
@@ -125,18 +140,46 @@ def chain_of(listing: DirectoryListing, name: str) -> IgnoreChain:
     return listing.chain.child(os.fsencode(name))
 
 
-def _look_at(tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
-    prefix = shown + "/" if shown else ""
-    for name in listing.files:
+def _look_at_files(
+    tree: Tree, prefix: str, directory: int, names: list[str], tables: list[EnrolledTable]
+) -> None:
+    for name in names:
         try:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             continue  # gone: the watch has reported it
-        tree.add_file(prefix + name, status)
-    if listing.has_rules and prefix + RULE_FILE not in tree.files:
-        _look_at_rules(tree, prefix, directory)
-    for name in listing.links:
-        tree.links[prefix + name] = link_target(prefix + name, os.fsencode(name), directory)
+        path, now = prefix + name, identity(status)
+        for table in tables:
+            number = table.numbers.get(path)
+            if number is not None and STATUS.unpack_from(table.rows, 32 * number) == now:
+                tree.recognised.setdefault(table.segment, []).append(number)
+                if status.st_nlink != 1:
+                    tree.shared[path] = now
+                break
+        else:
+            tree.add_file(path, status)
+
+
+def _look_at_enrolled(
+    tree: Tree, prefix: str, directory: int, names: list[str], table: EnrolledTable
+) -> None:
+    """The same with one table, which is nearly always so, in half the time."""
+    stat, number_of, unpack_from, rows = os.stat, table.numbers.get, STATUS.unpack_from, table.rows
+    found = tree.recognised.setdefault(table.segment, [])
+    for name in names:
+        try:
+            status = stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        path = prefix + name
+        now = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        number = number_of(path)
+        if number is not None and unpack_from(rows, 32 * number) == now:
+            found.append(number)
+            if status.st_nlink != 1:
+                tree.shared[path] = now
+        else:
+            tree.add_file(path, status)
 
 
 def _look_at_rules(tree: Tree, prefix: str, directory: int) -> None:
@@ -197,7 +240,9 @@ class _Shared:
         is_free: Callable[[], bool],
     ) -> None:
         fd = -1 if lister.inotify is None else lister.inotify.fd
-        self._place = (lister.scope.packed, lister.root, fd, lister.above)
+        enrolled = lister.enrolled
+        known = None if enrolled is None else enrolled.packed
+        self._place = (lister.scope.packed, lister.root, fd, lister.above, known)
         self._lister = lister
         self._stopped = stopped
         self._workers = workers
@@ -247,14 +292,19 @@ class _Shared:
             self._waiting += [Waiting(*place) for place in rest]
 
 
-def answer(message: Any, scopes: dict[Any, Scope]) -> Any:
+def answer(message: Any, listers: dict[Any, Lister]) -> Any:
     """What a listing process does with a message: a slice of the listing, and what is left."""
-    (reach, root, fd, above), share = message
-    if reach not in scopes:
-        scopes[reach] = Scope.unpacked(reach)
-    lister = Lister(
-        scope=scopes[reach], root=root, inotify=None if fd < 0 else Inotify(fd), above=above
-    )
+    place, share = message
+    if place not in listers:
+        reach, root, fd, above, known = place
+        listers[place] = Lister(
+            scope=Scope.unpacked(reach),
+            root=root,
+            inotify=None if fd < 0 else Inotify(fd),
+            above=above,
+            enrolled=None if known is None else EnrolledFiles.unpacked(known),
+        )
+    lister = listers[place]
     deadline = time.monotonic() + limits.SLICE_SECONDS
     try:
         tree, rest = lister.run(
@@ -277,8 +327,8 @@ def main() -> None:
     leave_ending_to_the_server()
     os.nice(_NICE)
     gc.disable()  # it makes a hundred thousand things to hand over, and no circles
-    scopes: dict[Any, Scope] = {}
-    serve(lambda message: answer(message, scopes))
+    listers: dict[Any, Lister] = {}
+    serve(lambda message: answer(message, listers))
 
 
 if __name__ == "__main__":

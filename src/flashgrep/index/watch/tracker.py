@@ -12,6 +12,7 @@ import errno
 import os
 from collections.abc import Callable, Mapping
 
+from flashgrep.index.format.enrolled_files import EnrolledFiles
 from flashgrep.index.watch.changes import (
     IN_ATTRIB,
     IN_DELETE_SELF,
@@ -134,13 +135,24 @@ class Tracker:
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
     def list_tree(
-        self, shown: str, above: Rules, ruled: Ruled, stopped: Callable[[], bool]
+        self,
+        shown: str,
+        above: Rules,
+        ruled: Ruled,
+        stopped: Callable[[], bool],
+        enrolled: EnrolledFiles | None = None,
     ) -> Tree:
-        """Watch and list a directory and everything below it."""
+        """Watch and list a directory and everything below it; enrolled files by number."""
         self._listings += 1
         self._listing = True
         try:
-            lister = Lister(scope=self.scope, root=self.root, inotify=self._inotify, above=above)
+            lister = Lister(
+                scope=self.scope,
+                root=self.root,
+                inotify=self._inotify,
+                above=above,
+                enrolled=enrolled,
+            )
             started, self._listers = self._listers, None
             tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started, self._is_started)
             self._watched.update(tree.watched)

@@ -12,7 +12,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -60,6 +60,8 @@ class Published:
     """Of that record."""
     time: int
     """The same, in milliseconds since 1970."""
+    views: tuple[bytes, bytes] | None = field(default=None, compare=False)
+    """The accepted and the base view, where they are known already."""
 
     @property
     def text(self) -> str:

@@ -207,7 +207,7 @@ def catching_panics() -> Iterator[None]:
 
 
 _PROBE: Final = "\N{GRINNING FACE}"
-_END: Final = 3
+END_CHARS: Final = 3
 """Characters of a mark's closer."""
 _UNITS: Final = {4: "bytes", 2: "UTF-16 units", 1: "characters"}
 
@@ -299,7 +299,7 @@ def _pieces(text: str) -> list[str]:
     were typed earlier than what they follow. The end of a mark is asked for all the time, and in a
     block that is ASCII the engine names it at once; in a long one it must be counted (`anchors`).
     """
-    head, tail = text[:-_END], text[-_END:]
+    head, tail = text[:-END_CHARS], text[-END_CHARS:]
     return [tail, head] if tail.isascii() and not head.isascii() else [text] if text else []
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from flashgrep.errors import Unavailable
-from flashgrep.notes.library import NOTES_A_TURN, Library
+from flashgrep.notes.library import KEPT_A_TURN, Library
 from flashgrep.notes.links.parse import Link, Paths, looked_up, name_of, names_for
 from flashgrep.notes.store.catalogue import CatalogueEntry
 from flashgrep.notes.tables import LinkTable, catch_up, catch_up_all
@@ -115,10 +115,10 @@ class Linking:
     def _read_texts(self) -> None:
         """Have all texts in memory first: a search is likely to come before a look at links."""
         notes = [leaf.note for leaf in self._kb.listing.all()]
-        for at in range(0, len(notes), NOTES_A_TURN):
+        for at in range(0, len(notes), KEPT_A_TURN):
             if self._is_closing.wait(_PAUSE_SECONDS / 4):
                 return
-            self._kb.read_all(notes[at : at + NOTES_A_TURN])
+            self._kb.read_all(notes[at : at + KEPT_A_TURN])
 
     def links_of(
         self,

@@ -75,10 +75,23 @@ class Catalogue:
         """Read the table."""
         self.generation += 1
         self._entries, self._by_form, self._by_epoch, self._taken = {}, {}, {}, {}
-        for row in self._database.rows(
+        known = {"{}": dict[str, Any]()}  # most notes have the same few
+        for note, path, epoch, created, trashed, last_path, properties in self._database.rows(
             "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
         ):
-            self._put(replace(CatalogueEntry(*row), properties=json.loads(row[-1])))
+            if properties not in known:
+                known[properties] = json.loads(properties)
+            self._put(
+                CatalogueEntry(
+                    id=note,
+                    path=path,
+                    epoch=epoch,
+                    created=created,
+                    trashed=trashed,
+                    last_path=last_path,
+                    properties=known[properties],
+                )
+            )
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -88,6 +101,11 @@ class Catalogue:
             return self._entries[note]
         except KeyError:
             raise NotFound(f"no note has the id {note}") from None
+
+    def epoch_of(self, note: str) -> str | None:
+        """The epoch of a note by its id; None where there is no such note."""
+        entry = self._entries.get(note)
+        return entry.epoch if entry else None
 
     def find(self, path: str) -> CatalogueEntry | None:
         """The note at a path, whatever Unicode form its letters have."""
@@ -107,6 +125,10 @@ class Catalogue:
         """All notes that are not in the trash, by path."""
         there = (entry for entry in self._entries.values() if entry.path is not None)
         return sorted(there, key=lambda entry: entry.path or "")
+
+    def placed(self) -> dict[str, str]:
+        """The paths of the notes that are not in the trash, by id, in any order."""
+        return {entry.id: entry.path for entry in self._entries.values() if entry.path is not None}
 
     def trash(self) -> list[CatalogueEntry]:
         """The notes in the trash, the latest first."""
@@ -218,8 +240,8 @@ class Catalogue:
     # ── twins ───────────────────────────────────────────────────────────────────────────────────
 
     def _count(self, path: str, step: int) -> None:
-        for name in (*paths.folders(path), path):
-            spelling = name + "/" if name != path else name
+        folders = ((name, name + "/") for name in paths.folders(path))
+        for name, spelling in (*folders, (path, path)):
             spellings = self._taken.setdefault(paths.twin_key(name), {})
             spellings[spelling] = spellings.get(spelling, 0) + step
             if not spellings[spelling]:

@@ -29,11 +29,14 @@ APPLICATION: Final = 0x666C6B62
 """`flkb`, in the file's header."""
 FORMAT: Final = 3
 
+_WRITE_AHEAD: Final = "PRAGMA journal_mode = WAL"
 _PRAGMAS: Final = (
-    "PRAGMA journal_mode = WAL",
+    _WRITE_AHEAD,
     "PRAGMA synchronous = FULL",
     "PRAGMA trusted_schema = OFF",
 )
+_UNFINISHED: Final = ("PRAGMA journal_mode = MEMORY", "PRAGMA synchronous = OFF")
+"""For a draft: `put_in_place` makes it durable, and one that was not finished is never opened."""
 _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
 _INNER: Final = ("SAVEPOINT one", "RELEASE one", "ROLLBACK TO one")
 _BROKEN: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -76,12 +79,13 @@ class Database:
     def create(cls, path: Path, *schemas: str) -> None:
         """Make an empty database with these tables, durable, or leave nothing."""
         draft = _draft(path)
-        connection = sqlite3.connect(draft)
+        connection = sqlite3.connect(draft, isolation_level=None)
         try:
-            for schema in schemas:
-                connection.executescript(schema)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            for pragma in _UNFINISHED:
+                connection.execute(pragma)
+            marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+            connection.executescript("\n".join(("BEGIN;", *schemas, marks, "COMMIT;")))
+            connection.execute(_WRITE_AHEAD)
         finally:
             connection.close()
         put_in_place(draft, path)
@@ -161,6 +165,8 @@ class Database:
             source = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
             copy = sqlite3.connect(draft)
             try:
+                for pragma in _UNFINISHED:
+                    copy.execute(pragma)
                 source.backup(copy)
                 (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
             finally:

@@ -121,6 +121,8 @@ def _name_fault(name: str) -> str | None:
 
 def twin_key(path: str) -> str:
     """What two paths have in common that some file system takes for one."""
+    if path.isascii():
+        return path.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", path).casefold())
     return unicodedata.normalize("NFC", folded.casefold())
 
@@ -132,9 +134,10 @@ def form_key(path: str) -> str:
 
 def folders(path: str) -> Iterator[str]:
     """The folders of a path, the outermost first."""
-    for at, character in enumerate(path):
-        if character == "/":
-            yield path[:at]
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
 
 
 def from_folder(path: str, folder: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams, IOFailure, NotFound
+from flashgrep.search.at_once import may_wait
 from flashgrep.search.excerpts import FileExcerpts, NeedsWorker, Source
 from flashgrep.search.pattern import TooLong, briefly, check, is_predictable, portion
 from flashgrep.search.result import (
@@ -301,6 +302,7 @@ def read_lines(
         with briefly():
             return FileExcerpts(scanner, source).page(page._replace(largest=INLINE_FILE_BYTES))
     except (NeedsWorker, TooLong):
+        may_wait()
         is_short = is_predictable(scanner.request.pattern)
         message = ("page", scanner.number, tuple(page))
         lines: list[tuple[str, list[Line]]]
@@ -394,6 +396,7 @@ class DiskSearcher:
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
     ) -> SearchResult:
         """Over the disk; what the index has, all or a page of it, is compared with that."""
+        may_wait()
         index = self._index
         indexed = None if index is None else index.search(where, question, cancelled, report)
         scan = self._scan(where, question, cancelled, report)
@@ -411,6 +414,7 @@ class DiskSearcher:
         report: Report,
         is_file: bool = False,
     ) -> Scan:
+        may_wait()
         make = file_request if is_file else scan_request
         request = make(self._scope, where, question)
         scan = Scan(request, self._scope, self.pool, cancelled, report, question.may_be_partial)

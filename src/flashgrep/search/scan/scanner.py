@@ -129,11 +129,16 @@ class Scanner:
     def __init__(self, request: ScanRequest, scope: Scope) -> None:
         self.request = request
         self.scope = scope
-        self.counter = Counter(request.pattern, request.counting)
         self.number = next(_NUMBERS)
         """By which the workers know the search."""
         self._filters = [NameFilter(names) for names in request.filters]
         self._batches: dict[int, FileBatch] = {}
+
+    # Made where something is matched: the index may know that nothing has to be.
+
+    @cached_property
+    def counter(self) -> Counter:
+        return Counter(self.request.pattern, self.request.counting)
 
     # Made where something is read from disk: a search by the index alone needs neither.
 

@@ -19,6 +19,7 @@ from flashgrep.errors import InvalidParams
 
 if TYPE_CHECKING:
     from flashgrep.notes.access.roles import Role
+    from flashgrep.search.pattern import PatternSpec
     from flashgrep.tools.dispatch.call import Answer, Call
 
 Kind = Literal[
@@ -112,6 +113,9 @@ class ToolSpec:
     """Whether it asks clients to load it at once and to take its long answers whole."""
     direct: bool = False
     """Also a JSON-RPC method on the sockets; every tool that answers JSON is."""
+    sought: Callable[[Arguments], PatternSpec | None] = lambda arguments: None
+    """What a call searches for in the whole tree: where that is rare, the call is tried without a
+    thread (see `moments`). None for any other call."""
 
     @property
     def names(self) -> tuple[str, ...]:

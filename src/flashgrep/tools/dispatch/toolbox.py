@@ -1,7 +1,8 @@
 """The one dispatcher: every transport lists and calls tools through a `Toolbox`.
 
-Handlers are plain functions run in a thread; the event loop never waits on a disk. A cancelled
-call sets the handler's `Cancellation`, which every long loop looks at.
+Handlers are plain functions run in a thread; the event loop never waits on a disk. What takes less
+time than a thread does is tried without one (`CallMoments`). A cancelled call sets the handler's
+`Cancellation`, which every long loop looks at.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from flashgrep.search.scan.fair_queue import ON_BEHALF
 from flashgrep.tools.dispatch.activity import UNKNOWN_TOOL, Activity
 from flashgrep.tools.dispatch.call import Answer, Call, Cancellation, json_refusal, refusal
 from flashgrep.tools.dispatch.caller import Caller
+from flashgrep.tools.dispatch.moments import CallMoments
 from flashgrep.tools.dispatch.spec import ToolSpec, input_schema, read_arguments
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import Asked, MountPoint, Mounts, NoNotes
@@ -89,6 +91,7 @@ class Toolbox:
         self._specs = {name: spec for spec in specs for name in spec.names}
         self._mounts = mounts or Mounts([FilesPoint(), NoNotes()])
         self.running = running or CallShares()
+        self._moments = CallMoments()
 
     @property
     def activity(self) -> Activity:
@@ -220,8 +223,10 @@ class Toolbox:
             try:
                 ON_BEHALF.set(key)
                 call.cancelled.begin(self._settings.call_seconds)
-                work = partial(point.answer, asked, call)
-                answer = await _in_thread(asked.spec, work, call, self.running.threads)
+                answer = self._moments.tried(asked, point, call)
+                if answer is None:
+                    work = partial(self._moments.noted, asked, point, call)
+                    answer = await _in_thread(asked.spec, work, call, self.running.threads)
                 call.was_answered()
                 return answer
             finally:

@@ -98,7 +98,7 @@ def _read(scope: Scope, path: bytes, start: int, most: int) -> tuple[bytes | Non
 
 def word_finder(question: RankedQuestion) -> MarkFinder:
     """Finds the words of a question, in any form and case, inside longer words too."""
-    reader = WordReader(question)
+    reader = WordReader(question, question.words)
 
     def find(text: bytes) -> list[Mark]:
         found: list[Mark] = []

@@ -29,6 +29,7 @@ from flashgrep.workspace.scope import (
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
+    from flashgrep.search.pattern import PatternSpec
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
 
@@ -84,10 +85,12 @@ class Files(Mount[ResolvedPath]):
         if kind != "directory":
             raise InvalidParams(f"{path.shown} is not a directory; glob searches below a directory")
         remember(self._call.caller, scope, path)
-        finder = Finder(scope, path.path, wanted, self._call.cancelled.is_set)
+        stopped = self._call.cancelled.is_set
         by_walk = wanted.directories or wanted.follow_symlinks or not wanted.respect_gitignore
-        tree = None if by_walk else index.tree(path.path)
-        finding = finder.run() if tree is None else finder.among(*tree)
+        found = None if by_walk else index.found(path.path, wanted, stopped)
+        if found is not None:
+            return found
+        finding = Finder(scope, path.path, wanted, stopped).run()
         return Entries(finding.entries, finding.skipped, shown_path)
 
     def search(self, path: ResolvedPath, given: str | None, view: str | None) -> SearchedTree:
@@ -175,6 +178,9 @@ class FilesPoint(MountPoint):
                 f"the token {caller.token} is for notes, not for files; "
                 f"name a note ({NOTES}Folder/Note.md) or {NOTES} for all of them"
             )
+
+    def is_rare(self, pattern: PatternSpec, call: Call) -> bool:
+        return call.services.index.is_rare(pattern)
 
     def answer(self, asked: Asked, call: Call) -> Answer:
         call.mount = Files(call)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.errors import InvalidParams, Unavailable
 
 if TYPE_CHECKING:
+    from flashgrep.search.pattern import PatternSpec
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
     from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
@@ -69,6 +70,10 @@ class MountPoint(ABC):
     def admit(self, caller: Caller) -> None:
         """Refuse a caller that has no access."""
         return
+
+    def is_rare(self, pattern: PatternSpec, call: Call) -> bool:
+        """Whether a search for something is likely over in a moment, without a look at a disk."""
+        return False
 
     @abstractmethod
     def answer(self, asked: Asked, call: Call) -> Answer:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
-from flashgrep.search.result import walk_key
 from flashgrep.tools.dispatch.call import Answer, Budget
 from flashgrep.tools.dispatch.spec import Parameter, ToolSpec, page_rows
-from flashgrep.workspace.find import FindRequest, FoundEntry
+from flashgrep.workspace.find import FindRequest
 from flashgrep.workspace.globs import Glob, NameFilter, compile_glob
 
 if TYPE_CHECKING:
@@ -103,24 +102,11 @@ def _check_together(wanted: FindRequest, arguments: Arguments) -> None:
         )
 
 
-def _sorted(entries: list[FoundEntry], by: str, order: str | None) -> list[FoundEntry]:
-    entries.sort(key=lambda entry: walk_key(entry.shown))
-    keys: dict[str, Any] = {
-        "modified": lambda entry: entry.modified,
-        "size": lambda entry: entry.size,
-        "name": lambda entry: walk_key(entry.shown.rpartition("/")[2]),
-        "path": lambda entry: walk_key(entry.shown),
-    }
-    descending = order == "desc" if order else by in _DESCENDING
-    # Equal ones stay in path order, descending too: sorted() keeps their order either way.
-    return sorted(entries, key=keys[by], reverse=descending)
-
-
 def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer:
     label = found.label
-    entries = _sorted(found.entries, by, arguments.get("sort_order"))
-    offset = arguments.get("offset")
-    page = entries[offset : offset + arguments.get("limit")]
+    offset, order = arguments.get("offset"), arguments.get("sort_order")
+    is_descending = order == "desc" if order else by in _DESCENDING
+    page = found.page(by, is_descending, offset, arguments.get("limit"))
     budget = Budget(call.output_chars)
     paths = []
     for entry in page:
@@ -128,7 +114,7 @@ def _answer(call: Call, arguments: Arguments, found: Entries, by: str) -> Answer
         if not budget.take(path):
             break
         paths.append(path)
-    total, following = len(entries), offset + len(paths)
+    total, following = found.total, offset + len(paths)
     is_cut = bool(paths) and following < total
     lines = []
     if not total:

@@ -389,12 +389,20 @@ def _skips(result: SearchResult, place: SearchedTree) -> str:
     return f"{len(result.skipped)} not searched: {listed}{rest}"
 
 
+def _sought(arguments: Arguments) -> PatternSpec | None:
+    """A word in the whole tree: a path may lead to a disk that does not answer."""
+    get = arguments.get
+    spec = PatternSpec(arguments.text("pattern"), get("case_insensitive"), get("multiline"))
+    return spec if spec.is_plain and not spec.multiline and get("path") is None else None
+
+
 SPEC = ToolSpec(
     name="grep",
     title="Search file contents",
     description=DESCRIPTION,
     handler=run,
     direct=True,
+    sought=_sought,
     parameters=(
         Parameter("pattern", "string", "The regular expression to find (RE2)", required=True),
         Parameter(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from flashgrep.search.result import walk_key
+from flashgrep.mount import Entries
 from flashgrep.tools.dispatch.call import (
     Answer,
     Call,
@@ -23,35 +24,40 @@ def list_files(call: Call, arguments: Arguments) -> Answer:
     """List, filter, page."""
     pattern = arguments.get("pattern")
     keeps = None if pattern is None else NameFilter(pattern)
-    files, skipped = listed_files(call)
-    if keeps is not None:
-        files = [name for name in files if keeps.keeps(name)]
+    files = listed_files(call, keeps)
     offset: int = arguments.get("offset")
     limit: int | None = arguments.get("limit")
-    asked = files[offset : None if limit is None else offset + limit]
-    page = fitting(map(shown_path, asked), json_room(call.output_chars))
+    room = json_room(call.output_chars)
+    if limit is None and room is not None:
+        limit = max(1, room)  # no more can be shown: a name takes a character at least
+    page = fitting(_page(files, offset, limit), room)
     following = offset + len(page)
     answer: dict[str, Any] = {
         "files": page,
-        "total": len(files),
-        "next_offset": following if following < len(files) and page else None,
+        "total": files.total,
+        "next_offset": following if following < files.total and page else None,
     }
-    return json_answer(answer | skipped_rows(skipped))
+    return json_answer(answer | skipped_rows(files.skipped))
 
 
-def listed_files(call: Call) -> tuple[list[str], list[tuple[str, str]]]:
-    """The names of all files, and what of the tree could not be looked into."""
+def _page(files: Entries, offset: int, limit: int | None) -> Iterable[str]:
+    if limit is None:
+        return map(shown_path, files.paths()[offset:])
+    return (shown_path(entry.shown) for entry in files.page("path", False, offset, limit))
+
+
+def listed_files(call: Call, keeps: NameFilter | None = None) -> Entries:
+    """All files that a filter keeps, and what of the tree could not be looked into."""
     scope = call.services.scope
     root = scope.place(".")
-    known = call.services.index.files(call.cancelled.is_set)
+    known = call.services.index.files(keeps, call.cancelled.is_set)
     if known is not None:
-        return known, []
+        return known
     # Links are followed as grep follows them: a directory outside once, at the first link to it.
     finder = Finder(scope, root.path, FindRequest(follow_symlinks=True), call.cancelled.is_set)
     finding = finder.run()
-    names = [entry.shown for entry in finding.entries]
-    names.sort(key=walk_key)
-    return names, finding.skipped
+    kept = [entry for entry in finding.entries if keeps is None or keeps.keeps(entry.shown)]
+    return Entries(kept, finding.skipped)
 
 
 SPEC = ToolSpec(

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 def find_file(call: Call, arguments: Arguments) -> Answer:
     """The files whose path has some letters in this order, best first."""
-    files, _ = listed_files(call)
-    found, total = ranked(files, arguments.text("text"), arguments.get("limit"))
+    found, total = ranked(
+        listed_files(call).paths(), arguments.text("text"), arguments.get("limit")
+    )
     return json_answer({"files": [shown_path(path) for path in found], "total": total})
 
 

@@ -51,10 +51,13 @@ class SocketWire:
         self._socket = connection
 
     async def receive(self) -> bytes:
-        # A flood is always ready to be read, and sock_recv then does not yield.
+        try:
+            data = self._socket.recv(READ_CHUNK_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return await asyncio.get_running_loop().sock_recv(self._socket, READ_CHUNK_BYTES)
+        # A flood is always ready to be read: others come first.
         await anyio.lowlevel.checkpoint()
-        loop = asyncio.get_running_loop()
-        return await loop.sock_recv(self._socket, READ_CHUNK_BYTES)
+        return data
 
     async def send(self, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
