@@ -1,6 +1,6 @@
 # make run    set up (a minute or two, once), then serve this directory (HTTP 7778, TCP 7777, unix socket)
-# make test   set up, also what tests need (npm), then lint and the tests (four to six minutes on two idle cores)
-# make browser  the other tests in a browser, of which make test runs a share
+# make test   set up, also what tests need (npm), then lint and the tests (four minutes on two idle cores)
+# make thorough  the tests that make test leaves out: most in a browser, and others that take long
 # make screenshots  pictures of the pages for docs/, with Chromium
 # make lint   ruff, mypy, import contract
 # make web    builds the pages from web/ (needs Node); the package ships what it writes
@@ -26,7 +26,7 @@ WORKERS ?= 3
 # Every program a test starts would compile the sources anew, and every run the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test browser lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
+.PHONY: run test thorough lint web screenshots bench faults fuzz docs flows flaky coverage matrix lock mutants conformance claude clean
 
 run: $(INSTALLED)
 	$(BIN)/flashgrep serve
@@ -35,8 +35,8 @@ run: $(INSTALLED)
 test: lint
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough"
 
-browser: $(READY)
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m thorough tests/browser
+thorough: $(READY)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m thorough
 
 lint: $(READY)
 	$(BIN)/ruff check .

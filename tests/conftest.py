@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -27,6 +28,7 @@ Child.program = Warm
 hypothesis.settings.register_profile(
     "unhurried",
     deadline=None,
+    max_examples=1_000 if os.environ.get("FLASHGREP_HEAVY") else 50,
     suppress_health_check=[
         hypothesis.HealthCheck.data_too_large,
         hypothesis.HealthCheck.filter_too_much,
@@ -34,3 +36,9 @@ hypothesis.settings.register_profile(
     ],
 )
 hypothesis.settings.load_profile("unhurried")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: without this each collection of garbage visits it."""
+    gc.collect()
+    gc.freeze()

@@ -10,10 +10,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 ROOT: Final = Path(__file__).parent.parent
 COPIED: Final = ("src", "tests/tools")
 
 
+@pytest.mark.thorough
 def test_the_verb_and_the_mount_of_the_guide_work(tmp_path: Path) -> None:
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     diffs = re.findall(r"```diff\n(.*?)```", guide, re.DOTALL)

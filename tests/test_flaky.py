@@ -66,6 +66,7 @@ SEEN = {
 }
 
 
+@pytest.mark.thorough
 def test_files_that_wait_are_known_by_what_they_do_once_a_suite_ran(root: Path) -> None:
     for name, text in SEEN.items():
         (root / "tests" / f"test_{name}.py").write_text(text)
@@ -77,6 +78,7 @@ def test_files_that_wait_are_known_by_what_they_do_once_a_suite_ran(root: Path) 
     assert flaky.waiting_files(root, files, seen) == found
 
 
+@pytest.mark.thorough
 def test_a_test_that_fails_now_and_then_is_told_with_how_often(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def test_a_session_of_the_example_is_what_the_readme_shows(flags: list[str]) -> 
     assert f"```\n{done.stdout}```" in README
 
 
+@pytest.mark.thorough
 def test_the_example_over_http_talks_to_a_server_that_runs(tmp_path: Path) -> None:
     assert "examples/http_session.py" in README
     work = tmp_path / "work"

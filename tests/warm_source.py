@@ -82,7 +82,7 @@ def _become(request: dict[str, Any], descriptors: Iterable[int], sink: int) -> l
     os.environ.clear()
     os.environ.update(request["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Only now: a `Popen` too comes back when its child has its session, its group and its directory.
+    # Only now: a `Popen` too comes back when its child has session, group and directory.
     os.write(answer, str(os.getpid()).encode())
     os.close(answer)
     while os.getppid() != request["parent"]:

@@ -80,6 +80,7 @@ def test_the_same_questions_are_made_again(repository: Path) -> None:
     assert b"# more" not in tree_of(made)
 
 
+@pytest.mark.thorough
 def test_a_named_repository_is_measured(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

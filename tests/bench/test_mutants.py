@@ -92,6 +92,7 @@ def test_only_the_place_changes() -> None:
         assert one.diff(SOURCE).count("\n+") == 1
 
 
+@pytest.mark.thorough
 def test_a_seed_draws_the_same_defects_of_every_kind() -> None:
     source = "src/flashgrep/tools/format/numbered.py"
     everything = mutations(source, (ROOT / source).read_text(encoding="utf-8"))
@@ -159,6 +160,7 @@ def scratch(tmp_path: Path) -> Scratch:
     return made
 
 
+@pytest.mark.thorough
 def test_a_copy_runs_its_own_sources_and_tells_the_test_that_failed(scratch: Scratch) -> None:
     assert run_tests(scratch, ["tests/test_x.py"], 60).outcome == "passed"
     scratch.put("src/flashgrep/__init__.py", "ANSWER = 2\n")
@@ -172,6 +174,7 @@ def test_a_copy_has_the_installed_javascript_packages(scratch: Scratch) -> None:
     assert (scratch.repository / "tests/peers/node_modules/yjs").is_dir()
 
 
+@pytest.mark.thorough
 def test_a_run_that_does_not_end_is_ended_with_all_it_started(
     scratch: Scratch, tmp_path: Path
 ) -> None:

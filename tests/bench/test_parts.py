@@ -73,6 +73,8 @@ def measured(corpus: Corpus) -> Measured:
     return cache(lambda name: PARTS[name](corpus, TINY))
 
 
+pytestmark = pytest.mark.thorough
+
 FEW = ("files", "pages", "counts", "edits", "visible", "symbols")
 """What other tests look at too; the rest takes seconds to start, and `make bench` runs it."""
 WHOLE = [name for name in PARTS if name != "history"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import violations
@@ -26,7 +25,6 @@ def number_of(page: Page, number: int) -> Locator:
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_a_file_opens_at_the_line_of_its_address(pages: Pages) -> None:
     with searching(pages, {"src/long.txt": NUMBERED}) as site:
         page = opened(site, "/file/src/long.txt")

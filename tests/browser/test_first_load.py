@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Response
 
 from tests.browser.bundle import MANIFEST
@@ -14,7 +13,6 @@ from tests.browser.site import Pages
 MOST_BYTES = 200 * 1024
 
 
-@pytest.mark.daily
 def test_search_and_review_together_take_less_than_two_hundred_kilobytes(pages: Pages) -> None:
     fetched: set[str] = set()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import violations
@@ -98,7 +97,6 @@ def test_a_note_that_is_opened_otherwise_is_shown_in_the_tree(pages: Pages) -> N
 # ── Ctrl-K ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_a_few_letters_lead_to_notes_files_lines_and_pages(pages: Pages) -> None:
     files = {"src/bridge.py": "".join(f"line {number}\n" for number in range(200))}
     with searching(pages, files, NOTES) as site:

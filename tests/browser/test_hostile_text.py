@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from flashgrep.web import protocol
@@ -44,7 +43,6 @@ def _is_harmless(page: Page, place: str) -> None:
     assert page.locator(place).first.evaluate(_SEEN) == []
 
 
-@pytest.mark.daily
 def test_the_alarm_of_these_tests_rings(pages: Pages) -> None:
     with pages.serving({"Fox.md": "x\n"}) as site:
         page = _open(site, "Fox.md")
@@ -53,7 +51,6 @@ def test_the_alarm_of_these_tests_rings(pages: Pages) -> None:
         site.allow("executed")
 
 
-@pytest.mark.daily
 def test_a_hundred_hostile_strings_in_a_note_run_nothing(pages: Pages) -> None:
     assert len(set(HOSTILE)) == 100
     with pages.serving({"Hostile.md": _TEXT}) as site:

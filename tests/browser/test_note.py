@@ -239,7 +239,6 @@ def test_a_killed_server_loses_nothing_and_the_page_says_what_is_not_saved(pages
             assert site.running.text("Fox.md") == expected
 
 
-@pytest.mark.daily
 def test_unsaved_words_outlive_the_tab(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann = opened(site, "ann")
@@ -300,7 +299,6 @@ def test_an_expired_login_asks_again_and_loses_nothing(pages: Pages) -> None:
 # ── filing ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_a_note_is_made_renamed_deleted_and_brought_back(pages: Pages) -> None:
     with pages.serving({"Fox.md": "See [[Plan]].\n", PLAN: "# Plan\n"}) as site:
         ann = site.person("ann", to="/notes")
@@ -390,7 +388,6 @@ def test_a_missing_note_can_be_created(pages: Pages) -> None:
         assert site.running.text("Owl.md") == ""
 
 
-@pytest.mark.daily
 def test_who_may_not_write_sees_why_and_cannot(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}, [("Fox.md", "brown fox", "red cat", "robot")]) as site:
         eve = opened(site, "eve", role=Role.SUGGEST)

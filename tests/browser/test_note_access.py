@@ -89,7 +89,6 @@ def test_nothing_is_wider_than_380_pixels(pages: Pages) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == NARROW[0]
 
 
-@pytest.mark.daily
 def test_the_whole_page_is_reached_by_keyboard(pages: Pages) -> None:
     with pages.serving(_NOTES, _EDITS) as site:
         page = site.person("ann", to="/notes/Plan.md")

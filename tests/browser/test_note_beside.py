@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from flashgrep.web.protocol import NO_ROOM, Close
@@ -79,7 +78,6 @@ def test_who_edits_a_suggestion_is_back_in_the_text_afterwards(pages: Pages) -> 
         expect(editor(ann)).to_be_focused()
 
 
-@pytest.mark.daily
 def test_half_a_character_is_the_same_for_everybody(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann = opened(site, "ann")

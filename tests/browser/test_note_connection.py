@@ -66,7 +66,6 @@ def test_words_of_a_closed_tab_find_the_note_that_moved(pages: Pages, then: str 
             assert again.evaluate(_UNSAVED) == []
 
 
-@pytest.mark.daily
 def test_who_comes_back_with_a_lesser_role_keeps_their_words_and_sees_why(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann = opened(site, "ann")

@@ -65,7 +65,6 @@ def test_what_an_agent_suggests_appears_and_is_decided_before_the_eyes_of_both(
         assert "{--March--}{++May++}" in site.running.text(NOTE).replace("opens in ", "")
 
 
-@pytest.mark.daily
 def test_an_agent_reads_why_its_suggestion_was_rejected(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}) as site:
         robot = site.agent("robot")
@@ -80,7 +79,6 @@ def test_an_agent_reads_why_its_suggestion_was_rejected(pages: Pages) -> None:
         assert site.running.text(NOTE) == TEXT
 
 
-@pytest.mark.daily
 def test_a_text_is_edited_then_accepted_as_the_persons_own(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}) as site:
         robot = site.agent("robot")
@@ -235,7 +233,6 @@ def test_comments_go_to_and_fro_and_are_resolved(pages: Pages) -> None:
 # ── many at once ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_a_bulk_decision_shows_its_count_first_and_is_undone_together(pages: Pages) -> None:
     with pages.serving(
         {NOTE: TEXT, "Other.md": "a fox\n"}, [*EDITS, ("Other.md", "fox", "cat", "robot")]
@@ -274,7 +271,6 @@ def test_all_of_a_note_or_of_an_author_are_decided(pages: Pages) -> None:
 # ── by keyboard, filters, marks ──────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_everything_goes_by_keyboard_alone(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}, EDITS) as site:
         ann = site.person("ann")
@@ -412,7 +408,6 @@ def test_hostile_texts_are_only_shown(pages: Pages) -> None:
         assert ann.evaluate("window.hit") is None
 
 
-@pytest.mark.daily
 @pytest.mark.parametrize("is_dark", [False, True])
 def test_the_page_is_accessible(pages: Pages, is_dark: bool) -> None:
     with pages.serving({NOTE: TEXT}, EDITS) as site:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from flashgrep.workspace.globs import TYPES
@@ -64,7 +63,6 @@ def total(page: Page) -> Locator:
 # ── what is typed ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_results_come_as_one_types_with_what_matches_marked(pages: Pages) -> None:
     with searching(pages) as site:
         page = opened(site)
@@ -110,7 +108,6 @@ def test_an_unfinished_pattern_keeps_the_results_before_and_says_what_is_missing
         expect(total(page)).to_contain_text("No matches in the workspace")
 
 
-@pytest.mark.daily
 def test_a_late_answer_never_replaces_a_newer_one(pages: Pages) -> None:
     held: list[Route] = []
 
@@ -138,7 +135,6 @@ def test_a_late_answer_never_replaces_a_newer_one(pages: Pages) -> None:
 # ── the address ──────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_the_address_holds_the_whole_question_and_opens_it_again(pages: Pages) -> None:
     with searching(pages) as site:
         page = opened(site)
@@ -299,7 +295,6 @@ def test_files_that_a_search_leaves_out_are_named(pages: Pages) -> None:
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_everything_is_reached_by_keys(pages: Pages) -> None:
     with searching(pages) as site:
         page = opened(site)

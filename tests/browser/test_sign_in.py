@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from flashgrep.notes.access.roles import Role
@@ -14,7 +13,6 @@ OVER = "401|ERR_|Failed to load resource"
 """What a console says when a login is over."""
 
 
-@pytest.mark.daily
 def test_the_printed_link_signs_in_and_leaves_no_trace(pages: Pages) -> None:
     with pages.serving({"N.md": "text"}) as site:
         page = site.visitor()

@@ -8,7 +8,6 @@ import re
 import signal
 from functools import partial
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from flashgrep.notes.access.roles import Role
@@ -31,7 +30,6 @@ def fact(page: Page, name: str) -> Locator:
     return page.locator(".facts > div").filter(has_text=name).locator("dd")
 
 
-@pytest.mark.daily
 def test_an_admin_sees_figures_clients_and_calls_as_they_happen(pages: Pages) -> None:
     with pages.serving(NOTES, EDITS) as site:
         page = opened(site, "/status")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from flashgrep.notes.access.roles import Role
@@ -61,7 +60,6 @@ def test_two_people_in_one_browser_program_share_no_news(pages: Pages) -> None:
         pending(ann, 2)
 
 
-@pytest.mark.daily
 def test_a_tab_belongs_to_the_person_it_was_loaded_for(pages: Pages) -> None:
     """All tabs have one cookie; what ann types must never be saved or decided as bob's."""
     with pages.serving({"One.md": NOTE}, EDITS) as site:

@@ -7,7 +7,6 @@ import pytest
 from tests.browser.site import Pages
 
 
-@pytest.mark.daily
 def test_a_browser_and_an_agent_reach_the_same_server(pages: Pages) -> None:
     with pages.serving({"One.md": "a fox\n"}, flags=["--no-auth"]) as site:
         site.agent().suggest("One.md", "fox", "cat")
@@ -17,7 +16,6 @@ def test_a_browser_and_an_agent_reach_the_same_server(pages: Pages) -> None:
         assert '"new":"cat"' in page.content().replace(" ", "")
 
 
-@pytest.mark.daily
 def test_what_goes_wrong_in_a_page_fails_the_test(pages: Pages) -> None:
     scripts = ("console.error('broken')", "setTimeout(() => { throw 'thrown' })", "fetch('/none')")
     with pages.serving({}, flags=["--no-auth"]) as site:

@@ -36,6 +36,7 @@ def open_to_others(*tops: Path) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_nothing_of_ours_is_open_to_others_under_an_open_umask(tmp_path: Path) -> None:
     home, workdir, kb, vault = (tmp_path / name for name in ("home", "work", "kb", "vault"))
     for made in (home, workdir, vault):

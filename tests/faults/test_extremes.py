@@ -26,8 +26,8 @@ from flashgrep.search.decode import windows
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 LINE_BYTES = GIB if HEAVY else 24 * MIB
-DEPTH = 5_000 if HEAVY else 1_500
-ENTRIES = 200_000 if HEAVY else 20_000
+DEPTH = 5_000 if HEAVY else 1_100
+ENTRIES = 200_000 if HEAVY else 8_000
 TRUNCATIONS = 1_000 if HEAVY else 30
 ADDED_BYTES = 64 * MIB
 
@@ -137,6 +137,7 @@ def _line_searches(column: int, total: int) -> list[tuple[str, dict[str, Any], s
 # ── a deep tree ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_a_deep_tree_is_searched_and_its_bottom_reached(top: Path) -> None:
     path = "/".join(["ddd"] * DEPTH)
     assert len(path) > 4096  # more than the kernel takes at once
@@ -173,6 +174,7 @@ def _make_deep(ws: Path, depth: int) -> None:
 # ── a wide directory ────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_a_directory_of_many_entries_is_searched_and_listed(top: Path) -> None:
     wide = top / "ws" / "wide"
     wide.mkdir()
@@ -211,6 +213,7 @@ def _make_broad(ws: Path) -> None:
     (ws / "large.txt").write_bytes(b"hay\n" * MIB + b"needle\n")
 
 
+@pytest.mark.thorough
 def test_sixty_four_descriptors_are_enough_on_stdio(top: Path) -> None:
     _make_broad(top / "ws")
     with victim(top, prefix=STARVED) as server:
@@ -223,6 +226,7 @@ def test_sixty_four_descriptors_are_enough_on_stdio(top: Path) -> None:
         assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 64
 
 
+@pytest.mark.thorough
 def test_sixty_four_descriptors_are_enough_for_serve(top: Path) -> None:
     _make_broad(top / "ws")
     program = [*STARVED, *FLASHGREP]

@@ -94,6 +94,7 @@ def socket_client(server: Server, kind: str) -> Iterator[RawLines]:
 # ── one call, stopped ───────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "how", "flags"), WAYS)
 def test_a_heavy_call_over_a_socket_can_be_stopped(
     top: Path, kind: str, how: str, flags: tuple[str, ...]
@@ -116,6 +117,7 @@ def test_a_heavy_call_over_a_socket_can_be_stopped(
         assert other.receive()["result"]["content"][0]["text"] == "rare.txt"
 
 
+@pytest.mark.thorough
 def test_a_heavy_call_over_stdio_can_be_stopped(top: Path) -> None:
     with victim(top) as server:
         server.start()
@@ -128,6 +130,7 @@ def test_a_heavy_call_over_stdio_can_be_stopped(top: Path) -> None:
         assert server.text("grep", pattern="THE_RARE_NEEDLE") == "rare.txt"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["notification", "closed"])
 def test_a_heavy_call_over_http_can_be_stopped(top: Path, how: str) -> None:
     with serving(top / "ws", ["--no-auth"]) as server:

@@ -31,8 +31,8 @@ from flashgrep.workspace.scope import shown_name
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-EDITS = 10_000 if HEAVY else 180
-EDITS_OVER_A_SOCKET = 2_000 if HEAVY else 60
+EDITS = 10_000 if HEAVY else 60
+EDITS_OVER_A_SOCKET = 2_000 if HEAVY else 30
 FLIPS = 200 if HEAVY else 5
 RACES = 10_000 if HEAVY else 200
 FLOOD = 6_000
@@ -151,6 +151,7 @@ def git(root: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(root), *identity, *words], check=True, capture_output=True)
 
 
+@pytest.mark.thorough
 def test_a_checkout_of_another_branch_is_seen_at_once(tmp_path: Path) -> None:
     root = tmp_path / "work"
     root.mkdir()
@@ -175,6 +176,7 @@ def test_a_checkout_of_another_branch_is_seen_at_once(tmp_path: Path) -> None:
                 folded()
 
 
+@pytest.mark.thorough
 def test_more_changes_than_the_kernel_remembers(tmp_path: Path) -> None:
     """The server is held still meanwhile, so that nothing drains its queue."""
     root = tmp_path / "work"

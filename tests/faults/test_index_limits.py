@@ -104,6 +104,7 @@ def test_room_that_returns_is_used(top: Path) -> None:
         compare(server, top)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_in_the_middle(top: Path) -> None:
     """No file may grow beyond 100,000 bytes: the free space looks fine, and a write fails."""
     with victim(top, prefix=["prlimit", "--fsize=100000"]) as server:
@@ -138,6 +139,7 @@ def restricted() -> list[str]:
     return command
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_read_is_told_with_an_index_as_without(top: Path) -> None:
     ws = top / "ws"
     closed, listed, file = ws / "closed", ws / "listed", ws / "file"
@@ -196,6 +198,7 @@ LIMITS: Sequence[tuple[str, int]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("limit", "granted"), LIMITS)
 def test_a_machine_that_grants_no_more_watches(top: Path, limit: str, granted: int) -> None:
     prefix = after(f'echo {granted} > "$0"', f"/proc/sys/user/{limit}", "-U", "-r")
@@ -207,6 +210,7 @@ def test_a_machine_that_grants_no_more_watches(top: Path, limit: str, granted: i
         compare(server, top)
 
 
+@pytest.mark.thorough
 def test_a_new_directory_beyond_the_last_watch(top: Path) -> None:
     """The watches last for the tree as it is, and not for what comes."""
     prefix = after('echo 4 > "$0"', "/proc/sys/user/max_inotify_watches", "-U", "-r")

@@ -176,6 +176,7 @@ def test_a_killed_server_takes_its_workers_along(tmp_path: Path) -> None:
         wait_until_gone(workers)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_nothing_of_a_killed_server_blocks_the_next_one(tmp_path: Path) -> None:

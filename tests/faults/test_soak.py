@@ -31,6 +31,7 @@ LOOKS = 5
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(7_200 if HEAVY else 600)]
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_work_done(tmp_path: Path) -> None:
     """Edits, checkouts of another branch, greps and queries."""
     work = tmp_path / "work"

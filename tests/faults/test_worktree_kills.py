@@ -22,7 +22,7 @@ from flashgrep.search.pattern import PatternSpec
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-KILLS = 100 if HEAVY else 3
+KILLS = 100 if HEAVY else 2
 FILES = 60
 LATEST_KILL_SECONDS = 1.0
 

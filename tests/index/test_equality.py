@@ -26,7 +26,7 @@ from tests.index.twins import Twins, haste, twins, unwatched
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
 TREES = 100 if HEAVY else 2
-ROUNDS = 26 if HEAVY else 13
+ROUNDS = 26 if HEAVY else 7
 QUESTIONS = 19
 RESTARTED = 10
 RACY_SECONDS = 1.1

@@ -18,7 +18,7 @@ from tests.index.questions import glob_question, listing_question
 from tests.index.test_equality import HEAVY, SEED, Session
 from tests.index.twins import Twins, haste, twins, unwatched
 
-TREES = 40 if HEAVY else 3
+TREES = 40 if HEAVY else 2
 
 
 class _NameSession(Session):

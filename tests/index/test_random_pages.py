@@ -63,6 +63,7 @@ class PagingSession(Session):
             offset = self.chance.choice([offset + limit, offset + limit, 0, 2, 30])
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(14_400 if HEAVY else 600)
 def test_random_pages_are_the_whole_answer_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

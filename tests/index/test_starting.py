@@ -52,6 +52,7 @@ class ReadyInTheMiddle:
         return False
 
 
+@pytest.mark.thorough
 def test_a_search_that_scans_ends_by_the_index_once_that_is_ready(server: Application) -> None:
     place = server.services.scope.place(".")
     middle = ReadyInTheMiddle(server)

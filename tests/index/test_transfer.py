@@ -161,6 +161,7 @@ def test_a_clone_that_differs_answers_what_it_holds(carried: Carried) -> None:
         assert pair.agree(pattern="other") == "d1/f001.txt"
 
 
+@pytest.mark.thorough
 def test_an_index_is_fetched_from_a_server(carried: Carried) -> None:
     class Files(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *given: object) -> None:
@@ -314,6 +315,7 @@ except FlashgrepError as error:
 """
 
 
+@pytest.mark.thorough
 def test_of_two_that_import_at_once_one_does_and_one_is_told(carried: Carried) -> None:
     command = [sys.executable, "-c", IMPORTER, str(carried.clone.top), str(carried.file)]
     given = {**os.environ, "XDG_CACHE_HOME": carried.environment["XDG_CACHE_HOME"]}

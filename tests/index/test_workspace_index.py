@@ -93,6 +93,7 @@ def test_a_new_server_checks_the_ranking_of_an_earlier_one_once_a_question_is_as
         wait_for(lambda: status().query_ready, lambda: f"not ready for queries: {status()}")
 
 
+@pytest.mark.thorough
 def test_nothing_wakes_while_nothing_changes(tmp_path: Path, work: Path) -> None:
     with twins(tmp_path) as pair:
         settled(pair)
@@ -307,6 +308,7 @@ PASSING = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("where", "what", "error"), [row[1:] for row in PASSING], ids=[row[0] for row in PASSING]
 )
@@ -362,6 +364,7 @@ def _failing_once(
     return failures
 
 
+@pytest.mark.thorough
 def test_a_look_at_everything_that_failed_is_taken_another_time(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +380,7 @@ def test_a_look_at_everything_that_failed_is_taken_another_time(
         assert "new" in pair.agree("grep", pattern="needle new")
 
 
+@pytest.mark.thorough
 def test_an_index_whose_directory_was_cleared_is_made_again(tmp_path: Path, work: Path) -> None:
     with twins(tmp_path) as pair:
         settled(pair)
@@ -395,6 +399,7 @@ def test_an_index_whose_directory_was_cleared_is_made_again(tmp_path: Path, work
         assert "new" in pair.agree("grep", pattern="needle new")
 
 
+@pytest.mark.thorough
 def test_a_ranked_index_that_turns_out_damaged_is_there_again_without_any_change(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,6 +426,7 @@ def test_a_reader_answers_questions_once_the_writer_has_ranked(
         assert ranks.is_ready
 
 
+@pytest.mark.thorough
 def test_a_reader_is_ready_for_questions_where_an_earlier_writer_has_ranked(
     tmp_path: Path, work: Path
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_second_tree_answers_without_a_file_being_read(
     assert read_files == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hash_name", ["sha1", "sha256"])
 def test_a_second_tree_that_is_too_new_to_believe_is_read_and_not_built(
     tmp_path: Path, read_files: list[str], hash_name: str
@@ -158,6 +159,7 @@ def test_of_a_tree_that_differs_only_the_difference_is_built(
         assert pair.agree(pattern="only here") == "No matches found"
 
 
+@pytest.mark.thorough
 def test_going_to_another_branch_and_back_builds_nothing_twice(family: Family) -> None:
     repo = family.main
     repo.git("checkout", "--quiet", "-b", "other")
@@ -181,6 +183,7 @@ def test_going_to_another_branch_and_back_builds_nothing_twice(family: Family) -
     assert len(held) >= len(FILES) + 40
 
 
+@pytest.mark.thorough
 def test_a_touched_file_is_read_and_not_built(family: Family, read_files: list[str]) -> None:
     with family.served(family.main) as pair:
         racy_are_read(pair)
@@ -236,6 +239,7 @@ def test_while_the_last_files_are_read_the_others_are_answered_from_the_index(
 # ── side by side ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_trees_are_edited_side_by_side_and_each_answers_for_itself(family: Family) -> None:
     chance = Random(3)
     other = family.worktree("other")
@@ -266,6 +270,7 @@ def ranked(pair: Twins) -> set[str]:
     return keys()
 
 
+@pytest.mark.thorough
 def test_the_ranking_is_shared_too(family: Family) -> None:
     with family.served(family.main) as pair:
         first = ranked(pair)
@@ -279,6 +284,7 @@ def test_the_ranking_is_shared_too(family: Family) -> None:
         assert "f007.txt" in text
 
 
+@pytest.mark.thorough
 def test_a_tree_whose_files_a_filter_turns_around_answers_what_is_on_disk(family: Family) -> None:
     repo = family.main
     repo.git("config", "filter.rot.clean", "tr a-z n-za-m")

@@ -146,6 +146,7 @@ def _compacted(kb: KnowledgeBase) -> set[str]:
     return {note for note, head in heads.items() if head.snapshot == head.sequence}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_texts_of_a_stored_knowledge_base_are_kept_from_the_first_start_on(
     name: str, tmp_path: Path

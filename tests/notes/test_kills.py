@@ -22,7 +22,7 @@ from tests.notes.test_tables import rebuilt, stored
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-KILLS = 1_000 if HEAVY else 20
+KILLS = 1_000 if HEAVY else 8
 MOST_ACKNOWLEDGED = 400 if HEAVY else 60
 KILLS_A_HOME = 5
 ROOT = Path(__file__).parents[2]

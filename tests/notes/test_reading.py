@@ -223,6 +223,7 @@ def test_enough_is_enough(notes: KnowledgeBase) -> None:
     assert [found.path for found in few.files()] == ["00.md", "01.md"]
 
 
+@pytest.mark.thorough
 def test_a_withdrawn_search_stops_before_it_has_read_all(notes: KnowledgeBase) -> None:
 
     def make(library: Library) -> None:

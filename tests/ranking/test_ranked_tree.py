@@ -249,6 +249,7 @@ def test_without_an_update_nothing_can_be_said(grove: Grove) -> None:
     assert not grove.tree.open(["a"])
 
 
+@pytest.mark.thorough
 def test_any_damage_is_noticed_and_written_anew(grove: Grove) -> None:
     grove.segment("a", FILES)
     assert grove.tree.update(grove.paths)

@@ -246,6 +246,7 @@ def test_a_process_that_dies_is_replaced() -> None:
         parser.close()
 
 
+@pytest.mark.thorough
 def test_a_file_at_which_every_process_dies_counts_as_not_parsed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

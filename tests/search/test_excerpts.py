@@ -20,7 +20,7 @@ from flashgrep.search.scan.scanner import Scanner
 from flashgrep.workspace.scope import Scope
 from tests.search.strategies import patterns, texts
 
-CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 200
+CASES = 20_000 if os.environ.get("FLASHGREP_HEAVY") else 80
 
 
 def by_hand(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ SOURCES = [".", "a", "a*", "a|b", r"a\nb|a", r"a\s*", r"[^a]", r"(?m)^.*$", r"b\
 
 
 @example(spec=PatternSpec("a*", multiline=True), text=b"\n\xa0", most=0, look_after=1)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=5_000 if os.environ.get("FLASHGREP_HEAVY") else 150, deadline=None)
 @given(
     spec=st.one_of(
         patterns(multiline=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from flashgrep.search.pattern import (
 )
 from tests.search.strategies import patterns, texts
 
+CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") else 100
 TAME = [
     "foo",
     "(?i)hello world",
@@ -116,7 +119,7 @@ def test_a_large_pattern_below_the_limit_is_not_refused(source: str) -> None:
     check(PatternSpec(source))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=CASES, deadline=None)
 @given(spec=patterns(multiline=True), text=texts(12))
 def test_what_is_said_of_matches_is_true_of_every_match(spec: PatternSpec, text: bytes) -> None:
     for first, last in TextMatcher(spec).spans(text, len(text)):
@@ -124,7 +127,7 @@ def test_what_is_said_of_matches_is_true_of_every_match(spec: PatternSpec, text:
         assert b"\n" not in text[first:last] or not stays_in_line(spec)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=CASES, deadline=None)
 @given(spec=patterns(), text=texts(12), most=st.integers(1, 8))
 def test_a_text_in_stretches_of_lines_matches_where_the_whole_of_it_does(
     spec: PatternSpec, text: bytes, most: int

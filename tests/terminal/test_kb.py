@@ -401,6 +401,7 @@ def test_a_conflict_is_called_one_in_the_output_and_in_json(shell: Shell) -> Non
     assert as_json["failed"].keys() == {"Folder/N.md"}
 
 
+@pytest.mark.thorough
 def test_a_command_names_the_server_that_hangs_with_the_notes(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_link_for_the_running_server_is_printed_where_there_is_no_screen(
     assert name_behind(other) == login_name()
 
 
+@pytest.mark.thorough
 def test_a_browser_is_started_where_there_is_a_screen(
     workspace: Path, running: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

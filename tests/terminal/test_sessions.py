@@ -84,6 +84,7 @@ def there(served: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path
     return served
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_daemon_and_the_process_itself_say_the_same(there: Path, line: str) -> None:
     command, *words = shlex.split(line)
@@ -101,6 +102,7 @@ def test_ranked_answers_are_the_same_where_neither_has_an_index(
             assert flashgrep(*words, "--json") == flashgrep(*words, "--json", "--no-daemon")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", [".", "src", "src/deep"])
 def test_a_daemon_of_a_directory_above_answers_what_names_paths(
     there: Path, where: str, monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ def found_in_time(ask: Callable[[], T]) -> T:
     return found[0]
 
 
+@pytest.mark.thorough
 def test_a_search_that_found_something_tells_it_and_that_it_is_not_all(shop: Workshop) -> None:
     shop.file("short.txt", matching())
     answer = found_in_time(lambda: shop.text("grep", pattern=HEAVY, output_mode="count"))
@@ -85,6 +86,7 @@ def test_tools_that_cannot_say_what_they_miss_fail(brief: Workshop) -> None:
     assert STOPPED_SOON in brief.error("query", "cancelled", text=HEAVY, mode="regex")["message"]
 
 
+@pytest.mark.thorough
 def test_a_search_of_the_index_ends_as_well(tmp_path: Path) -> None:
     with workshop(tmp_path, call_seconds=SOON) as shop:
         shop.file("long.txt", LINE[:3_000_000])
@@ -95,6 +97,7 @@ def test_a_search_of_the_index_ends_as_well(tmp_path: Path) -> None:
         assert shop.application.services.search.pool._apart._held == set()
 
 
+@pytest.mark.thorough
 def test_a_search_of_notes_ends_as_well(tmp_path: Path) -> None:
     with workshop_with_notes(tmp_path, call_seconds=1, no_index=True) as shop:
         shop.note("Long.md", LINE[:4_000_000].decode())

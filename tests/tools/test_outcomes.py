@@ -195,6 +195,7 @@ def test_what_was_not_told_yet_is_told_after_a_restart(tmp_path: Path) -> None:
         assert told(desk) == []
 
 
+@pytest.mark.thorough
 def test_many_are_told_some_at_a_time_and_none_is_lost(tmp_path: Path) -> None:
     with notes_desk(tmp_path, max_output_chars=4_000) as desk:
         count = 50

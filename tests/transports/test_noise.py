@@ -263,6 +263,7 @@ def test_a_connection_that_speaks_outlives_five_hundred_idle_ones(server: Server
 SHORT = {f"limits.{name}_SECONDS": 0.3 for name in ("LINE", "HEADER", "BODY")}
 
 
+@pytest.mark.thorough
 def test_what_is_begun_must_end_in_time(tmp_path: Path) -> None:
     """A half-sent line, head or body is closed; a connection that is merely quiet is not."""
     (tmp_path / "w").mkdir()

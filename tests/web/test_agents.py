@@ -95,6 +95,7 @@ def test_a_request_to_decide_without_a_token_is_told_of_the_persons_one(tmp_path
         assert "agent" not in told
 
 
+@pytest.mark.thorough
 def test_the_token_outlives_restarts_and_a_revoked_one_is_dead_for_good(tmp_path: Path) -> None:
     def listed() -> list[str]:
         return flashgrep("kb", "token", "list", "--kb", str(tmp_path / "kb")).lines

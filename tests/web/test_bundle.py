@@ -17,6 +17,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.thorough
 def test_the_shipped_pages_are_a_fresh_build_of_their_sources(tmp_path: Path) -> None:
     if not (WEB / "node_modules" / "esbuild").is_dir():
         pytest.skip("the packages of the pages are missing (npm ci --prefix web)")
@@ -28,6 +29,7 @@ def test_the_shipped_pages_are_a_fresh_build_of_their_sources(tmp_path: Path) ->
     assert [name for name in fresh if fresh[name] != shipped[name]] == []
 
 
+@pytest.mark.thorough
 def test_the_sources_of_the_pages_have_no_type_errors() -> None:
     if not (WEB / "node_modules" / "typescript").is_dir():
         pytest.skip("the packages of the pages are missing (npm ci --prefix web)")

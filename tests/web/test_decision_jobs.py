@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.review import Query
@@ -49,6 +51,7 @@ def test_above_the_limit_the_answer_is_202_and_the_job_is_told_to_whoever_began_
         assert again.status_code == 202
 
 
+@pytest.mark.thorough
 def test_a_token_called_as_the_servers_user_is_somebody_else(tmp_path: Path) -> None:
     tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, NOTES, EDITS, tools=tools) as server:
@@ -91,6 +94,7 @@ def test_a_job_needs_no_less_than_a_decision(tmp_path: Path) -> None:
         assert len(server.get("/kb/suggestions").json()["suggestions"]) == 12
 
 
+@pytest.mark.thorough
 def test_a_job_carries_its_reason_to_every_decision(tmp_path: Path) -> None:
     tools = with_limits({"limits.DECISIONS_AT_ONCE": 5})
     with served(tmp_path, NOTES, EDITS, tools=tools) as server:

@@ -112,6 +112,7 @@ def test_a_page_that_comes_back_hears_what_it_missed_or_is_told_to_load_again(
             assert stream.next() == ("reload", {})
 
 
+@pytest.mark.thorough
 def test_a_page_that_missed_more_than_is_kept_is_told_to_load_again(
     tmp_path: Path,
 ) -> None:

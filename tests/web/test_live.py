@@ -316,6 +316,7 @@ def test_a_token_taken_back_closes_its_connections(tmp_path: Path) -> None:
                 assert other.sync().text == "text" + "!" * turn
 
 
+@pytest.mark.thorough
 def test_a_token_that_expires_closes_its_connections(server: Served, note: Note) -> None:
     path = note("text")
     soon = time.time_ns() // 1_000_000 + 1_500
@@ -370,6 +371,7 @@ def test_a_note_that_is_deleted_or_moved_closes_its_peers_with_4404(
 # ── quiet ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_a_quiet_peer_hears_from_the_server_now_and_then_and_no_more(tmp_path: Path) -> None:
     with (
         served(
@@ -389,6 +391,7 @@ def test_a_quiet_peer_hears_from_the_server_now_and_then_and_no_more(tmp_path: P
 # ── the server's own limits ─────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
     server: Served, note: Note
 ) -> None:
@@ -410,6 +413,7 @@ def test_a_peer_that_does_not_read_is_closed_and_holds_up_nobody(
         quick.until(lambda: quick.text == "end")
 
 
+@pytest.mark.thorough
 def test_a_peer_that_went_deaf_in_the_middle_of_a_note_is_cut_off(tmp_path: Path) -> None:
     """What it does not read fills the buffers; no close gets through behind that."""
     program = with_limits(

@@ -16,6 +16,7 @@ from tests.web.served import TOKEN, served
 from tests.web.test_live import shake_hands
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [100, 200])
 def test_one_reader_with_many_sockets_locks_nobody_out(tmp_path: Path, share: int) -> None:
     """Neither where it has its share, nor where all the places are its own."""
@@ -55,6 +56,7 @@ def test_one_token_with_many_streams_of_events_locks_nobody_out(tmp_path: Path) 
             assert running.get("/kb/events", greedy["authorization"][7:]).status_code == 503
 
 
+@pytest.mark.thorough
 def test_sockets_that_were_refused_and_do_not_go_leave_connections_for_others(
     tmp_path: Path,
 ) -> None:

@@ -134,6 +134,7 @@ UNSOUND = [
 ]
 
 
+@pytest.mark.thorough
 def test_whatever_a_reader_says_of_itself_and_of_others_the_others_editors_live(
     node: Node, tmp_path: Path
 ) -> None:

@@ -275,6 +275,7 @@ def heavy(tmp_path: Path) -> Iterator[Desk]:
         yield made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["search", "count"])
 def test_a_search_ends_when_its_client_hangs_up(heavy: Desk, name: str) -> None:
     server = heavy.served.server
@@ -286,6 +287,7 @@ def test_a_search_ends_when_its_client_hangs_up(heavy: Desk, name: str) -> None:
     assert [file["path"] for file in found["files"]] == ["rare.txt"]
 
 
+@pytest.mark.thorough
 def test_heavy_searches_of_one_person_keep_nobody_else_waiting(heavy: Desk) -> None:
     server, tokens = heavy.served.server, heavy.served.tokens
     other = tokens.make("reader", Role.READ)
@@ -305,6 +307,7 @@ def test_heavy_searches_of_one_person_keep_nobody_else_waiting(heavy: Desk) -> N
     wait_until(lambda: is_at_rest(server.process.pid), "rest")
 
 
+@pytest.mark.thorough
 def test_the_time_of_a_call_ends_a_search_and_the_answer_says_so(tmp_path: Path) -> None:
     work = tmp_path / "workspace"
     work.mkdir()

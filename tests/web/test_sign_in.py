@@ -231,6 +231,7 @@ def test_a_link_of_a_token_that_was_revoked_signs_nobody_in(site: Served) -> Non
     assert (answer.status_code, "revoked" in answer.text) == (403, True)
 
 
+@pytest.mark.thorough
 def test_a_session_survives_a_restart_and_ends_with_another_token(tmp_path: Path) -> None:
     port = ("--http-port", "auto")
     with served(tmp_path, {"N.md": ""}) as server:
@@ -242,6 +243,7 @@ def test_a_session_survives_a_restart_and_ends_with_another_token(tmp_path: Path
         assert whose(server, cookie) == ""
 
 
+@pytest.mark.thorough
 def test_a_session_ends_after_its_time(tmp_path: Path) -> None:
     program = with_limits({"limits.SESSION_SECONDS": 0, "limits.TOKEN_LOOK_SECONDS": 0.05})
     with served(tmp_path, {}, tools=program) as server:

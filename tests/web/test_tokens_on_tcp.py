@@ -94,6 +94,7 @@ def test_the_last_token_that_was_shown_counts(server: Served) -> None:
         assert "a file" in call(client, "view", path="a.txt")
 
 
+@pytest.mark.thorough
 def test_a_connection_closes_when_its_token_is_revoked(server: Served) -> None:
     token = server.token("reader", Role.READ)
     with shown(server, token) as idle, shown(server, TOKEN) as other:

@@ -256,7 +256,7 @@ def ignored_by_git(answer: tuple[bytes, int] | None, files: dict[bytes, bytes]) 
 
 
 @settings(
-    max_examples=6_000 if HEAVY else 150,
+    max_examples=6_000 if HEAVY else 60,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -292,7 +292,7 @@ def test_every_byte_falls_as_git_has_it(repository: Path, rule: str) -> None:
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
 
 
-@settings(max_examples=5_000 if HEAVY else 150, deadline=None, print_blob=True)
+@settings(max_examples=5_000 if HEAVY else 60, deadline=None, print_blob=True)
 @given(data=FILES, paths=st.lists(PATHS, min_size=1, max_size=6), directory=st.booleans())
 def test_the_fast_decision_is_the_last_matching_line(
     data: bytes, paths: list[bytes], directory: bool
@@ -302,7 +302,7 @@ def test_the_fast_decision_is_the_last_matching_line(
         assert rules.decide(path, directory) == decide_line_by_line(rules, path, directory)
 
 
-@settings(max_examples=5_000 if HEAVY else 150, deadline=None, print_blob=True)
+@settings(max_examples=5_000 if HEAVY else 60, deadline=None, print_blob=True)
 @given(data=FILES, parent=st.just(b"") | PATHS, names=st.lists(NAMES, unique=True, max_size=8))
 def test_untouched_entries_are_those_no_line_speaks_about(
     data: bytes, parent: bytes, names: list[bytes]
@@ -418,6 +418,7 @@ def test_a_chain_of_double_stars_stays_linear() -> None:
     assert rules.decide(b"a" * 255, False) is None
 
 
+@pytest.mark.thorough
 def test_ten_thousand_rules_are_decided() -> None:
     lines = [b"%s*.x%d" % (b"!" if number % 2 else b"", number) for number in range(5_000)]
     lines += [
@@ -432,6 +433,7 @@ def test_ten_thousand_rules_are_decided() -> None:
     assert touched(rules, b"d7/q", [f"f_{n}" for n in range(2_000)] + ["a.x77"]) == [7, 2_000]
 
 
+@pytest.mark.thorough
 def test_a_line_beyond_the_budget_is_left_out_alone() -> None:
     rules: Rules = parse_rules(b"[ab]?" * 200_000 + b"\n*.o")
     assert rules.decide(b"x.o", False) is True

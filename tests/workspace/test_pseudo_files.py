@@ -39,6 +39,7 @@ def wait_for_index(shop: Workshop) -> None:
 PLACES = ["/proc/self/fd", "/proc", "/proc/self/task", "/sys", "/dev", "/dev/fd"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", PLACES)
 def test_a_search_follows_no_link_there_and_says_so(shop: Workshop, target: str) -> None:
     """`/proc/self/fd` leads to the server's own descriptor of `/`, and so to everything."""
@@ -120,6 +121,7 @@ for no_index in (True, False):
 """
 
 
+@pytest.mark.thorough
 def test_one_that_is_mounted_in_the_workspace_is_left_out(tmp_path: Path) -> None:
     inside = tmp_path / "work" / "root" / "proc"
     inside.mkdir(parents=True)

@@ -14,7 +14,7 @@ import pytest
 
 from flashgrep.workspace.write.recovery import recover
 
-KILLS = 200 if os.environ.get("FLASHGREP_HEAVY") else 20
+KILLS = 200 if os.environ.get("FLASHGREP_HEAVY") else 8
 SIZE = 100_000
 
 CHILD = """

@@ -46,7 +46,7 @@ def _build(top: str, tree: list[tuple[str, str, str]]) -> None:
 
 
 @pytest.mark.parametrize("fallback", [False, True], ids=["openat2", "components"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2_000 if os.environ.get("FLASHGREP_HEAVY") else 40, deadline=None)
 @given(tree=entries, asked=path_text)
 @example(tree=[("a", "directory", ""), ("a/b", "link", ".."), ("a/c", "file", "")], asked="a/b/a/c")
 @example(tree=[("a", "link", "b"), ("b", "link", "a")], asked="a/c")

@@ -107,6 +107,7 @@ def test_a_search_whose_segments_were_replaced_takes_the_new_ones(
         assert pair.by_index == before + 1
 
 
+@pytest.mark.thorough
 def test_a_cancelled_search_is_ended_while_others_match(tmp_path: Path) -> None:
     """The match would take minutes, so it is at work at any moment."""
     letters = bytes(97 + number % 16 for number in range(256))

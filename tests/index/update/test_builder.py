@@ -87,6 +87,7 @@ def test_progress_is_reported_while_a_segment_is_read(site: Site) -> None:
     assert sum(site.told[:-1]) == FILES / 2
 
 
+@pytest.mark.thorough
 def test_a_signal_to_the_whole_group_does_not_end_a_build(site: Site) -> None:
     """The server gets it too, and decides."""
     site.builders.count = 1  # of two, the other may still be starting

@@ -59,6 +59,7 @@ def is_whole(pair: Twins) -> bool:
     return view is not None and view.snapshot.files == FILES and not view.entries
 
 
+@pytest.mark.thorough
 def test_a_second_server_is_ready_on_a_tree_that_was_written_a_moment_ago(
     tmp_path: Path, work: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_second_server_is_ready_on_a_tree_that_was_written_a_moment_ago(
         assert pair.by_index == 1
 
 
+@pytest.mark.thorough
 def test_a_second_server_that_is_ready_soon_takes_the_last_files_from_the_index_too(
     tmp_path: Path, work: Path
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_second_server_that_is_ready_soon_takes_the_last_files_from_the_index_
             assert "again" in second.agree("grep", pattern="needle a", output_mode="content")
 
 
+@pytest.mark.thorough
 def test_while_files_are_read_again_the_index_answers_and_stays_ready(
     tmp_path: Path, work: Path
 ) -> None:
@@ -100,6 +103,7 @@ def test_while_files_are_read_again_the_index_answers_and_stays_ready(
         assert set(seen) == {("ready", True, 1.0, FILES)}
 
 
+@pytest.mark.thorough
 def test_what_is_read_again_is_what_is_there_by_then(tmp_path: Path, work: Path) -> None:
     with twins(tmp_path) as pair:
         for turn in range(5):

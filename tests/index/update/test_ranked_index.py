@@ -225,6 +225,7 @@ OF_A_SEGMENT = {"descriptors": 7, "mapped": 7}
 """A segment is one file and its ranking six; how many there are depends on what was merged."""
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_what_is_held_does_not_grow_over_fifty_changes(
     tmp_path: Path, pair: Twins, monkeypatch: pytest.MonkeyPatch

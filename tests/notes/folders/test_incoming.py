@@ -494,6 +494,7 @@ import_folder(Administration(notes), Path(sys.argv[2]), "importer", report=die)
 """
 
 
+@pytest.mark.thorough
 def test_an_import_that_is_killed_is_completed_by_the_next(tmp_path: Path) -> None:
     Home.create(tmp_path / "kb")
     files = plant_vault(tmp_path / "vault")
@@ -528,6 +529,7 @@ print("read:", notes.read(notes.ask(lambda library: library.find("First.md").id)
 """
 
 
+@pytest.mark.thorough
 def test_without_room_the_import_is_refused_and_reading_goes_on(base: Base, tmp_path: Path) -> None:
     base.write("First.md", "still there")
     base.bring()

@@ -14,7 +14,7 @@ from flashgrep.notes.links.parse import Paths, parse
 from flashgrep.notes.links.rewrite import Renaming, relink
 from flashgrep.notes.markup import critic
 
-CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 200
+CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 80
 
 VAULT = (
     "Home.md",

@@ -197,6 +197,7 @@ def test_the_first_decision_counts(base: Base) -> None:
     assert base.decide(ACCEPT, "s_0000000000000000") == [DecisionStatus.NOT_FOUND]
 
 
+@pytest.mark.thorough
 def test_accept_and_reject_at_once_one_wins_and_nothing_is_doubled(base: Base) -> None:
     words = [f"word{number}." for number in range(30)]
     base.add("A.md", " ".join(words))

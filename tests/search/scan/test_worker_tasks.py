@@ -94,6 +94,7 @@ def test_a_cancelled_search_ends_the_process_that_is_lost_in_a_match(
     assert not pool._turns._held
 
 
+@pytest.mark.thorough
 def test_another_search_has_a_worker_while_all_are_lost_in_long_matches(
     tree: Path, pool: Pool
 ) -> None:
@@ -113,6 +114,7 @@ def test_another_search_has_a_worker_while_all_are_lost_in_long_matches(
     assert not pool._turns._held
 
 
+@pytest.mark.thorough
 def test_no_more_processes_are_started_than_there_are_places(tree: Path, pool: Pool) -> None:
     before = set(children(os.getpid()))
     heavies = [Searching(tree, pool, HEAVY, f"c{number}") for number in range(6)]

@@ -154,6 +154,7 @@ def test_the_last_page_of_references_knows_their_total(
     assert [page["next_offset"] for page in pages] == [2, None, None]
 
 
+@pytest.mark.thorough
 def test_definitions_in_what_cannot_be_parsed_are_told_as_incomplete(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_owner_keeps_to_the_budget_of_the_one_who_asked(place: Place) -> Non
     assert 1_500 < shown("claude-code", "--max-output-chars", "2000") <= 2_000
 
 
+@pytest.mark.thorough
 def test_the_owner_keeps_to_the_time_of_the_one_who_asked(place: Place) -> None:
     text = "".join(Random(1).choices("abcd ", k=3_000_000)) + "\n"
     with closing(KnowledgeBase(place.kb)) as notes:
@@ -498,6 +499,7 @@ def test_an_owner_that_ends_in_good_order_answers_what_it_was_asked(
 # ── an owner that hangs ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 def test_calls_end_within_their_time_when_the_owner_is_stopped(place: Place) -> None:
     owner, other = place.mcp("owner"), place.mcp("other", "--call-seconds", "1")
     assert "alpha" in other.call("read", file_path="kb://Note.md")

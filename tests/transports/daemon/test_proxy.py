@@ -348,6 +348,7 @@ def test_a_line_that_is_too_long_is_not_held(workdir: Path) -> None:
         client.process.kill()
 
 
+@pytest.mark.thorough
 def test_a_daemon_that_does_not_end_is_left_after_a_while(workdir: Path) -> None:
     with introduced(workdir, lambda connection: None), program(workdir) as client:
         client.wait_until_joined()
@@ -395,6 +396,7 @@ def test_answered_requests_are_not_answered_again(workdir: Path) -> None:
     assert "error" in answers[-1]
 
 
+@pytest.mark.thorough
 def test_a_client_that_does_not_read_stops_the_daemon_not_memory(workdir: Path) -> None:
     total = 0
     stalled = threading.Event()

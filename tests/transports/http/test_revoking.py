@@ -44,6 +44,7 @@ def stream(server: Served, token: str, headers: dict[str, str]) -> Iterator[http
         yield answer
 
 
+@pytest.mark.thorough
 def test_a_stream_ends_when_its_token_is_taken_back(server: Served) -> None:
     token = server.token("reader", Role.READ)
     headers = session(server, token)
@@ -55,6 +56,7 @@ def test_a_stream_ends_when_its_token_is_taken_back(server: Served) -> None:
     assert "revoked" in again.json()["error"]["message"]
 
 
+@pytest.mark.thorough
 def test_a_stream_ends_when_its_token_expires(server: Served) -> None:
     expires = int(time.time() * 1_000) + 1_500
     token = server.tokens.make("guest", Role.READ, expires=expires)

@@ -30,6 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.thorough
 def test_a_server_that_nobody_asks_is_not_woken(server: Server) -> None:
     """serving, idle: no wake-ups when nothing changes"""
     httpx2.get(f"http://127.0.0.1:{server.http}/health", trust_env=False).raise_for_status()
@@ -59,6 +60,7 @@ def _switches(server: Server) -> dict[str, int]:
     return found
 
 
+@pytest.mark.thorough
 def test_answers_have_the_date_of_their_time(server: Server) -> None:
     with httpx2.Client(base_url=f"http://127.0.0.1:{server.http}", trust_env=False) as client:
         for seconds in (0, 1.1):  # the second on a connection that is already there

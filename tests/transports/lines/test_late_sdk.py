@@ -119,6 +119,7 @@ def test_what_every_client_asks_is_answered_without_the_sdk(
         assert not server.is_asked
 
 
+@pytest.mark.thorough
 def test_what_needs_the_sdk_waits_for_it_and_nothing_waits_behind(tmp_path: Path) -> None:
     with gated(tmp_path, "--no-index") as server:
         shake(server)
@@ -150,6 +151,7 @@ def test_what_needs_the_sdk_waits_for_it_and_nothing_waits_behind(tmp_path: Path
         assert not (tmp_path / "work" / "b.txt").exists(), "it was withdrawn before it could run"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_signal", [False, True])
 def test_a_server_whose_sdk_is_not_there_yet_can_end(tmp_path: Path, is_signal: bool) -> None:
     with gated(tmp_path, "--no-index") as server:
@@ -166,6 +168,7 @@ def test_a_server_whose_sdk_is_not_there_yet_can_end(tmp_path: Path, is_signal: 
         assert server.process.wait(PATIENCE_SECONDS) == 0
 
 
+@pytest.mark.thorough
 def test_a_protocol_without_handshake_waits_for_the_sdk_from_its_first_request(
     tmp_path: Path,
 ) -> None:

@@ -88,6 +88,7 @@ def test_the_end_of_stdin_ends_the_process_after_the_answers(tmp_path: Path) -> 
     assert sorted(answer["id"] for answer in answers) == [1, 2]
 
 
+@pytest.mark.thorough
 def test_a_call_that_does_not_end_is_stopped_at_the_end_of_stdin(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     [answer] = talk(tmp_path, tool_call("wait", 1, text=str(witness)))
