@@ -27,7 +27,7 @@ from flashgrep.search.decode import windows
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 LINE_BYTES = GIB if HEAVY else 24 * MIB
 DEPTH = 5_000 if HEAVY else 1_100
-ENTRIES = 200_000 if HEAVY else 8_000
+ENTRIES = 200_000 if HEAVY else 20_000
 TRUNCATIONS = 1_000 if HEAVY else 30
 ADDED_BYTES = 64 * MIB
 

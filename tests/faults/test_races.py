@@ -27,7 +27,7 @@ from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.workspace import safe_open
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
-ATTEMPTS = 50_000 if HEAVY else 80  # for each of the two ways to open
+ATTEMPTS = 50_000 if HEAVY else 200  # for each of the two ways to open
 NAIVE_ATTEMPTS = 100_000
 CANARY = "CANARY-51d0e7"
 SECRET = f"BODY {CANARY}\n"

@@ -239,6 +239,15 @@ def test_code_is_closed_and_another_mark_typed_in_one_update(desk: Desk) -> None
     assert typist.suggestions() == [("ann", "", "end")]
 
 
+def test_a_mark_that_comes_into_another_leaves_it_a_suggestion(desk: Desk) -> None:
+    """Its arrow could also be the end of a comment in HTML."""
+    typist = Typist(desk)
+    typist.type("{~~one~>two~~}")
+    typist.key(4, "{~~x~>y~~}")
+    [(author, _, new)] = typist.suggestions()
+    assert (author, new.endswith("two")) == ("ann", True)
+
+
 # ── what a keystroke costs ──────────────────────────────────────────────────────────────────────
 
 

@@ -293,6 +293,11 @@ def read(text: str, recorded: Iterable[Span] = ()) -> ParsedMarkup:
     return ParsedMarkup(text, list(_MarkupScan(text, all_held(text, recorded)).marks()))
 
 
+def literal_places(text: str, places: Iterable[int], recorded: Iterable[Span]) -> set[int]:
+    """Those of the places that are in code or the like, and in none of the recorded spans."""
+    return set(_MarkupScan(text, all_held(text, recorded)).in_zones(sorted(places)))
+
+
 def held(text: str, span: Span) -> Mark | None:
     """The mark a record's span holds; None where it no longer reads as one."""
     start, end = span
@@ -397,9 +402,20 @@ class _MarkupScan:
         for mark in self._recorded:
             yield from self._between(at, mark.start, shift)
             yield mark
-            shift += sum(end - start for start, end in _base_spans(mark)) - (mark.end - mark.start)
+            shift += _shift(mark)
             at = mark.end
         yield from self._between(at, len(self._text), shift)
+
+    def in_zones(self, places: Sequence[int]) -> Iterator[int]:
+        """Those of the places, from left to right, that are literal."""
+        at = shift = 0
+        for place in places:
+            while at < len(self._recorded) and self._recorded[at].end <= place:
+                shift += _shift(self._recorded[at])
+                at += 1
+            is_between = at == len(self._recorded) or place < self._recorded[at].start
+            if is_between and self._is_literal(place + shift):
+                yield place
 
     @cached_property
     def _zones(self) -> list[literal.Zone]:
@@ -444,6 +460,11 @@ class _MarkupScan:
             found = self._text.find(wanted, start, end)
             ahead[wanted] = found if found >= 0 else end
         return ahead[wanted]
+
+
+def _shift(mark: Mark) -> int:
+    """How much longer the text is in its place without the suggestion; negative where shorter."""
+    return sum(end - start for start, end in _base_spans(mark)) - (mark.end - mark.start)
 
 
 def _base_spans(mark: Mark) -> list[Span]:

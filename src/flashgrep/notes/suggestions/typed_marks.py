@@ -206,13 +206,16 @@ def _made_literal(
     if not typed:
         return {}
     besides_typed = [span for one in known if one not in typed for span in one.spans]
-    marks = {mark.span for mark in critic.read(text, besides_typed).marks}
+    # Whether they still read as marks says less: one that is typed inside another ends that
+    # elsewhere, and is only its text.
+    places = [start for one in typed for start, _ in one.spans]
+    literal = critic.literal_places(text, places, besides_typed)
     changed = _in_characters(data, lines)
     hidden = [
         one.id
         for one in typed
         if one.spans
-        and marks.isdisjoint(one.spans)
+        and all(start in literal for start, _ in one.spans)
         and any(_touches(s, changed) for s in one.spans)
     ]
     return dict.fromkeys(hidden)
