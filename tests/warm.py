@@ -63,6 +63,8 @@ _TINY = str(Path(__file__).with_name("transports") / "program.py")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 STARTED: dict[int, list[str]] = {}
 """The command lines by process number: the kernel knows that of the warm process only."""
+SOURCES: set[int] = set()
+"""The processes that others are forked from: started when first needed, by whatever test."""
 _ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
 """Nothing that the test has set which happens to be the first; and a fork has one thread only."""
 _ONE_AT_A_TIME = threading.Lock()
@@ -155,6 +157,7 @@ class Source:
                 cwd="/",
                 env={**_ENVIRONMENT, **variables},
             )
+        SOURCES.add(self._process.pid)
         atexit.register(self.close)
 
     @property

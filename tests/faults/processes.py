@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tests.warm import SOURCES
+
 Value = TypeVar("Value")
 _PATIENCE_SECONDS = 120.0
 _SAMPLE_SECONDS = 0.005
@@ -23,6 +25,11 @@ def children(pid: int) -> list[int]:
     for task in _listed(f"/proc/{pid}/task"):
         found += map(int, _text(f"/proc/{pid}/task/{task}/children").split())
     return found
+
+
+def own_children() -> set[int]:
+    """The processes that a test, or what it tests, has started in this process."""
+    return set(children(os.getpid())) - SOURCES
 
 
 def is_alive(pid: int) -> bool:

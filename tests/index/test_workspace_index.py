@@ -25,7 +25,7 @@ from flashgrep.index.update.rescan import NO_RACY_FILES
 from flashgrep.ranking.format import DamagedRanking
 from flashgrep.ranking.ranking import Ranking
 from flashgrep.settings import Settings
-from tests.faults.processes import children, is_alive
+from tests.faults.processes import is_alive, own_children
 from tests.index.twins import Twins, haste, twins, wait_for
 
 IDLE_SECONDS = 1.5
@@ -116,23 +116,23 @@ def _sleeps_for(seconds: float) -> bool:
 
 
 def test_close_ends_every_thread_and_process(tmp_path: Path, work: Path) -> None:
-    threads, processes = set(threading.enumerate()), set(children(os.getpid()))
+    threads, processes = set(threading.enumerate()), own_children()
     with twins(tmp_path) as pair:
         settled(pair)
         pair.agree("grep", pattern="needle")
     assert set(threading.enumerate()) <= threads
-    assert set(children(os.getpid())) <= processes
+    assert own_children() <= processes
 
 
 def test_close_while_it_builds_ends_everything_too(tmp_path: Path, work: Path) -> None:
     for at in range(100):
         (work / f"g{at}").write_text("word " * 20_000)
-    processes, threads = set(children(os.getpid())), own_threads()
+    processes, threads = own_children(), own_threads()
     for pause in (0.0, 0.05, 0.3):
         application = build(Settings(workdir=str(work), state_dir=str(tmp_path / "state")))
         application.start_index()
         time.sleep(pause)
-        started = set(children(os.getpid())) - processes
+        started = own_children() - processes
         application.close()
         assert own_threads() <= threads
         assert not [pid for pid in started if is_alive(pid)]

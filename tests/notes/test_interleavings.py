@@ -195,6 +195,8 @@ class Table:
         place = draw(st.sampled_from(places))
         one, two = self.letter(), self.letter()
         marks = [f"{{++{one}++}}", f"{{--{one}--}}{{++{two}++}}", f"{{~~{one}~>{two}~~}}"]
+        if self.strict and _is_old_part(text, place):
+            marks.pop()  # a second arrow would come first, and it is the first that counts
         mark = draw(st.sampled_from(marks))
         self.people[who].text.splice([TextSplice(place, place, mark)])
         self.unsent[who] |= _letters(mark)
@@ -275,6 +277,12 @@ def _letters(text: str) -> set[str]:
 
 def _is_letter(character: str) -> bool:
     return ord(character) >= FIRST
+
+
+def _is_old_part(text: str, place: int) -> bool:
+    """Whether a place is behind the opener of a substitution and before its arrow."""
+    opener = text.rfind("{~~", 0, place)
+    return opener >= 0 and "~>" not in text[opener:place]
 
 
 def _between(text: str) -> list[int]:

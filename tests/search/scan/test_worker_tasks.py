@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.search.scan.scanner import INLINE_PREDICTABLE_BYTES
 from flashgrep.tools.dispatch.call import Cancellation
 from flashgrep.workspace.scope import Scope
-from tests.faults.processes import children, is_alive, wait_until
+from tests.faults.processes import is_alive, own_children, wait_until
 
 HEAVY = PatternSpec(".*a.{880}z")
 LETTERS = bytes(97 + number % 16 for number in range(256))
@@ -80,16 +79,16 @@ def is_lost(pool: Pool, count: int = 1) -> Callable[[], bool]:
 def test_a_cancelled_search_ends_the_process_that_is_lost_in_a_match(
     tree: Path, pool: Pool
 ) -> None:
-    before = set(children(os.getpid()))
+    before = own_children()
     heavy = Searching(tree, pool, HEAVY, "one")
     try:
         wait_until(is_lost(pool), "worker that takes long")
-        lost = set(children(os.getpid())) - before
+        lost = own_children() - before
         assert any(map(is_alive, lost))
     finally:
         heavy.end()
     assert isinstance(heavy.failure, Cancelled)
-    assert not any(map(is_alive, lost & set(children(os.getpid()))))
+    assert not any(map(is_alive, lost & own_children()))
     assert not pool._apart._held
     assert not pool._turns._held
 
@@ -116,12 +115,12 @@ def test_another_search_has_a_worker_while_all_are_lost_in_long_matches(
 
 @pytest.mark.thorough
 def test_no_more_processes_are_started_than_there_are_places(tree: Path, pool: Pool) -> None:
-    before = set(children(os.getpid()))
+    before = own_children()
     heavies = [Searching(tree, pool, HEAVY, f"c{number}") for number in range(6)]
     try:
         wait_until(is_lost(pool), "worker that takes long")
         wait_until(lambda: not pool.has_waiters or len(pool._turns._held) == 1, "busy pool")
-        alive = [pid for pid in children(os.getpid()) if is_alive(pid) and pid not in before]
+        alive = [pid for pid in own_children() if is_alive(pid) and pid not in before]
         assert len(alive) <= 2 + SPARE_WORKERS
     finally:
         for heavy in heavies:
