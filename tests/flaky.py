@@ -2,16 +2,16 @@
 
     --suite-runs 4   runs of the whole suite, its files in random order; every second one beside
                      two busy processes
-    --repeat 30      runs of every test file that waits, races or starts processes, those of the
-                     suites included
+    --repeat 30      runs of every test that waits, races or starts processes, those of the suites
+                     included
     --files …        only these files, in both parts
     --seed N         the order; printed, so that it can be given again
     --fresh          begin anew; else runs that an earlier call finished are not made again
 
-Which files are repeated is known from the suites: `tests.waiting` listens to what each test does
-and notes the files in `.flaky/waiting.txt`. Before a suite was run, it is decided by what they
+Which tests are repeated is known from the suites: `tests.waiting` listens to what each test does
+and notes it in `.flaky/waiting.txt`. Without a suite whole files are repeated, by what they
 import, themselves or through other modules of the tests, or through a module of the program that
-they name: anything of `WAITING`. `--list` prints them.
+they name: anything of `WAITING`. `--list` prints the files.
 
 Each run is a line of `.flaky/runs.jsonl`: {"run", "seconds", "files", "status", "failed":
 {test: text}}; the first line holds the seed and the commit. The summary is printed and kept in
@@ -38,7 +38,7 @@ from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
 
-from tests.waiting import VARIABLE
+from tests.waiting import ONLY, VARIABLE
 
 WAITING = {"anyio", "asyncio", "concurrent", "httpx2", "mcp", "multiprocessing", "select"}
 WAITING |= {"selectors", "signal", "socket", "subprocess", "threading", "websockets"}
@@ -65,10 +65,11 @@ def all_files(root: Path) -> list[str]:
 def waiting_files(root: Path, files: Sequence[str], seen: Path | None = None) -> list[str]:
     """Those of the files that wait, race or start processes.
 
-    As was `seen` when they ran; as far as imports tell where nothing was.
+    As was `seen` when their tests ran; as far as imports tell where nothing was.
     """
     if seen is not None and seen.exists():
-        return sorted(set(files) & set(seen.read_text(encoding="utf-8").splitlines()))
+        tests = seen.read_text(encoding="utf-8").splitlines()
+        return sorted(set(files) & {test.partition("::")[0] for test in tests})
     return [file for file in files if _waits(root, Path(file), frozenset())]
 
 
@@ -124,9 +125,17 @@ class Run:
 
 
 def run_tests(
-    root: Path, name: str, files: Sequence[str], workers: int, seen: Path | None = None
+    root: Path,
+    name: str,
+    files: Sequence[str],
+    workers: int,
+    seen: Path | None = None,
+    only: Path | None = None,
 ) -> Run:
-    """Run files in this order, as `make test` does; those that wait are noted in `seen`."""
+    """Run files in this order, as `make test` does: all their tests, or those that `only` names.
+
+    Tests that wait are noted in `seen`.
+    """
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
@@ -134,9 +143,10 @@ def run_tests(
         command = [sys.executable, "-m", "pytest", "-q", *(spread if workers else ()), *files]
         command += [f"--junitxml={report}", "-o", "junit_family=xunit1", "-p", "no:cacheprovider"]
         environment = dict(os.environ)
-        if seen is not None:
+        listening = {VARIABLE: seen, ONLY: only}
+        environment |= {name: str(file) for name, file in listening.items() if file is not None}
+        if seen or only:
             command += ["-p", "tests.waiting"]
-            environment[VARIABLE] = str(seen)
         ended = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, check=False
         )
@@ -184,7 +194,7 @@ class Hunt:
         self.runs: list[Run] = []
         output.mkdir(parents=True, exist_ok=True)
         self.seen = output / "waiting.txt"
-        """The files that were seen to wait, noted by the suites."""
+        """The tests that were seen to wait, noted by the suites."""
         self._log = output / "runs.jsonl"
         lines = [] if fresh or not self._log.exists() else self._log.read_text().splitlines()
         begun = json.loads(lines[0]) if lines else {}
@@ -212,7 +222,8 @@ class Hunt:
             return
         with busy(_BUSY_PROCESSES if is_busy else 0):
             seen = self.seen if is_suite else None
-            run = run_tests(self.root, name, order, workers, seen)
+            only = None if is_suite or not self.seen.exists() else self.seen
+            run = run_tests(self.root, name, order, workers, seen, only)
         self.runs.append(run)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(run)) + "\n")
@@ -253,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = f"suite {number + 1}" + (" beside busy processes" if is_busy else "")
         hunt.make(name, files, asked.workers, is_busy, is_suite=True)
     repeated = waiting_files(root, files, hunt.seen)
-    _say(f"{len(repeated)} of {len(files)} files wait, race or start processes:")
+    _say(f"{len(repeated)} of {len(files)} files have tests that wait, race or start processes:")
     _say("".join(f"    {file}\n" for file in repeated))
     for number in range(asked.repeat - asked.suite_runs):
         hunt.make(f"round {number + 1}", repeated, asked.workers, False, is_suite=False)

@@ -63,19 +63,53 @@ SEEN = {
     "connects": "import socket\n\ndef test_it():\n    socket.socket().connect_ex(('', 1))\n",
     "imports": "import subprocess, threading, time\n\ndef test_it():\n    pass\n",
     "loops": "import asyncio\n\ndef test_it():\n    asyncio.run(asyncio.sleep(0))\n",
+    "shares": """\
+import subprocess
+import pytest
+
+@pytest.fixture(scope="module")
+def started():
+    return subprocess.run(["true"])
+
+def test_first(started):
+    pass
+
+def test_second(started):
+    pass
+
+def test_alone():
+    pass
+""",
+}
+WAITING_TESTS = {
+    "tests/test_connects.py::test_it",
+    "tests/test_sleeps.py::test_it",
+    "tests/test_starts.py::test_it",
+    "tests/test_shares.py::test_first",
+    "tests/test_shares.py::test_second",
 }
 
 
 @pytest.mark.thorough
-def test_files_that_wait_are_known_by_what_they_do_once_a_suite_ran(root: Path) -> None:
+def test_tests_that_wait_are_known_by_what_they_and_their_fixtures_do(root: Path) -> None:
     for name, text in SEEN.items():
         (root / "tests" / f"test_{name}.py").write_text(text)
     files = [f"tests/test_{name}.py" for name in SEEN]
     seen = root / "seen"
     run = flaky.run_tests(root, "one", files, 0, seen)
     assert run.status == 0, run.failed
-    found = ["tests/test_connects.py", "tests/test_sleeps.py", "tests/test_starts.py"]
-    assert flaky.waiting_files(root, files, seen) == found
+    assert set(seen.read_text().splitlines()) == WAITING_TESTS
+    waiting_files = sorted({test.partition("::")[0] for test in WAITING_TESTS})
+    assert flaky.waiting_files(root, files, seen) == waiting_files
+    # Only they are run again.
+    again = root / "again"
+    flaky.run_tests(root, "two", waiting_files, 0, again, seen)
+    assert set(again.read_text().splitlines()) == WAITING_TESTS
+    (root / "tests" / "test_shares.py").write_text(
+        "def test_first(): assert 0\ndef test_alone(): assert 0\n"
+    )
+    run = flaky.run_tests(root, "three", waiting_files, 0, None, seen)
+    assert list(run.failed) == ["tests/test_shares.py::test_first"]
 
 
 @pytest.mark.thorough
