@@ -12,7 +12,9 @@ from tests.browser.site import Site
 from tests.transports.clients import PATIENCE_SECONDS
 from tests.web.served import TOKEN, served
 
-OUTAGE = "ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|ERR_NETWORK|WebSocket connection"
+OUTAGE = (
+    "ERR_CONNECTION|ERR_CONTENT_LENGTH|ERR_INCOMPLETE|ERR_EMPTY|ERR_NETWORK|WebSocket connection"
+)
 """What a browser logs of it."""
 
 

@@ -107,7 +107,6 @@ def test_lines_from_windows_arrive_as_lines(pages: Pages) -> None:
 # ── suggestions ──────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_an_agents_suggestion_appears_and_is_accepted_where_it_stands(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann, bob = opened(site, "ann"), opened(site, "bob")
@@ -222,7 +221,6 @@ def test_suggestions_keep_their_place_while_people_type(pages: Pages) -> None:
 # ── saved or not ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.daily
 def test_a_killed_server_loses_nothing_and_the_page_says_what_is_not_saved(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}) as site:
         ann = opened(site, "ann")

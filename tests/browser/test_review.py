@@ -99,7 +99,6 @@ def test_a_text_is_edited_then_accepted_as_the_persons_own(pages: Pages) -> None
         assert "{--March--}{++May++}" in site.running.text(NOTE)
 
 
-@pytest.mark.daily
 def test_who_comes_second_is_told_who_decided_and_what(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}, EDITS[:1]) as site:
         ann, bob = site.person("ann"), site.person("bob", to="/notes")

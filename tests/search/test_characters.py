@@ -6,7 +6,6 @@ import mmap
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -115,9 +114,12 @@ BAD = {
 }
 
 
-@pytest.fixture(params=["scanning", "indexed"])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workshop]:
-    with workshop(tmp_path, no_index=request.param == "scanning") as made:
+@pytest.fixture(scope="module", params=["scanning", "indexed"])
+def shop(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workshop]:
+    place = tmp_path_factory.mktemp(request.param)
+    with workshop(place, no_index=request.param == "scanning") as made:
         for name, octets in BAD.items():
             made.file(f"{name}.txt", b"<" + octets + b">\n" + octets + b"\n")
         made.file("large.txt", b"filler\n" * 300_000 + b"<" + BAD["above"] + b">\n")

@@ -223,7 +223,14 @@ HOSTILE = ["[", "]", "[[", "]]", "![", "[](", "[](<", '[](a "', "[a", "[a][", "[
 
 
 @pytest.mark.parametrize("piece", [*HOSTILE, "[a](b)", "[[a]] ", "\\", "[a]: b\n", "[x][x]"])
-@pytest.mark.parametrize("tail", ["]" * 20_000, "(a.md)", "\n\n[x]: y\n"])
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "]" * 20_000,
+        pytest.param("(a.md)", marks=pytest.mark.thorough),
+        pytest.param("\n\n[x]: y\n", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_hostile_text_takes_no_longer_than_another(piece: str, tail: str) -> None:
     """Linear: the square of this length would run into the time limit of a test."""
     text = piece * (50_000 // len(piece)) + tail
