@@ -142,8 +142,8 @@ def run_tests(
         spread = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
         command = [sys.executable, "-m", "pytest", "-q", *(spread if workers else ()), *files]
         command += [f"--junitxml={report}", "-o", "junit_family=xunit1", "-p", "no:cacheprovider"]
-        environment = dict(os.environ)
-        listening = {VARIABLE: seen, ONLY: only}
+        listening = {VARIABLE: seen, ONLY: only}  # this may be a test of ours, in such a run itself
+        environment = {name: text for name, text in os.environ.items() if name not in listening}
         environment |= {name: str(file) for name, file in listening.items() if file is not None}
         if seen or only:
             command += ["-p", "tests.waiting"]

@@ -324,7 +324,8 @@ class KnowledgeBase:
         found: dict[str, Published | FlashgrepError | None] = {}
         for note in notes:
             found[note] = self._library.published.get(note)
-        unread = [note for note, known in found.items() if known is None]
+        # In the order of ids, which is that of the tables: what lies together is read together.
+        unread = sorted(note for note, known in found.items() if known is None)
         for at in range(0, len(unread), KEPT_A_TURN):
             found |= self.ask(partial(_read_kept, notes=unread[at : at + KEPT_A_TURN]))
         unread = [note for note in unread if found[note] is None]

@@ -213,17 +213,18 @@ class Library:
             return {}
         last = self.journal.last(notes)
         kept = self.tables.texts.of(last, self.catalogue.epoch_of)
-        return {
-            note: Published(
+        found = {}
+        for note, one in kept.items():
+            entry = last[note]
+            found[note] = Published(
                 note=note,
-                sequence=last[note].sequence,
+                sequence=entry.sequence,
                 data=one.raw,
-                author=last[note].author,
-                time=last[note].time,
+                author=entry.author,
+                time=entry.time,
                 views=(one.accepted, one.base),
             )
-            for note, one in kept.items()
-        }
+        return found
 
     def records(self, note: str) -> dict[str, NoteRecords]:
         """What is known beside the text, in the order it was made."""

@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -35,6 +36,31 @@ CREATE TABLE notes (
 );
 """
 _ID_BYTES: Final = 8
+
+
+class StoredProperties(Mapping[str, Any]):
+    """Properties as they are stored, and read when somebody asks for one: a start asks for none."""
+
+    __slots__ = ("_properties", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._properties: dict[str, Any] | None = None
+
+    @property
+    def _read(self) -> dict[str, Any]:
+        if self._properties is None:
+            self._properties = json.loads(self._text)
+        return self._properties
+
+    def __getitem__(self, name: str) -> Any:
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +101,26 @@ class Catalogue:
         """Read the table."""
         self.generation += 1
         self._entries, self._by_form, self._by_epoch, self._taken = {}, {}, {}, {}
-        known = {"{}": dict[str, Any]()}  # most notes have the same few
+        within: Counter[str] = Counter()
         for note, path, epoch, created, trashed, last_path, properties in self._database.rows(
             "SELECT id, path, epoch, created, trashed, last_path, properties FROM notes"
         ):
-            if properties not in known:
-                known[properties] = json.loads(properties)
-            self._put(
-                CatalogueEntry(
-                    id=note,
-                    path=path,
-                    epoch=epoch,
-                    created=created,
-                    trashed=trashed,
-                    last_path=last_path,
-                    properties=known[properties],
-                )
+            self._entries[note] = CatalogueEntry(
+                id=note,
+                path=path,
+                epoch=epoch,
+                created=created,
+                trashed=trashed,
+                last_path=last_path,
+                properties=StoredProperties(properties),
             )
+            self._by_epoch[epoch] = note
+            if path is not None:
+                self._by_form[paths.form_key(path)] = note
+                self._count(path, path, 1)
+                within[path.rpartition("/")[0]] += 1
+        for folder, notes in within.items():  # a note at a time, this took a third of a start
+            self._count_folders(f"{folder}/" if folder else "", notes)
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -213,7 +242,7 @@ class Catalogue:
                 entry.created,
                 entry.trashed,
                 entry.last_path,
-                json.dumps(entry.properties, sort_keys=True),
+                json.dumps(dict(entry.properties), sort_keys=True),
             )
             self._database.when_undone(self.load)
             self._database.when_done(lambda: self._notify(entry))
@@ -227,7 +256,7 @@ class Catalogue:
         form = paths.form_key(entry.path or "")
         if self._by_form.get(form) == entry.id:
             del self._by_form[form]
-            self._count(entry.path or "", -1)
+            self._count_note(entry.path or "", -1)
 
     def _put(self, entry: CatalogueEntry) -> None:
         self.generation += 1
@@ -235,17 +264,23 @@ class Catalogue:
         self._by_epoch[entry.epoch] = entry.id
         if entry.path is not None:
             self._by_form[paths.form_key(entry.path)] = entry.id
-            self._count(entry.path, 1)
+            self._count_note(entry.path, 1)
 
     # ── twins ───────────────────────────────────────────────────────────────────────────────────
 
-    def _count(self, path: str, step: int) -> None:
-        folders = ((name, name + "/") for name in paths.folders(path))
-        for name, spelling in (*folders, (path, path)):
-            spellings = self._taken.setdefault(paths.twin_key(name), {})
-            spellings[spelling] = spellings.get(spelling, 0) + step
-            if not spellings[spelling]:
-                del spellings[spelling]
+    def _count_note(self, path: str, step: int) -> None:
+        self._count_folders(path, step)
+        self._count(path, path, step)
+
+    def _count_folders(self, path: str, step: int) -> None:
+        for name in paths.folders(path):
+            self._count(name, name + "/", step)
+
+    def _count(self, name: str, spelling: str, step: int) -> None:
+        spellings = self._taken.setdefault(paths.twin_key(name), {})
+        spellings[spelling] = spellings.get(spelling, 0) + step
+        if not spellings[spelling]:
+            del spellings[spelling]
 
     def _check_free(self, path: str, besides: CatalogueEntry | None = None) -> None:
         """Refuse a path that is taken, or that some file system takes for one that is."""

@@ -16,8 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from flashgrep.errors import Conflict, IOFailure
@@ -291,16 +289,19 @@ class SqliteJournal:
 
     def _intact(self, notes: Sequence[str]) -> Iterator[tuple[str, list[Any], list[Any]]]:
         """Of each note that is whole its newest snapshot and the records after it, as rows."""
-        stored = self._rows_of(notes, "records", ">")
-        records = {note: list(rows) for note, rows in groupby(stored, itemgetter(0))}
+        records: dict[str, list[Any]] = {}
+        for row in self._rows_of(notes, "records", ">"):
+            records.setdefault(row[0], []).append(row)
         dated = [note for note, rows in records.items() if rows[0][-1]]
         snapshots = {row[0]: _unzipped(row) for row in self._rows_of(dated, "snapshots", "=")}
         for note, rest in records.items():
-            *_, last, snapshot = rest[0]
+            last, snapshot = rest[0][-2:]
             if rest[0][1] is None:  # no record after the snapshot
                 rest = []
             kept = [snapshots[note]] if snapshot else []
-            in_row = [row[1] for row in rest] == list(range(snapshot + 1, last + 1))
+            in_row = len(rest) == last - snapshot and all(
+                row[1] == number for number, row in enumerate(rest, snapshot + 1)
+            )
             if (kept or rest) and in_row and all(map(_is_whole, kept + rest)):
                 yield note, kept, rest
 

@@ -129,7 +129,7 @@ def twin_key(path: str) -> str:
 
 def form_key(path: str) -> str:
     """What two paths have in common that differ by Unicode form alone, as those of a Mac do."""
-    return unicodedata.normalize("NFC", path)
+    return path if path.isascii() else unicodedata.normalize("NFC", path)
 
 
 def folders(path: str) -> Iterator[str]:
