@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import tarfile
+import os
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
@@ -21,8 +21,8 @@ from bench.history_questions import (
     SEED,
     History,
     HistoryQuestion,
+    check_out,
     questions_of,
-    tree_of,
 )
 from bench.kept import wait_for
 from bench.report import Section, Table, Target, code
@@ -71,24 +71,32 @@ def measure(_corpus: Corpus, effort: Effort) -> Section:
             f"{', '.join(empty)}: no commit of the last {COMMITS} has a subject of four words and "
             "changes one to three source files; name another repository"
         )
-    asked = [(history, *_asked(history)) for history in histories]
-    return _section(asked)
+    return _section([_asked(history) for history in histories])
 
 
-def _asked(history: History) -> tuple[list[Grade], list[float]]:
+@dataclass(frozen=True)
+class _Asked:
+    """A history and how its questions were answered, one by one."""
+
+    history: History
+    grades: list[Grade]
+    seconds: list[float]
+    without: list[Grade]
+    """The grades without what commits say."""
+
+
+def _asked(history: History) -> _Asked:
     SCRATCH.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="history-", dir=SCRATCH) as directory:
         tree = Path(directory, "tree").resolve()
-        _unpack(history, tree)
+        check_out(history, tree)
         with serving(tree) as server, connected(server) as client:
             wait_for(server, "query_ready")
             answers = [_ask(client, question) for question in history.questions]
-    return [one for one, _ in answers], [seconds for _, seconds in answers]
-
-
-def _unpack(history: History, tree: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(tree_of(history))) as packed:
-        packed.extractall(tree, filter="data")
+            os.rename(tree / ".git", Path(directory, "repository"))
+            without = [_ask(client, question)[0] for question in history.questions]
+    grades, seconds = ([*each] for each in zip(*answers, strict=True))
+    return _Asked(history, grades, seconds, without)
 
 
 def _ask(client: Client, question: HistoryQuestion) -> tuple[Grade, float]:
@@ -99,28 +107,33 @@ def _ask(client: Client, question: HistoryQuestion) -> tuple[Grade, float]:
     return grade(listed, question.files), seconds
 
 
-def _section(asked: list[tuple[History, list[Grade], list[float]]]) -> Section:
+def _section(asked: list[_Asked]) -> Section:
     rows = [
         [
-            code(_name(history.repository)),
-            code(history.commit[:12]),
-            f"{len(grades)} of {history.made}",
-            *_means(grades),
-            milliseconds(median(seconds)),
+            code(_name(one.history.repository)),
+            code(one.history.commit[:12]),
+            f"{len(one.grades)} of {one.history.made}",
+            *_means(one.grades),
+            *_means(one.without),
+            milliseconds(median(one.seconds)),
         ]
-        for history, grades, seconds in asked
+        for one in asked
     ]
-    every = [one for _, grades, _ in asked for one in grades]
+    every = [grade for one in asked for grade in one.grades]
+    without = [grade for one in asked for grade in one.without]
     ndcg, first = fmean(one.ndcg for one in every), fmean(one.is_first for one in every)
-    rows.append(["all", "", str(len(every)), *_means(every), ""])
-    columns = ["repository", "tree", "questions", "NDCG@10", "MRR", f"in first {FIRST}", "p50 ms"]
+    rows.append(["all", "", str(len(every)), *_means(every), *_means(without), ""])
+    figures = ["NDCG@10", "MRR", f"in first {FIRST}"]
+    columns = ["repository", "tree", "questions", *figures]
+    columns += [*(f"{name}, no commits" for name in figures), "p50 ms"]
     return Section(
         "history",
         "query on histories",
         text=[
             "Questions are the subjects of later commits without numbers, paths and file names; "
-            "right are the source files that the commit changed; the tree that is searched is "
-            f"{COMMITS} commits older than the newest. Drawn with seed {SEED}."
+            "right are the source files that the commit changed; the tree that is searched is a "
+            f"clone, {COMMITS} commits older than the newest, and asked a second time without its "
+            f"repository. Drawn with seed {SEED}."
         ],
         tables=[Table("", columns, rows)],
         targets=[

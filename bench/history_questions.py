@@ -118,9 +118,18 @@ def _changes(repository: Path, span: str) -> Iterator[tuple[str, list[str]]]:
         yield subject, [path for path in files if path]
 
 
-def tree_of(history: History) -> bytes:
-    """The tree that is searched, as a tar archive."""
-    return _output(history.repository, "archive", "--format=tar", history.commit)
+def check_out(history: History, tree: Path) -> None:
+    """A clone of the repository as it was then: with the commits up to the tree, and no later."""
+    _output(
+        Path.cwd(),
+        "clone",
+        "--quiet",
+        "--shared",
+        "--no-checkout",
+        str(history.repository.resolve()),
+        str(tree),
+    )
+    _git(tree, "checkout", "--quiet", "--detach", history.commit)
 
 
 def _git(repository: Path, *words: str) -> str:

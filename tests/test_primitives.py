@@ -63,6 +63,7 @@ ALLOWED: Final = {
     ("index/format/shelf", "os.walk"): "measures our own index",
     ("index/git/git_index", "os.open"): "reads git's own index: bounded, never shown",
     ("index/git/repository", "os.open"): "reads small files of git's: bounded, never shown",
+    ("index/git/log", "subprocess"): "runs git, which is no program of ours, for its log",
     ("index/update/transfer", "open"): "reads the snapshot that a person names at the terminal",
     ("notes/folders/exporting", "os.walk"): "lists our own attachments",
     ("notes/home", "os.truncate"): "writes its process id into the lock that it holds",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
+from flashgrep.index.git.log import CommitHistory
 from flashgrep.index.git.repository import repository_of
 from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.scan.pool import Pool
@@ -116,7 +117,13 @@ def build(
     pool = Pool(module="flashgrep.index.answer.search_worker")
     index = _index(settings, scope, state, pool, environment)
     engine = DiskSearcher(scope, pool, index, settings.verify_index)
-    services = Services(scope=scope, recovery_dir=_recovery(state), search=engine, index=index)
+    services = Services(
+        scope=scope,
+        recovery_dir=_recovery(state),
+        search=engine,
+        index=index,
+        commits=CommitHistory(scope.workdir, scope.permits),
+    )
     ownership = _own_notes(settings, services, keeps_notes)
     return Application(
         settings=settings,
@@ -141,7 +148,8 @@ def build_for_terminal(
         places.append(repositories_path(environment))
     own = tuple(os.path.realpath(os.fsencode(place)) for place in places)
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, own)
-    services = Services(scope, b"", DiskSearcher(scope))
+    history = CommitHistory(scope.workdir, scope.permits)
+    services = Services(scope, b"", DiskSearcher(scope), commits=history)
     return Application(
         settings=settings,
         toolbox=Toolbox(all_tools(), services, settings, ""),

@@ -10,7 +10,7 @@ import pytest
 from bench.__main__ import split_paths
 from bench.corpus import Corpus
 from bench.effort import Effort
-from bench.history_questions import asked, is_source, questions_of, tree_of
+from bench.history_questions import asked, check_out, is_source, questions_of
 from tests.warm import warm_subprocesses
 
 from bench import history, served
@@ -71,13 +71,18 @@ def _git(place: Path, *words: str) -> None:
 NAMED = ("NAME", "EMAIL")
 
 
-def test_the_same_questions_are_made_again(repository: Path) -> None:
+def test_the_same_questions_are_made_again(repository: Path, tmp_path: Path) -> None:
     made = questions_of(repository)
     assert made == questions_of(repository)
     assert [(one.text, one.files) for one in made.questions] == [
         (f"make the thing_{number} say more", (f"part{number}.py",)) for number in range(4)
     ]
-    assert b"# more" not in tree_of(made)
+    check_out(made, tmp_path / "tree")
+    assert "# more" not in (tmp_path / "tree" / "part3.py").read_text()
+    said = subprocess.run(
+        ["git", "-C", str(tmp_path / "tree"), "log", "--format=%s"], check=True, capture_output=True
+    )
+    assert said.stdout == b"begin\n"
 
 
 @pytest.mark.thorough
@@ -88,9 +93,9 @@ def test_a_named_repository_is_measured(
     with warm_subprocesses(served):
         section = history.measure(Corpus(tmp_path, "none"), Effort(paths=(str(repository),)))
     (table,) = section.tables
-    assert [row[2:6] for row in table.rows] == [
-        ["4 of 4", "1.000", "1.000", "1.000"],
-        ["4", "1.000", "1.000", "1.000"],
+    assert [row[2:9] for row in table.rows] == [
+        ["4 of 4", *["1.000"] * 6],
+        ["4", *["1.000"] * 6],
     ]
     assert "seed" in section.text[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.accessible import violations
 from tests.browser.site import NARROW, Pages
@@ -128,6 +128,21 @@ def test_a_few_letters_lead_to_notes_files_lines_and_pages(pages: Pages) -> None
         expect(chosen(page)).to_have_text("pageReview")
         page.keyboard.press("Escape")
         expect(letters(page)).to_have_count(0)
+
+
+def test_enter_waits_for_what_the_letters_find(pages: Pages) -> None:
+    with searching(pages, {"src/bridge.py": "1\n"}, NOTES) as site:
+        page = opened(site, "/status")
+        held: list[Route] = []
+        page.route("**/api/files", lambda route: held.append(route))
+        page.keyboard.press("Control+k")
+        letters(page).fill("bridge.py")
+        page.keyboard.press("Enter")
+        while not held:
+            page.wait_for_timeout(10)
+        expect(letters(page)).to_be_visible()
+        held[0].continue_()
+        expect(page).to_have_url(re.compile("/file/src/bridge.py$"))
 
 
 def test_names_of_notes_are_only_ever_text_in_the_tree_and_in_the_list(pages: Pages) -> None:

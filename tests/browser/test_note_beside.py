@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from flashgrep.web.protocol import NO_ROOM, Close
 from tests.browser.site import NARROW, Pages
@@ -138,6 +138,40 @@ def test_on_a_narrow_page_a_tab_brings_its_content_into_sight(pages: Pages) -> N
         ann.get_by_role("tab", name="Suggestions").click()
         accept = ann.get_by_role("tabpanel").get_by_role("button", name="Accept")
         expect(accept).to_be_in_viewport()
+
+
+def test_what_a_tab_brought_into_sight_stays_there_when_the_note_arrives(pages: Pages) -> None:
+    edits = [("Fox.md", "quick", "slow", "robot")]
+    with pages.serving({"Fox.md": NOTE + "line\n" * 60}, edits) as site:
+        ann = site.person("ann", size=NARROW)
+        held: list[str | bytes] = []
+        sockets: list[WebSocketRoute] = []
+
+        def hold(socket: WebSocketRoute) -> None:
+            sockets.append(socket)
+            socket.connect_to_server().on_message(
+                lambda message: held.append(message) if len(sockets) == 1 else socket.send(message)
+            )
+
+        ann.route_web_socket("**/kb/ws/**", hold)
+        ann.goto("/notes/Fox.md")
+        ann.get_by_role("tab", name="Suggestions").click()
+        panel = ann.get_by_role("tabpanel")
+        expect(panel.get_by_text("Nothing is suggested")).to_be_in_viewport()
+        while not held:
+            ann.wait_for_timeout(10)
+        (socket,) = sockets
+        for message in held:
+            socket.send(message)
+        expect(editor(ann)).to_contain_text("line")
+        suggested = panel.get_by_role("button", name="Accept")
+        expect(suggested).to_be_in_viewport()
+        ann.mouse.move(NARROW[0] / 2, NARROW[1] / 2)
+        ann.mouse.wheel(0, -10_000)
+        expect(suggested).not_to_be_in_viewport()
+        at_the_end(ann)
+        ann.keyboard.type(" More.")
+        expect(suggested).not_to_be_in_viewport()
 
 
 def test_a_full_disk_is_called_so(pages: Pages) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
@@ -150,6 +150,14 @@ def _bases(word: str) -> list[str]:
         if base[-1] == base[-2]:
             bases.append(base[:-1])  # "mapping" is of "map"
     return bases
+
+
+@lru_cache(16_384)
+def stem(word: str) -> str:
+    """What the forms of a word have in common, as far as endings tell: "load" of "loading"."""
+    if len(word) < _SHORTEST_INFLECTED or not (word.isascii() and word.isalpha()):
+        return word
+    return min((base.removesuffix("e") for base in _bases(word)), key=len)
 
 
 def prefixes(word: str) -> tuple[str, ...]:

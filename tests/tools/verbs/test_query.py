@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from flashgrep.index.index import NoIndex
 from flashgrep.ranking.path_kinds import KINDS
 from flashgrep.ranking.question import RankedFile, RankedQuestion
 from flashgrep.tools.format.passages import best_passage, word_finder
+from tests.index.git.repositories import Repo
 from tests.tools.workshop import Workshop, workshop
+from tests.transports.clients import PATIENCE_SECONDS
 
 RETRY = '''"""Uploads."""
 
@@ -309,3 +312,20 @@ def test_a_file_that_has_only_the_name_shows_its_beginning() -> None:
     found = passage("first\nsecond\n", "elsewhere")
     assert (found.start_line, found.end_line, found.preview) == (1, 2, "1: first")
     assert passage("", "anything") is None
+
+
+# ── what commits say ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_commit_that_says_what_is_asked_for_speaks_for_its_files(tmp_path: Path) -> None:
+    with workshop(tmp_path, no_index=True) as shop:
+        shop.file("a/first.py", "# the session, and again the session\n")
+        shop.file("b/second.py", "# of a session\n")
+        asked = {"text": "resume lost session"}
+        assert paths(shop.json("query", **asked)) == ["a/first.py", "b/second.py"]
+        repo = Repo(shop.root)
+        repo.git("add", "b")
+        repo.git("commit", "--quiet", "--message", "Resume a session that was lost")
+        end = time.monotonic() + PATIENCE_SECONDS  # they are read beside the questions
+        while paths(shop.json("query", **asked)) != ["b/second.py", "a/first.py"]:
+            assert time.monotonic() < end

@@ -1,15 +1,37 @@
 // Tabs beside the editor, by the pattern for tabs: arrows choose, Tab goes into the content.
 
-import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 const LEAST_SEEN = 200; // pixels of the content of a tab
+const DONE = ["wheel", "touchmove", "keydown", "pointerdown"];
 
 export interface TabContent {
   id: string;
   name: string;
   count: number;
   content: () => ComponentChildren;
+}
+
+/**
+ * Brings the content of a tab into sight: on a narrow page it is below the editor. And keeps it there
+ * until the person does something else: the text of the note may still be loading.
+ */
+function useReveal(list: RefObject<HTMLElement | null>): () => void {
+  const [asked, setAsked] = useState(0);
+  useEffect(() => {
+    if (!asked) return undefined;
+    const ending = new AbortController();
+    const watching = new ResizeObserver(() => {
+      const { top, height } = list.current!.getBoundingClientRect();
+      if (top + height + LEAST_SEEN > innerHeight) list.current!.scrollIntoView({ block: "start" });
+    });
+    watching.observe(document.body);
+    ending.signal.addEventListener("abort", () => watching.disconnect());
+    for (const done of DONE) addEventListener(done, () => ending.abort(), { signal: ending.signal, capture: true });
+    return () => ending.abort();
+  }, [asked]);
+  return () => setAsked(asked + 1);
 }
 
 export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabContent[]; onTab: (id: string) => void }) {
@@ -21,11 +43,7 @@ export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabCon
     onTab(next.id);
     list.current?.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus();
   };
-  // On a narrow page the content is below the editor, out of sight.
-  const reveal = () => {
-    const { top, height } = list.current!.getBoundingClientRect();
-    if (top + height + LEAST_SEEN > innerHeight) list.current!.scrollIntoView({ block: "start" });
-  };
+  const reveal = useReveal(list);
   return (
     <aside class="note-panel" aria-label="About this note">
       <div
@@ -51,7 +69,7 @@ export function Panel({ tab, tabs, onTab }: { tab: string; tabs: readonly TabCon
             tabIndex={one === shown ? 0 : -1}
             onClick={() => {
               onTab(one.id);
-              requestAnimationFrame(reveal);
+              reveal();
             }}
           >
             {one.name}

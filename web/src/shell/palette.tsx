@@ -17,6 +17,7 @@ const isOpen = signal(false);
 const MOST_NOTES = 20;
 const MOST_FILES = 20;
 const FILES_PAUSE_MILLISECONDS = 60;
+const PATIENCE_MILLISECONDS = 2000; // of somebody who has pressed Enter
 
 export function openPalette(): void {
   isOpen.value = true;
@@ -47,40 +48,47 @@ function finderOf(rows: readonly NoteRow[]): Finder {
   return prepared.finder;
 }
 
+/** What was found, and for which letters: it follows what is typed. */
+interface FoundFor<T> {
+  wanted: string;
+  list: readonly T[];
+}
+
 /** Notes with these letters; those of the letters before stay until the search is done. */
-function useFoundNotes(wanted: string): Found[] {
+function useFoundNotes(wanted: string): FoundFor<Found> {
   const rows = useNotes();
-  const [found, setFound] = useState<Found[]>([]);
+  const [found, setFound] = useState<FoundFor<Found>>({ wanted: "", list: [] });
+  const hasNotes = session.value?.notes;
   useEffect(() => {
     if (!wanted || !rows) {
-      setFound([]);
+      setFound({ wanted: hasNotes ? "" : wanted, list: [] });
       return undefined;
     }
     const ending = new AbortController();
     void finderOf(rows)
       .find(wanted, MOST_NOTES, ending.signal)
       .then((list) => {
-        if (list && !ending.signal.aborted) setFound(list);
+        if (list && !ending.signal.aborted) setFound({ wanted, list });
       });
     return () => ending.abort();
-  }, [wanted, rows]);
+  }, [wanted, rows, hasNotes]);
   return found;
 }
 
 /** Files with these letters, which the server ranks. */
-function useFoundFiles(wanted: string): string[] {
-  const [files, setFiles] = useState<string[]>([]);
+function useFoundFiles(wanted: string): FoundFor<string> {
+  const [files, setFiles] = useState<FoundFor<string>>({ wanted: "", list: [] });
   useEffect(() => {
     if (!session.value?.workspace || !wanted) {
-      setFiles([]);
+      setFiles({ wanted, list: [] });
       return undefined;
     }
     const ending = new AbortController();
     const timer = setTimeout(() => {
       post<{ files: string[] }>("/api/files", { text: wanted, limit: MOST_FILES }, { signal: ending.signal })
-        .then((answer) => setFiles(answer.files))
+        .then((answer) => setFiles({ wanted, list: answer.files }))
         .catch((error: unknown) => {
-          if (!isAbort(error)) setFiles([]);
+          if (!isAbort(error)) setFiles({ wanted, list: [] });
         });
     }, FILES_PAUSE_MILLISECONDS);
     return () => {
@@ -101,7 +109,7 @@ function Opened() {
   useEffect(() => field.current?.focus(), []);
   useEffect(() => setChosen(0), [typed]);
 
-  const choices = useMemo(() => choicesOf(typed, wanted, line, notes, files), [typed, notes, files]);
+  const choices = useMemo(() => choicesOf(typed, wanted, line, notes.list, files.list), [typed, notes, files]);
   const last = choices.length - 1;
   const current = Math.min(chosen, last);
 
@@ -111,6 +119,24 @@ function Opened() {
     if (isNewTab) window.open(choice.address, "_blank", "noopener");
     else navigate(choice.address);
   };
+  // Who types faster than the list follows means what the letters find, not what stands there yet.
+  const entered = useRef<{ typed: string; isNewTab: boolean } | null>(null);
+  const latest = useRef(choices);
+  latest.current = choices;
+  const follows = !wanted || (notes.wanted === wanted && files.wanted === wanted);
+  const enter = (isNewTab: boolean) => {
+    if (follows || chosen > 0) go(choices[current], isNewTab);
+    else {
+      const waiting = (entered.current = { typed, isNewTab });
+      setTimeout(() => isOpen.value && entered.current === waiting && go(latest.current[0], isNewTab), PATIENCE_MILLISECONDS);
+    }
+  };
+  useEffect(() => {
+    const waiting = entered.current;
+    if (!waiting || !(follows || waiting.typed !== typed)) return;
+    entered.current = null;
+    if (waiting.typed === typed) go(choices[0], waiting.isNewTab);
+  }, [typed, follows]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing) return;
     const isControl = event.ctrlKey && !event.shiftKey && !event.altKey;
@@ -118,7 +144,7 @@ function Opened() {
     else if (event.key === "ArrowUp" || (isControl && event.key === "p")) setChosen(current <= 0 ? last : current - 1);
     else if (event.key === "PageDown") setChosen(Math.min(current + 8, last));
     else if (event.key === "PageUp") setChosen(Math.max(current - 8, 0));
-    else if (event.key === "Enter") go(choices[current], event.ctrlKey || event.metaKey);
+    else if (event.key === "Enter") enter(event.ctrlKey || event.metaKey);
     else return;
     event.preventDefault();
   };
@@ -183,7 +209,7 @@ function parted(typed: string): { wanted: string; line: string } {
   return parts ? { wanted: parts[1]!.trim(), line: parts[2]! } : { wanted: typed.trim(), line: "" };
 }
 
-function choicesOf(typed: string, wanted: string, line: string, notes: Found[], files: string[]): Choice[] {
+function choicesOf(typed: string, wanted: string, line: string, notes: readonly Found[], files: readonly string[]): Choice[] {
   const hash = line ? `#L${line}` : "";
   const note = (found: Found): Choice => ({ kind: "note", text: found.text, at: found.at, address: `/notes/${inUrl(found.text)}` });
   const file = (path: string): Choice => ({

@@ -1,4 +1,4 @@
-"""What git knows of a tree, read from its files: no git process is started.
+"""What git knows of a tree, read from its files; what its commits say, from git itself.
 
-The door is `repository` and `proof`.
+The door is `repository`, `proof` and `log`.
 """

@@ -22,6 +22,7 @@ from flashgrep.tools.dispatch.delivery import DELIVERY
 from flashgrep.workspace.scope import shown_path
 
 if TYPE_CHECKING:
+    from flashgrep.index.git.log import CommitHistory
     from flashgrep.search.scan.scan import DiskSearcher
     from flashgrep.settings import Settings
     from flashgrep.tools.dispatch.caller import Caller
@@ -35,8 +36,8 @@ FOOTER_CHARS: Final = 300
 class Services:
     """What handlers reach the world through; `app` builds one for a server.
 
-    The reachable files, where unfinished writes are noted, search, index, parser of symbols, and
-    what was asked lately. None of them is exchanged while the server runs.
+    The reachable files, where unfinished writes are noted, search, index, parser of symbols, what
+    commits say, and what was asked lately. None of them is exchanged while the server runs.
     """
 
     scope: Scope
@@ -44,6 +45,7 @@ class Services:
     search: DiskSearcher
     index: Index = field(default_factory=NoIndex)
     symbols: SymbolParser = field(default_factory=SymbolParser)
+    commits: CommitHistory | None = None
     activity: Activity = field(default_factory=Activity)
 
 

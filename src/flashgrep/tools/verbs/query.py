@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled, InvalidParams
+from flashgrep.ranking.commits import heard
 from flashgrep.ranking.path_kinds import ANY_KIND, KINDS, is_of_kind, path_weight
 from flashgrep.ranking.question import RankedFile, RankedQuestion, any_form
 from flashgrep.ranking.rerank import reranked
@@ -145,7 +146,11 @@ class _Query:
         if files is None:
             found, self.skipped = rank_by_scanning(self.call, question, self.place, self.filters)
             files = [file for file in found if is_of_kind(file.path, self.kind)]
-        return reranked(question, files, self._texts.piece), word_finder(question)
+        files = reranked(question, files, self._texts.piece)
+        history = self.call.services.commits
+        if history is not None:
+            files = heard(question, files, history.words())
+        return files, word_finder(question)
 
     def _by_pattern(self) -> tuple[list[RankedFile], MarkFinder]:
         source = re.escape(self.text) if self.mode == "literal" else self.text
