@@ -11,7 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
+from flashgrep import limits
 from flashgrep.app import Application
+from flashgrep.index.answer.newest_pages import NewestPages
 from flashgrep.tools.dispatch import moments
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.mounts.files import FilesPoint
@@ -89,6 +91,87 @@ def test_where_calls_run(pair: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
         (Path(pair.indexed.workdir) / "new.c").write_text(WORDS[7], encoding="utf-8")
         assert "new.c" in await asking.grep(pattern=WORDS[7])
         assert not asking.here()  # it is on disk, until it is in a segment
+
+    anyio.run(ask)
+
+
+def test_a_page_of_files_runs_here_and_what_else_is_common_in_a_thread(
+    pair: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = Asking(pair.indexed, monkeypatch)
+    common: dict[str, Any] = {"pattern": "a block of its own", "head_limit": 5}
+    expected = pair.both("grep", False, common)[1][0]
+
+    async def ask() -> None:
+        await asking.grep(pattern=WORDS[7])
+        assert await asking.grep(**common) == expected
+        assert asking.here()
+        for more in (
+            {"head_limit": 0},
+            {"head_limit": 200},
+            {"output_mode": "content"},
+            {"output_mode": "count"},
+            {"include": "*.c"},
+            {"type": "c"},
+            {"path": "."},
+            {"multiline": True},
+            {"pattern": r"(\w+ ){3}o.{0,300}n"},  # may take long
+            {"pattern": r"[a-z]{4}"},  # everything is a candidate
+        ):
+            await asking.grep(**{**common, **more})
+            assert not asking.here(), more
+
+    anyio.run(ask)
+
+
+def test_a_page_that_takes_longer_than_thought_is_finished_in_a_thread(
+    pair: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = Asking(pair.indexed, monkeypatch)
+    asked: dict[str, Any] = {"pattern": "common, a block.{0,9}own", "head_limit": 40}
+    expected = pair.both("grep", False, asked)[1][0]
+    matched: list[int] = []
+    real = NewestPages._lines_match
+
+    def noted(pages: NewestPages, segment: Any, first: int, past: int) -> bool:
+        matched.append(first)
+        return real(pages, segment, first, past)
+
+    monkeypatch.setattr(NewestPages, "_lines_match", noted)
+    monkeypatch.setattr("flashgrep.index.answer.indexed_search.AT_ONCE_PAGE_BYTES", 40_000)
+
+    async def ask() -> None:
+        await asking.grep(pattern=WORDS[7])
+        assert await asking.grep(**asked) == expected
+        assert not asking.here()
+        assert len(matched) == 41  # it goes on where it was left, and nothing is matched again
+
+    anyio.run(ask)
+
+
+def test_a_call_that_was_answered_in_a_moment_is_recorded_and_others_are_not_tried(
+    pair: Twins,
+) -> None:
+    toolbox, caller = pair.indexed.toolbox, Caller("test")
+    rare = {"pattern": WORDS[7]}
+
+    async def ask() -> None:
+        assert toolbox.in_a_moment("grep", rare, caller) is None  # nothing has shown that it is one
+        expected = await toolbox.call("grep", rare, caller)
+        count = len(toolbox.activity.newest())
+        assert toolbox.in_a_moment("grep", rare, caller) == expected
+        assert len(toolbox.activity.newest()) == count + 1
+        for name, arguments in (
+            ("view", {"path": "f007.c"}),
+            ("none", {}),
+            ("grep", {"pattern": "("}),
+            ("grep", {}),
+        ):
+            assert toolbox.in_a_moment(name, arguments, caller) is None
+        assert len(toolbox.activity.newest()) == count + 1
+        for _ in range(limits.CALLS_AT_ONCE):
+            await toolbox.running.enter(caller.key)
+        assert toolbox.in_a_moment("grep", rare, caller) is None  # it has its share already
 
     anyio.run(ask)
 

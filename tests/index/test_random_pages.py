@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from flashgrep.index.answer import newest_pages, sought, walk_pages
+from flashgrep.index.answer import indexed_search, newest_pages, sought, walk_pages
+from flashgrep.index.plan import lookup
+from flashgrep.tools.dispatch import moments
 from tests.faults.telling import tell
 from tests.index.edits import Gardener
 from tests.index.questions import question
@@ -74,9 +76,17 @@ def test_random_pages_are_the_whole_answer_cut(
     monkeypatch.setattr(walk_pages, "FIRST_TEXTS", 1)
     monkeypatch.setattr(newest_pages, "FIRST_FILES", 1)
     monkeypatch.setattr(newest_pages, "_LOOK", 2)
+    # Pages are tried on the thread of the event loop, however busy the machine is; some are left
+    # there in the middle.
+    monkeypatch.setattr(moments, "_MOMENT_SECONDS", 600.0)
+    monkeypatch.setattr(moments, "_WARM_SECONDS", 600.0)
+    monkeypatch.setattr(indexed_search, "AT_ONCE_PAGE_BYTES", 100)
     with haste(), Gardener() as gardener:
         for number in range(TREES):
             monkeypatch.setattr(sought, "INDEX_FEW_PIECES", 3 * (number % 3))
+            # Few blocks are many in some trees: their pieces are not numbered.
+            monkeypatch.setattr(lookup, "_KNOWN_PIECES", 512 * (number % 2))
+            monkeypatch.setattr(lookup, "_DENSE", 8 if number % 2 else 10**9)
             top = tmp_path / str(number)
             top.mkdir()
             session = PagingSession(SEED * 1_000 + 500 + number, top, gardener)

@@ -68,8 +68,8 @@ class Index:
         """Whether it could answer a search now, without waiting."""
         return False
 
-    def is_rare(self, pattern: PatternSpec) -> bool:
-        """Whether a search for something is likely to be over in a moment."""
+    def is_brief(self, pattern: PatternSpec, is_page: bool) -> bool:
+        """Whether a search for something, or a page of it, is likely to be over in a moment."""
         return False
 
     def search(
@@ -178,8 +178,8 @@ class StartingIndex(Index):
     def is_ready(self) -> bool:
         return self._index.is_ready()
 
-    def is_rare(self, pattern: PatternSpec) -> bool:
-        return self._index.is_rare(pattern)
+    def is_brief(self, pattern: PatternSpec, is_page: bool) -> bool:
+        return self._index.is_brief(pattern, is_page)
 
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report

@@ -34,12 +34,15 @@ from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.question import RankedFile
 from flashgrep.search.at_once import (
     AT_ONCE_BYTES,
+    AT_ONCE_GRAMS,
+    AT_ONCE_LINKS,
     AT_ONCE_NAMES,
     AT_ONCE_PIECES,
+    NotAtOnce,
     is_tried,
     may_wait,
 )
-from flashgrep.search.pattern import PatternSpec
+from flashgrep.search.pattern import PatternSpec, is_predictable
 from flashgrep.search.result import Report, ScanRequest, SearchQuestion
 from flashgrep.search.scan.fair_queue import ON_BEHALF, CancelFlag
 from flashgrep.search.scan.pool import Pool
@@ -120,13 +123,15 @@ class WorkspaceIndex(Index):
         """Whether it could answer now, without waiting."""
         return self._state.view is not None
 
-    def is_rare(self, pattern: PatternSpec) -> bool:
+    def is_brief(self, pattern: PatternSpec, is_page: bool) -> bool:
         """Whether little is to be matched and nothing on disk: where nothing can be watched, each
         search looks at every file, and at files with several names anyway."""
         view = self._state.view
         if view is None or not self._state.watches or len(view.shared) > AT_ONCE_NAMES:
             return False
-        return not view.entries and not view.subtrees and _is_little(pattern, view)
+        if view.entries or view.subtrees or len(view.sure_aliases) > AT_ONCE_LINKS:
+            return False
+        return _is_little(pattern, view, is_page)
 
     def search(
         self, where: ResolvedPath, question: SearchQuestion, cancelled: CancelFlag, report: Report
@@ -156,7 +161,7 @@ class WorkspaceIndex(Index):
         view = self._current(root, request.rules)
         if view is None:
             return None
-        if is_tried() and not _is_little(request.pattern, view):
+        if is_tried() and not _is_little(request.pattern, view, bool(question.wanted)):
             may_wait()  # the view is another one by now
         asked = (ON_BEHALF.get(), (root, replace(question, wanted=0)))
         scan = self._kept.take(asked, view) or IndexedScan(
@@ -174,6 +179,9 @@ class WorkspaceIndex(Index):
         before = scan.matched_bytes
         try:
             scan.run(question.wanted, cancelled, report)
+        except NotAtOnce:
+            self._keep(asked, scan)  # for the thread that goes on with it
+            raise
         except DamagedSegment as error:
             state.set_aside(error)
             return None
@@ -254,7 +262,9 @@ class WorkspaceIndex(Index):
         self._state.report_ranked(self._ranks.is_ready)
 
 
-def _is_little(pattern: PatternSpec, view: IndexView) -> bool:
-    """Whether what may hold a match is matched in a moment."""
+def _is_little(pattern: PatternSpec, view: IndexView, is_page: bool) -> bool:
+    """Whether what may hold a match is matched in a moment, or a page of it is begun in one."""
     candidates = Candidates(pattern, view.snapshot.segment_set)
+    if is_page:
+        return is_predictable(pattern) and candidates.asks_little(AT_ONCE_GRAMS)
     return candidates.is_little(AT_ONCE_PIECES, AT_ONCE_BYTES)

@@ -13,6 +13,14 @@ from typing import Final
 AT_ONCE_PIECES: Final = 16
 AT_ONCE_BYTES: Final = 512 * 1024
 """Candidates of the index, and their text, that are matched in a moment."""
+AT_ONCE_PAGE_BYTES: Final = 2 * 1024 * 1024
+"""Text that is matched for a page: five milliseconds at the slowest."""
+AT_ONCE_GRAMS: Final = 100
+"""Grams, and ranges of them, that are looked for in a moment."""
+AT_ONCE_POSTINGS: Final = 8 * 1024
+"""Bytes of postings of many grams, of which any will do."""
+AT_ONCE_LINKS: Final = 500
+"""Links to files that are asked in a moment whether their files are candidates."""
 AT_ONCE_NAMES: Final = 32
 """Files that are looked at in a moment."""
 

@@ -373,6 +373,8 @@ class _PatternParser:
 
 
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
+_SPACE_LOSS: Final = 0.75
+"""What a space in a literal says less than a letter."""
 
 
 @dataclass
@@ -395,7 +397,13 @@ class _Run:
 def _value(literals: frozenset[str]) -> float:
     if not literals:
         return -1.0
-    return min(len(text) for text in literals) - 0.5 * len(literals)
+    return min(map(_weight, literals)) - 0.5 * len(literals)
+
+
+def _weight(text: str) -> float:
+    """How rare a literal is, about: `++` is much rarer than ` = `."""
+    spaces = text.count(" ") + text.count("\t")
+    return len(text) - _SPACE_LOSS * spaces
 
 
 def required_literals(pattern: str) -> frozenset[bytes] | None:

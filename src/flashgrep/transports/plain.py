@@ -92,12 +92,17 @@ class Offer:
         """Whether these are a plain call's parameters."""
         return self._is_plain and not self._structured and is_plain(params)
 
+    def in_a_moment(self, caller: Caller, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answer to a plain call that is over in a moment; None where it is not."""
+        answer = self._toolbox.in_a_moment(params["name"], params.get("arguments"), caller)
+        return None if answer is None else _result(answer, structured=False)
+
     async def call(
         self, caller: Caller, params: Mapping[str, Any], progress: Progress | None
     ) -> dict[str, Any]:
-        """Answer a plain call."""
+        """Answer a plain call that `in_a_moment` did not."""
         name, arguments = params["name"], params.get("arguments")
-        return await call_tool(self._toolbox, name, arguments, caller, progress)
+        return await call_tool(self._toolbox, name, arguments, caller, progress, was_tried=True)
 
 
 # ── what is plain ────────────────────────────────────────────────────────────────────────────────
@@ -213,10 +218,11 @@ async def call_tool(
     progress: Progress | None = None,
     *,
     structured: bool = False,
+    was_tried: bool = False,
 ) -> dict[str, Any]:
     """Run one tool; its `CallToolResult` as it goes over the wire."""
     try:
-        answer = await toolbox.call(name, arguments, caller, progress)
+        answer = await toolbox.call(name, arguments, caller, progress, was_tried=was_tried)
     except Exception:
         # The last boundary: a defect of ours is a failed call; its details go to the log.
         log.exception("%s failed", name)

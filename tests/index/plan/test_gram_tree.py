@@ -56,9 +56,35 @@ def test_without_a_segment_to_ask_all_are() -> None:
     ]
 
 
-def test_around_a_class_all_are(pilot: Segment) -> None:
+def test_of_literals_with_a_class_between_them_a_few_more_are_and_no_class_that_is_common(
+    tmp_path: Path,
+) -> None:
     spec = PatternSpec(r"abcdefg[0-9]hijklmn")
-    assert len(GramTree(plan(spec), pilot).firsts) == len(GramTree(plan(spec)).firsts)
+    texts = ["abcd", "hijk"] + [f"efg{digit}" for digit in range(10) for _ in range(40)]
+    with block_bytes(1):
+        pilot = made(tmp_path, {f"f{at:03}": text.encode() for at, text in enumerate(texts)})
+    found = grams(GramTree(plan(spec), pilot))
+    assert {"bcde", "defg", "ijkl"} < set(found)  # there are none of these
+    assert "efg0" not in found  # the first of ten
+    assert "efg0" in grams(GramTree(plan(spec)))
+
+
+def test_a_class_that_is_as_rare_as_the_literals_is_looked_up(tmp_path: Path) -> None:
+    texts = ["abcdefg hijklmn"] * 20 + ["defg1hij"]
+    with block_bytes(1):
+        pilot = made(tmp_path, {f"f{at:03}": text.encode() for at, text in enumerate(texts)})
+    found = grams(GramTree(plan(PatternSpec(r"abcdefg[0-9]hijklmn")), pilot))
+    assert "efg0" in found
+
+
+def test_of_classes_that_are_nearly_everywhere_one_is_looked_up(tmp_path: Path) -> None:
+    letters = "abcdefghijklmnop"
+    text = "".join(f"{a}{b}={b}{a}" for a in letters for b in letters).encode()
+    with block_bytes(1):
+        pilot = made(tmp_path, {f"f{at}": text for at in range(8)})
+    spec = PatternSpec("[a-p][a-p]=[a-p][a-p]")
+    plain, with_pilot = GramTree(plan(spec)), GramTree(plan(spec), pilot)
+    assert len(with_pilot.firsts) == 1 < len(plain.firsts)
 
 
 def test_places_are_those_in_the_literal(pilot: Segment) -> None:
@@ -75,4 +101,4 @@ def test_what_stands_near_comes_behind_what_stands_apart() -> None:
 def test_the_first_that_are_apart_are_those_of_all(places: list[int], count: int) -> None:
     some = places[:count]
     apart = apart_first(some, lambda one, other: abs(one - other) < 4)
-    assert _first_apart(some) == apart[:4]
+    assert _first_apart(some, 4) == apart[:4]

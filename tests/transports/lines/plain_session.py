@@ -96,6 +96,7 @@ async def session(
     tools: Toolbox = TOOLBOX,
     structured: bool = False,
     drain_seconds: float = 120,
+    offer: Offer | None = None,
 ) -> AsyncIterator[Peer]:
     """A session that answers plain requests, or leaves all to the SDK: the definition."""
     ours, theirs = socket.socketpair()
@@ -103,8 +104,8 @@ async def session(
         async with anyio.create_task_group() as tasks:
             peer = Peer(theirs)
             manners = ListenerRules(drain_seconds=drain_seconds)
-            offer = Recording(peer, tools, is_short, structured)
-            lines = LineSession(offer, SocketWire(ours), Authorisation(peer.caller), manners)
+            own = offer or Recording(peer, tools, is_short, structured)
+            lines = LineSession(own, SocketWire(ours), Authorisation(peer.caller), manners)
             tasks.start_soon(lines.run)
             yield peer
             theirs.shutdown(socket.SHUT_WR)

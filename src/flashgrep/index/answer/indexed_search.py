@@ -29,7 +29,13 @@ from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.segment_set import FileLocation, Texts, Work
 from flashgrep.index.watch.changes import Identity, identity, joined
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.search.at_once import may_wait
+from flashgrep.search.at_once import (
+    AT_ONCE_BYTES,
+    AT_ONCE_PAGE_BYTES,
+    NotAtOnce,
+    is_tried,
+    may_wait,
+)
 from flashgrep.search.excerpts import Text
 from flashgrep.search.pattern import TooLong, briefly
 from flashgrep.search.result import (
@@ -57,6 +63,11 @@ _BRIEF_BYTES: Final = 1 * limits.MIB
 _KEPT_LINE_BYTES: Final = 200
 _KEPT_FILE_BYTES: Final = 300
 """About what the place of a line takes, and what a file that was found does."""
+
+
+def _most_bytes(matched: int) -> int:
+    """How much a search may have matched, of which so much was, before it has to wait."""
+    return matched + AT_ONCE_PAGE_BYTES if is_tried() else _ALL
 
 
 class IndexedScan:
@@ -118,7 +129,11 @@ class IndexedScan:
         self._cancelled = cancelled
         self._search_disk(report)
         self._is_whole = False
-        self.reach(wanted)
+        try:
+            self.reach(wanted)
+        except NotAtOnce:
+            self._table.close()  # it may be kept for the thread that goes on
+            raise
 
     def reach(self, wanted: int) -> None:
         if self._is_whole:
@@ -172,6 +187,7 @@ class IndexedScan:
         self._under_other_names(wanted, until)
 
     def _everywhere(self) -> None:
+        may_wait()
         everywhere = Everywhere(self._sought, self.scanner.counter, self._sharing)
         for number, hits in everywhere.run(self._cancelled).items():
             self._table.add(number, hits)
@@ -186,6 +202,7 @@ class IndexedScan:
             pages = WalkPages(self._sought, self._finder, self._sharing, results)
         self._pages = pages
         before = pages.matched_bytes
+        pages.most_bytes = _most_bytes(before)
         # A few candidates cost less than to know which of them are the newest.
         is_all = not wanted or self._question.order == "newest"
         pages.reach(_ALL if is_all else wanted, self._cancelled)
@@ -207,6 +224,7 @@ class IndexedScan:
             pages = NewestPages(self._sought, self.scanner.counter, self._sharing)
         self._pages = pages
         before = pages.matched_bytes
+        pages.most_bytes = _most_bytes(before)
         pages.reach(wanted, self._cancelled)
         self._table.add_files(pages.found)
         self.matched_bytes += pages.matched_bytes - before
@@ -226,6 +244,8 @@ class IndexedScan:
         for shown, place in self._sought.aliases(until):
             total = self._aliases.get(shown)
             if total is None:
+                if is_tried() and self._sought.size(place) > AT_ONCE_BYTES:
+                    may_wait()
                 total = self._in_file(place, wanted)
                 if not wanted or total < wanted:  # it was searched to its end
                     self._aliases[shown] = total

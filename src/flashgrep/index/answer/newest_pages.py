@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from flashgrep.index.answer.sought import Sought
 from flashgrep.index.answer.walk_pages import INDEX_INLINE_BYTES
 from flashgrep.index.format.segment import Numbers, Segment
 from flashgrep.index.format.segment_set import Work
+from flashgrep.search.at_once import may_wait
 from flashgrep.search.match_count import Counter
 from flashgrep.search.pattern import UNANCHORED
 from flashgrep.search.scan.fair_queue import CancelFlag
@@ -23,6 +25,8 @@ FIRST_FILES: Final = 64
 """Candidates of the first step; every further one takes twice as many."""
 _LOOK: Final = 1024
 """Files of the order that are looked through for candidates at a time, at first."""
+_MARGIN: Final = 1.3
+"""Of a step that is to be the last."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 
@@ -39,9 +43,13 @@ class NewestPages:
         """Where in the order the files begin that were not looked at."""
         self._waiting: Numbers = np.empty(0, np.int64)
         """Candidates that were taken from the order and not matched yet."""
+        self._matched = 0
+        """How many were."""
         self.found: list[int] = []
         """Files numbered through, the newest first."""
         self.matched_bytes = 0
+        self.most_bytes = sys.maxsize
+        """How much of it may be matched before the search has to wait for a thread."""
         self.is_whole = False
 
     def reach(self, wanted: int, cancelled: CancelFlag) -> None:
@@ -54,20 +62,33 @@ class NewestPages:
                 self.is_whole = True
                 return
             if self._sharing.is_away or seconds_a_file * len(files) > INDEX_SHARED_SECONDS:
+                may_wait()
                 self._by_others(files, cancelled)
                 done = len(files)
             else:
                 done = self._here(files, wanted)
             self._waiting = self._waiting[done:]
-            seconds_a_file, count = (time.perf_counter() - begun) / done, 2 * count
+            self._matched += done
+            seconds_a_file = (time.perf_counter() - begun) / done
+            count = min(2 * count, self._likely(wanted))
+            if self.matched_bytes > self.most_bytes and len(self.found) < wanted:
+                may_wait()
+
+    def _likely(self, wanted: int) -> int:
+        """How many candidates more are likely to have what is missing; all that is left of the
+        last step would be matched in vain."""
+        missing, found = wanted - len(self.found), len(self.found)
+        if not found:
+            return sys.maxsize
+        return max(FIRST_FILES, int(_MARGIN * missing * self._matched / found))
 
     def _next(self, count: int) -> Numbers:
         """The next candidates, so many if there are; they stay in line until they are matched."""
-        look, mask = max(_LOOK, count), self._sought.file_mask
+        look = max(_LOOK, count)
         while len(self._waiting) < count and self._at < len(self._order):
             some = self._order[self._at : self._at + look]
             self._at, look = self._at + look, 2 * look
-            named = self._sought.named_files(some[mask[some]])
+            named = self._sought.named_files(self._sought.possible(some))
             self._waiting = np.concatenate((self._waiting, named)) if len(self._waiting) else named
         return self._waiting[:count]
 
@@ -93,6 +114,8 @@ class NewestPages:
                 self.found.append(file)
                 if len(self.found) >= wanted:
                     return at
+            if self.matched_bytes > self.most_bytes:
+                return at
         return len(files)
 
     def _text_matches(self, segment: Segment, file: int) -> bool:
@@ -102,15 +125,15 @@ class NewestPages:
 
     def _stretches(self, first: int, past: int) -> Iterator[tuple[int, int]]:
         """The candidates among the pieces of a file, neighbours together."""
-        mask = self._sought.piece_mask
-        if mask is None:
+        is_candidate = self._sought.is_candidate
+        if is_candidate is None:
             for at in range(first, past, _LONGEST):
                 yield at, min(past, at + _LONGEST)
             return
-        at, is_candidate = first, mask.data
+        at = first
         while at < past:
             end = at
-            while end < past and end - at < _LONGEST and is_candidate[end]:
+            while end < past and end - at < _LONGEST and is_candidate(end):
                 end += 1
             if end > at:
                 yield at, end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -45,7 +45,14 @@ class Sought:
     @property
     def is_few(self) -> bool:
         """Whether the candidates are matched one by one."""
-        return not self.is_text and len(self.scoped) <= INDEX_FEW_PIECES
+        return not (self.is_text or self._is_dense) and len(self.scoped) <= INDEX_FEW_PIECES
+
+    @cached_property
+    def _is_dense(self) -> bool:
+        """Whether there are many candidates, in a search of the whole tree.
+
+        To number them all takes longer than a page."""
+        return not self.is_text and not self.overlay.root and self.candidates.is_dense
 
     # ── all of them ─────────────────────────────────────────────────────────────────────────────
 
@@ -115,6 +122,27 @@ class Sought:
 
     # ── newest first ────────────────────────────────────────────────────────────────────────────
 
+    def possible(self, files: Numbers) -> Numbers:
+        """Those of some files that are below the root and could match; of any name."""
+        if not self._is_dense:
+            found: Numbers = files[self.file_mask[files]]
+            return found
+        firsts, lasts = (blocks[files] for blocks in self.segment_set.file_blocks)
+        held = self.segment_set.with_blocks(self.candidates.blocks, firsts, lasts)
+        kept: Numbers = files[held & self.overlay.in_scope[files]]
+        return kept
+
+    @cached_property
+    def is_candidate(self) -> Callable[[int], bool] | None:
+        """Says of a piece whether it is a candidate; None where all are."""
+        if self._is_dense:
+            held, block_of = self.candidates.blocks.data, self.segment_set.piece_blocks.data
+            return lambda piece: bool(held[block_of[piece]])
+        if self.piece_mask is None:
+            return None
+        mask = self.piece_mask.data
+        return lambda piece: bool(mask[piece])
+
     @cached_property
     def file_mask(self) -> Mask:
         """Of all files, those below the root that could match; their names are not looked at."""
@@ -133,6 +161,9 @@ class Sought:
         """Which of all pieces are candidates; None for all of them."""
         if self.candidates.is_all:
             return None
+        if self._is_dense:
+            found: Mask = self.candidates.blocks[self.segment_set.piece_blocks]
+            return found
         mask = np.zeros(len(self.segment_set.owners), bool)
         mask[self.candidates.pieces] = True
         return mask
@@ -164,7 +195,14 @@ class Sought:
         if not links:
             return
         near: set[str] | None = None
-        if not self.is_text:
+        if self._is_dense:
+            firsts, pasts = spans
+            blocks = self.segment_set.piece_blocks
+            most = len(blocks) - 1
+            ends = (blocks[at.clip(0, most)] for at in (firsts, pasts - 1))
+            held = self.segment_set.with_blocks(self.candidates.blocks, *ends)
+            near = {links[at] for at in (held & (firsts < pasts)).nonzero()[0].tolist()}
+        elif not self.is_text:
             if not len(self.candidates.pieces):
                 return
             first, past = (self.candidates.pieces.searchsorted(ends) for ends in spans)
@@ -184,6 +222,10 @@ class Sought:
             return True
         name = joined(self.overlay.root, shown)
         return self.snapshot.orders.gap(self.snapshot, name) <= gap
+
+    def size(self, place: FileLocation) -> int:
+        """How large a file is."""
+        return int(self.segment_set.segments[place.segment].status[place.file, 0])
 
     def modified(self, place: FileLocation) -> int:
         """When a file was changed last."""

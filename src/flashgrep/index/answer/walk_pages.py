@@ -7,6 +7,7 @@ candidates, the first of all are among them.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -18,6 +19,7 @@ from flashgrep.index.answer.sharing import FoundThere, Numbered, Sharing, stop
 from flashgrep.index.answer.sought import Sought
 from flashgrep.index.format.segment import Numbers
 from flashgrep.index.format.segment_set import FileLocation, Runs, Stretch, Texts
+from flashgrep.search.at_once import may_wait
 from flashgrep.search.result import Unit
 from flashgrep.search.scan.fair_queue import CancelFlag
 
@@ -43,6 +45,8 @@ class WalkPages:
         self.own: dict[int, dict[int, int]] = {}
         """What was found here: counts by segment and file."""
         self.matched_bytes = 0
+        self.most_bytes = sys.maxsize
+        """How much of it may be matched before the search has to wait for a thread."""
         self._parts = [_WalkPart(self, steps) for steps in _steps(sought, sharing.is_away)]
 
     @property
@@ -99,6 +103,8 @@ class _WalkPart:
         self._steps = steps
         self._begun: Iterator[tuple[int, int, int]] | None = None
         """The step that is being matched here."""
+        self._next: _Step | None = None
+        """One that was taken and could not be begun."""
         self._size = 0
         self._seconds = 0.0
         """Of that step, so far."""
@@ -127,15 +133,22 @@ class _WalkPart:
         It may turn out to have been more than was needed, but never more than twice what came
         before.
         """
-        step = next(self._steps, None)
+        if self._pages.matched_bytes > self._pages.most_bytes:
+            may_wait()
+        step = self._next or next(self._steps, None)
         if step is None:
             self.is_done = True
             return
         self._size = sum(work.size for _, work in step)
-        self._pages.matched_bytes += self._size
         is_slow = self._speed is not None and self._speed * self._size > INDEX_SHARED_SECONDS
         is_few = bool(step) and isinstance(step[0][1], Stretch)
-        if is_few or not (is_slow or self._pages.sharing.is_away):
+        is_here = is_few or not (is_slow or self._pages.sharing.is_away)
+        if not is_here:
+            self._next = step
+            may_wait()
+        self._next = None
+        self._pages.matched_bytes += self._size
+        if is_here:
             self._begun, self._seconds = self._pages.matched_here(step), 0.0
             return
         begun = time.perf_counter()

@@ -40,7 +40,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -281,11 +281,17 @@ class Segment:
             return first, first
         return first, first + (self.keys.take(first, mode="clip") == lows)
 
-    def posting_sizes(self, keys: list[int]) -> list[int]:
-        """How long the posting of each of some keys is, 0 where there is none."""
-        first, past = self.places(np.array(keys, np.uint32), None)
-        sizes: list[int] = (self.offsets.take(past) - self.offsets.take(first)).tolist()
-        return sizes
+    def posting_sizes(self, sets: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
+        """How long the postings of each of some sets of keys are.
+
+        A set is of ranges, the ends of which are not included.
+        """
+        ranges = np.array([*chain.from_iterable(sets)], np.int64).reshape(-1, 2)
+        lows, highs = ranges[:, 0].astype(np.uint32), (ranges[:, 1] - 1).astype(np.uint32)
+        first, past = self.places(lows, highs)
+        lengths = self.offsets.take(past).astype(np.int64) - self.offsets.take(first)
+        ends = accumulate(map(len, sets), initial=0)
+        return [int(lengths[start:end].sum()) for start, end in pairwise(ends)]
 
     def holding(self, first: Any, past: Any) -> Mask:
         """Which blocks hold a gram of these ranges of key numbers."""

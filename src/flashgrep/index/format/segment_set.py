@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.index.format.segment import Columns, Numbers, Segment, numbers
+from flashgrep.index.format.segment import Columns, Mask, Numbers, Segment, numbers
 
 _Ends = tuple[int, int]
 """The first of some neighbours, and one past the last."""
@@ -181,6 +181,28 @@ class SegmentSet:
             for segment, (base, _) in zip(self.segments, self.pieces, strict=True)
         ]
         return np.append(_joined(parts), self.pieces[-1][1] if self.pieces else 0)
+
+    @cached_property
+    def piece_blocks(self) -> Any:
+        """Per piece its block."""
+        return np.repeat(np.arange(self.block_count, dtype=np.int32), np.diff(self.block_firsts))
+
+    @cached_property
+    def file_blocks(self) -> tuple[Any, Any]:
+        """Per file its first block and its last; of an empty one any."""
+        starts, ends = self.piece_firsts[:-1], self.piece_firsts[1:] - 1
+        most = len(self.piece_blocks) - 1
+        return tuple(self.piece_blocks[at.clip(0, most)] for at in (starts, ends))
+
+    def with_blocks(self, mask: Mask, firsts: Any, lasts: Any) -> Mask:
+        """Which of some stretches of blocks have one of a mask."""
+        found: Mask = mask[firsts] | mask[lasts]
+        wide = np.flatnonzero((lasts - firsts > 1) & ~found)
+        for at, first, last in zip(
+            wide.tolist(), firsts[wide].tolist(), lasts[wide].tolist(), strict=True
+        ):
+            found[at] = mask[first:last].any()
+        return found
 
     @cached_property
     def posting_places(self) -> list[tuple[mmap, int, int]]:

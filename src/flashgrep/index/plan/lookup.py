@@ -22,6 +22,7 @@ from flashgrep.index.format.segment import Mask, Numbers
 from flashgrep.index.format.segment_set import SegmentSet
 from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
 from flashgrep.index.plan.rare import rare_blocks
+from flashgrep.search.at_once import AT_ONCE_POSTINGS, may_wait
 from flashgrep.search.pattern import PatternSpec
 
 _WORTH: Final = 400
@@ -40,6 +41,8 @@ _LOOK: Final = 6
 no other is looked at once one has saved less, nor where it would have to save every fourth."""
 _SPARSE: Final = 64
 """Where at most one block of so many is left, those are asked for one by one."""
+_DENSE: Final = 8
+"""Where one block of so many is left, a page is found among the first files that are looked at."""
 _AHEAD: Final = 4
 _AHEAD_BYTES: Final = 4096
 """Leaves of a node that are read ahead, and how long their lists may be."""
@@ -233,6 +236,8 @@ class Lookup:
 
     def _mark_many(self, leaf: GramSet, mask: Mask) -> None:
         """Mark the blocks of all keys of some ranges."""
+        if self._sizes[leaf.number] > AT_ONCE_POSTINGS:
+            may_wait()
         places = zip(
             self._segment_set.segments, self._places, self._segment_set.blocks, strict=True
         )
@@ -385,6 +390,10 @@ class Candidates:
         stretches = self._segment_set.stretches(found, [0] * len(found))
         return sum(stretch.size for stretch in stretches) <= size
 
+    def asks_little(self, grams: int) -> bool:
+        """Whether what a match must hold is known by so many grams, or ranges of them, at most."""
+        return not self.is_all and len(self._tree.lows) <= grams
+
     def _looked_up(self) -> Numbers:
         segment_set = self._segment_set
         if self._rare is None:
@@ -402,7 +411,34 @@ class Candidates:
     @cached_property
     def _rare(self) -> dict[int, int] | None:
         """The blocks that may hold a match where those are few, with their alternatives."""
-        return rare_blocks(self._segment_set, self._tree)
+        known = self._tree.rare
+        if known is None:
+            known = (rare_blocks(self._segment_set, self._tree),)
+            if len(known[0] or ()) <= _KNOWN_PIECES:
+                self._tree.rare = known  # a call that is tried at once is made again in a thread
+        return known[0]
+
+    @cached_property
+    def blocks(self) -> Mask:
+        """Which blocks may hold a match, where not all are candidates."""
+        segment_set = self._segment_set
+        found: Mask
+        if self._rare is None:
+            found = self._held.astype(bool)
+        else:
+            found = np.zeros(segment_set.block_count, bool)
+            found[[*self._rare]] = True
+        if self._tree.folded:
+            found[segment_set.piece_blocks[segment_set.marked]] = True
+        return found
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether so many blocks are candidates that a page is found before all of them are
+        numbered."""
+        if self.is_all or self._tree.known is not None or self._rare is not None:
+            return False
+        return bool(np.count_nonzero(self.blocks) > max(_KNOWN_PIECES, len(self.blocks) // _DENSE))
 
     @cached_property
     def _held(self) -> Any:

@@ -336,7 +336,14 @@ def _any(parts: list[Need | None]) -> Need | None:
 
 
 _MOST_GRAMS: Final = 4
-"""Grams of a literal that are looked up."""
+"""Grams of a literal that are looked up…"""
+_MOST_SINGLES: Final = 6
+"""…and of several literals with classes between them."""
+_FEW_RANGES: Final = 200
+_COMMON_BYTES: Final = 1.5
+"""Postings of so many bytes a block are those of a class that most blocks hold."""
+_CLASS_WORTH: Final = 8
+"""A class is looked up if its postings take no more than so many times those of the rarest gram."""
 _MOST_ALTERNATIVES: Final = 8
 """Alternatives that are kept apart: a bit of a byte for each."""
 _APART: Final = 4
@@ -378,6 +385,8 @@ class GramTree:
         self._pilot = pilot
         self.known: tuple[Any, dict[int, int]] | None = None
         """What was found with it, where that is little: pieces, and the alternatives of each."""
+        self.rare: tuple[dict[int, int] | None] | None = None
+        """What `rare` says of it, where that was asked and is little."""
         self.folded = plan.folded
         self._ranges: list[KeyRange] = []
         self.firsts: list[int] = []
@@ -410,15 +419,29 @@ class GramTree:
     def _rarest(self, grams: list[Grams]) -> Sequence[int]:
         """Which of some grams that must all be there are looked up, in their order.
 
-        All where the pattern has classes: what is around one may be in a single gram.
+        Of classes, which are many keys in every segment, those that may save more than they cost,
+        and as many as there are too few single grams.
         """
         places = range(len(grams))
-        keys = [gram.ranges[0][0] for gram in grams if _is_key(gram)]
-        if self._pilot is None or len(grams) <= _MOST_GRAMS or len(keys) < len(grams):
+        is_many = sum(len(gram.ranges) for gram in grams) > _FEW_RANGES
+        if self._pilot is None or (len(grams) <= _MOST_GRAMS and not is_many):
             return places
-        sizes = self._pilot.posting_sizes(keys)
+        sizes = self._pilot.posting_sizes([gram.ranges for gram in grams])
         by_size = sorted(places, key=sizes.__getitem__)
-        return sorted(_first_apart(by_size))
+        if is_many:  # of those that are nearly everywhere at most one is looked up
+            common = _COMMON_BYTES * self._pilot.blocks
+            by_size = [place for place in by_size if sizes[place] < common] or by_size[:1]
+            if len(by_size) <= _MOST_GRAMS:
+                return sorted(by_size)
+        singles = [place for place in by_size if _is_key(grams[place])]
+        if len(singles) < _MOST_GRAMS:
+            return sorted(_first_apart(by_size, _MOST_GRAMS))
+        if len(singles) == len(grams):
+            return sorted(_first_apart(singles, _MOST_GRAMS))
+        most = _CLASS_WORTH * sizes[singles[0]]
+        classes = [place for place in by_size if sizes[place] < most and place not in singles]
+        chosen = _first_apart(singles, _MOST_SINGLES) + _first_apart(classes, _MOST_GRAMS)
+        return sorted(chosen)
 
     def _leaf(self, grams: Grams, place: int) -> GramSet:
         # No range at all cannot be looked up; use one that no gram is in.
@@ -434,16 +457,16 @@ def _is_key(grams: Grams) -> bool:
     return len(grams.ranges) == 1 and grams.ranges[0][1] - grams.ranges[0][0] == 1
 
 
-def _first_apart(places: list[int]) -> list[int]:
+def _first_apart(places: list[int], most: int) -> list[int]:
     """The first few of `apart_first`, for places."""
     found: list[int] = []
     for place in places:
         if all(abs(place - other) >= _APART for other in found):
             found.append(place)
-            if len(found) == _MOST_GRAMS:
+            if len(found) == most:
                 return found
     near = [place for place in places if place not in found]
-    return found + near[: _MOST_GRAMS - len(found)]
+    return found + near[: most - len(found)]
 
 
 _Thing = TypeVar("_Thing")

@@ -7,7 +7,7 @@ a hundred. Where the postings are a few hundred bytes in all, plain loops over t
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Final
 
 from flashgrep.index.format.postings import STEP
@@ -115,7 +115,11 @@ def _kept(segment_set: SegmentSet, number: int, key: int, blocks: list[int]) -> 
 def _blocks(posting: bytes, base: int) -> list[int]:
     """The blocks of a list (`postings` says how it is written), counted from `base`."""
     steps, first = posting[2:], base + posting[0] + (posting[1] << 8)
-    if STEP not in steps:
-        return [*accumulate(steps, initial=first)]
     places = accumulate(steps, initial=first)
-    return [block for step, block in zip(b"\0" + steps, places, strict=True) if step != STEP]
+    if STEP not in steps:
+        return [*places]
+    return [*compress(places, b"\1" + steps.translate(_ENDS))]
+
+
+_ENDS: Final = bytes(step != STEP for step in range(256))
+"""By a step's byte, whether a block is where it ends."""

@@ -1,8 +1,9 @@
 """Which calls are made on the thread of the event loop.
 
-A search for a rare word takes less than a call's way to a thread and back. While such searches are
-over in a moment, which shows that what they need is in memory, the next one is tried at once; the
-first that was not, and the first after a pause, go to a thread.
+A search for a rare word, or a page of a common one, takes hardly more than a call's way to a
+thread and back. While such searches are over in a moment, which shows that what they need is in
+memory, the next one is tried at once; the first that was not, and the first after a pause, go to a
+thread.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from flashgrep.search.at_once import NotAtOnce, at_once
 
 if TYPE_CHECKING:
     from flashgrep.tools.dispatch.call import Answer, Call
+    from flashgrep.tools.dispatch.spec import ToolSpec
     from flashgrep.tools.mounts.points import Asked, MountPoint
 
 _MOMENT_SECONDS: Final = 0.01
@@ -27,11 +29,16 @@ class CallMoments:
     def __init__(self) -> None:
         self._until = 0.0
 
+    def are_now(self, spec: ToolSpec) -> bool:
+        """Whether calls of a tool are worth a try."""
+        return spec.sought is not None and time.monotonic() < self._until
+
     def tried(self, asked: Asked, point: MountPoint, call: Call) -> Answer | None:
         """The answer of a call that is made at once; None where it is for a thread."""
         begun = time.monotonic()
-        sought = asked.spec.sought(asked.values) if begun < self._until else None
-        if sought is None or not point.is_rare(sought, call):
+        seeks = asked.spec.sought if begun < self._until else None
+        sought = None if seeks is None else seeks(asked.values)
+        if sought is None or not point.is_brief(sought, call):
             return None
         try:
             with at_once():
@@ -47,6 +54,7 @@ class CallMoments:
         begun = time.monotonic()
         answer = point.answer(asked, call)
         is_brief = (now := time.monotonic()) - begun < _MOMENT_SECONDS
-        if is_brief and asked.spec.sought(asked.values) is not None:
+        seeks = asked.spec.sought
+        if is_brief and seeks is not None and seeks(asked.values) is not None:
             self._until = now + _WARM_SECONDS
         return answer

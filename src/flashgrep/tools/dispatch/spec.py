@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from flashgrep.errors import InvalidParams
 
@@ -90,6 +90,14 @@ def page_rows(kind: str, limit: int | None = None) -> tuple[Parameter, Parameter
     )
 
 
+class BriefSearch(NamedTuple):
+    """A search that may be over in a moment."""
+
+    pattern: PatternSpec
+    is_page: bool
+    """Whether a page of what is found will do."""
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool."""
@@ -113,9 +121,9 @@ class ToolSpec:
     """Whether it asks clients to load it at once and to take its long answers whole."""
     direct: bool = False
     """Also a JSON-RPC method on the sockets; every tool that answers JSON is."""
-    sought: Callable[[Arguments], PatternSpec | None] = lambda arguments: None
-    """What a call searches for in the whole tree: where that is rare, the call is tried without a
-    thread (see `moments`). None for any other call."""
+    sought: Callable[[Arguments], BriefSearch | None] | None = None
+    """What a call searches for in the whole tree, where that may be over in a moment: the call is
+    tried without a thread then (see `moments`). None for any other call."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -120,13 +120,47 @@ class Toolbox:
         arguments: Mapping[str, Any] | None,
         caller: Caller,
         progress: Progress | None = None,
+        *,
+        was_tried: bool = False,
     ) -> Answer:
-        """Run one tool; a failure is an answer with a code, never an exception."""
+        """Run one tool; a failure is an answer with a code, never an exception.
+
+        `was_tried`: `in_a_moment` had no answer.
+        """
+        call = self._call(caller, False, progress)
         try:
-            answer = await self._run(name, arguments, self._call(caller, False, progress))
+            answer = await self._run(name, arguments, call, was_tried=was_tried)
         except FlashgrepError as error:
             spec = self._specs.get(name)
             return json_refusal(error) if spec and spec.answers_json else refusal(error)
+        return _structured(answer) if self._settings.structured else answer
+
+    def in_a_moment(
+        self, name: str, arguments: Mapping[str, Any] | None, caller: Caller
+    ) -> Answer | None:
+        """The answer of a call that is over in a moment, made at once; None where it is not.
+
+        On the thread of the event loop, and in one turn of it: a task would cost as much as a
+        search for a rare word. What fails, or is refused, is left to `call`.
+        """
+        spec, begun, key = self._specs.get(name), time.perf_counter(), caller.key
+        if spec is None or not self._moments.are_now(spec) or not self.running.has_place(key):
+            return None
+        call = self._call(caller, direct=False)
+        before = ON_BEHALF.set(key)
+        try:
+            asked, point = self._prepare(name, arguments, call)
+            self._begin(asked, call)
+            answer = self._moments.tried(asked, point, call)
+        except Exception as failure:
+            log.debug("%s is tried again: %r", name, failure)
+            return None
+        finally:
+            ON_BEHALF.reset(before)
+        if answer is None:
+            return None
+        call.was_answered()
+        self._services.activity.record(name, caller, begun, answer.code is None)
         return _structured(answer) if self._settings.structured else answer
 
     async def direct(
@@ -189,6 +223,8 @@ class Toolbox:
         arguments: Mapping[str, Any] | None,
         call: Call,
         specs: Mapping[str, ToolSpec] | None = None,
+        *,
+        was_tried: bool = False,
     ) -> Answer:
         """Run one of some tools; of those on offer where none are given.
 
@@ -197,7 +233,7 @@ class Toolbox:
         begun = time.perf_counter()
         is_ok = False
         try:
-            answer = await self._answered(name, arguments, call, specs)
+            answer = await self._answered(name, arguments, call, specs, was_tried)
             is_ok = answer.code is None
             return answer
         finally:
@@ -213,17 +249,16 @@ class Toolbox:
         arguments: Mapping[str, Any] | None,
         call: Call,
         specs: Mapping[str, ToolSpec] | None,
+        was_tried: bool,
     ) -> Answer:
         asked, point = self._prepare(name, arguments, call, specs)
-        if asked.spec.loaded and call.caller.takes_long_answers:
-            call.settings = self._generous
         key = call.caller.key
         try:
             await self.running.enter(key)
             try:
                 ON_BEHALF.set(key)
-                call.cancelled.begin(self._settings.call_seconds)
-                answer = self._moments.tried(asked, point, call)
+                self._begin(asked, call)
+                answer = None if was_tried else self._moments.tried(asked, point, call)
                 if answer is None:
                     work = partial(self._moments.noted, asked, point, call)
                     answer = await _in_thread(asked.spec, work, call, self.running.threads)
@@ -243,6 +278,12 @@ class Toolbox:
             # The last boundary: a defect of ours is a failed call; its details go to the log.
             log.exception("%s failed", name)
             raise IOFailure(f"{name} failed inside the server; see its log.") from defect
+
+    def _begin(self, asked: Asked, call: Call) -> None:
+        """Give a call its budget and its time, from now on."""
+        if asked.spec.loaded and call.caller.takes_long_answers:
+            call.settings = self._generous
+        call.cancelled.begin(self._settings.call_seconds)
 
     def _prepare(
         self,
@@ -390,12 +431,16 @@ class CallShares:
         """The threads of the calls; made by the first one, because this loads asyncio."""
         return anyio.CapacityLimiter(THREADS + _RUNNING_CALLERS)
 
+    def has_place(self, key: str) -> bool:
+        """Whether a call could begin now."""
+        return not self._waiting and self._has_room(key)
+
     async def enter(self, key: str) -> None:
         """Take a place, which `end` gives back."""
-        if self._waiting or not self._has_room(key):
-            await self._wait(key)
-        else:
+        if self.has_place(key):
             self._admit(key)
+        else:
+            await self._wait(key)
 
     async def _wait(self, key: str) -> None:
         waiting = _Waiting(key)

@@ -29,9 +29,9 @@ from flashgrep.workspace.scope import (
 from flashgrep.workspace.text import is_text
 
 if TYPE_CHECKING:
-    from flashgrep.search.pattern import PatternSpec
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
+    from flashgrep.tools.dispatch.spec import BriefSearch
 
 _SUGGESTION_ENTRIES: Final = 5_000
 """Names looked at for a "Did you mean" when a path does not exist."""
@@ -179,8 +179,8 @@ class FilesPoint(MountPoint):
                 f"name a note ({NOTES}Folder/Note.md) or {NOTES} for all of them"
             )
 
-    def is_rare(self, pattern: PatternSpec, call: Call) -> bool:
-        return call.services.index.is_rare(pattern)
+    def is_brief(self, sought: BriefSearch, call: Call) -> bool:
+        return call.services.index.is_brief(sought.pattern, sought.is_page)
 
     def answer(self, asked: Asked, call: Call) -> Answer:
         call.mount = Files(call)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from flashgrep.errors import InvalidParams, Unavailable
 
 if TYPE_CHECKING:
-    from flashgrep.search.pattern import PatternSpec
     from flashgrep.tools.dispatch.call import Answer, Call
     from flashgrep.tools.dispatch.caller import Caller
-    from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+    from flashgrep.tools.dispatch.spec import Arguments, BriefSearch, Parameter, ToolSpec
 
 NOTES: Final = "kb://"
 """How paths of notes begin where there are files too."""
@@ -71,8 +70,8 @@ class MountPoint(ABC):
         """Refuse a caller that has no access."""
         return
 
-    def is_rare(self, pattern: PatternSpec, call: Call) -> bool:
-        """Whether a search for something is likely over in a moment, without a look at a disk."""
+    def is_brief(self, sought: BriefSearch, call: Call) -> bool:
+        """Whether a search is likely over in a moment, without a look at a disk."""
         return False
 
     @abstractmethod

@@ -19,7 +19,7 @@ from flashgrep.search.result import (
     on_page,
 )
 from flashgrep.tools.dispatch.call import Answer, Budget, json_answer
-from flashgrep.tools.dispatch.spec import Arguments, Parameter, ToolSpec
+from flashgrep.tools.dispatch.spec import Arguments, BriefSearch, Parameter, ToolSpec
 from flashgrep.workspace.globs import NameFilter, globs_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def searched(
 
 EMPTY = "No matches found"
 _SKIPS_SHOWN = 3
+_BRIEF_FILES = 100
+"""A page of more is not tried at once: each file on it is compared with the disk."""
 _NAME_CHARS = 24
 _LINE_CHARS = 64  # what a name, or a line with its name, takes of a budget: little rather than much
 _AT_ONCE = 4096  # files named before it is known how many of them fit
@@ -389,11 +391,17 @@ def _skips(result: SearchResult, place: SearchedTree) -> str:
     return f"{len(result.skipped)} not searched: {listed}{rest}"
 
 
-def _sought(arguments: Arguments) -> PatternSpec | None:
-    """A word in the whole tree: a path may lead to a disk that does not answer."""
+def _sought(arguments: Arguments) -> BriefSearch | None:
+    """A word in the whole tree, or a page of files: a path may lead to a disk that does not answer,
+    filters to as many names as there are, and lines with their context take longer to show."""
     get = arguments.get
     spec = PatternSpec(arguments.text("pattern"), get("case_insensitive"), get("multiline"))
-    return spec if spec.is_plain and not spec.multiline and get("path") is None else None
+    if spec.multiline or get("path") is not None:
+        return None
+    is_page = get("output_mode") == "files_with_matches" and 0 < get("head_limit") <= _BRIEF_FILES
+    if is_page and get("include") is None and get("type") is None:
+        return BriefSearch(spec, is_page)
+    return BriefSearch(spec, False) if spec.is_plain else None
 
 
 SPEC = ToolSpec(

@@ -288,7 +288,7 @@ class LineSession:
         elif message.id is None:
             await self._notify_sdk(message)
         elif self._shaken and method == TOOL_CALL and self._offer.calls(params):
-            await self._start(message, batch, partial(self._call, params or {}))
+            await self._begin_call(message, batch, params or {})
         elif (told := self._at_once(message)) is not None:
             await self._requests.answer(messages.result(message.id, told), batch)
         else:
@@ -306,6 +306,17 @@ class LineSession:
             self._handshake, self._shaken = PlainHandshake(request.params), True
             self._gate.caller.call_itself(*_client_of(request.params))
         return told
+
+    async def _begin_call(
+        self, message: Request, batch: RequestBatch | None, params: Mapping[str, Any]
+    ) -> None:
+        """Answer a plain call at once, or begin it."""
+        told = self._offer.in_a_moment(self._gate.caller, params)
+        if told is None:
+            await self._start(message, batch, partial(self._call, params))
+            return
+        await self._requests.answer(messages.result(message.id, told), batch)
+        await anyio.lowlevel.checkpoint()  # who asks many in a row has no turn of the others
 
     async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run a plain call."""
