@@ -70,18 +70,13 @@ class Application:
         """The tools of a connection with settings of its own; a `SettingsError` where none are."""
         return _toolbox(settings, self.services, self.ownership, self.toolbox.running)
 
-    def start_index(self, is_settled: bool = True) -> None:
-        """Begin to build the index in the background, if there is to be one.
+    def prepare_index(self) -> None:
+        """Start what the index needs and takes a while to start."""
+        self.services.index.prepare()
 
-        A server that still has to load much of itself says so, and calls `settle` when it has.
-        """
+    def start_index(self) -> None:
+        """Begin to build the index in the background, if there is to be one."""
         self.services.index.start()
-        if is_settled:
-            self.settle()
-
-    def settle(self) -> None:
-        """The server is ready: the index may use this process as it likes."""
-        self.services.index.settle()
 
     def close(self) -> None:
         """Stop worker processes and give descriptors back."""

@@ -131,6 +131,7 @@ def mcp(**given: Any) -> None:
     from flashgrep.transports.lines.stdio import serve_stdio
 
     application = build(settings)
+    application.prepare_index()
     _settle()
     # The index starts once the handshake is answered: threads share the interpreter.
     begin, structured = application.start_index, settings.structured
@@ -162,6 +163,7 @@ def serve(**given: Any) -> None:
     from flashgrep.web.sign_in_links import told_of_running
 
     application = build(settings, keeps_notes=True)
+    application.prepare_index()
     state = application.state
     serving = Serving.prepare(
         application.toolbox,

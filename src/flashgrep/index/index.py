@@ -14,6 +14,7 @@ from flashgrep.ranking.question import RankedFile
 from flashgrep.workspace.scope import ResolvedPath, Scope
 
 if TYPE_CHECKING:
+    from flashgrep.index.watch.first_listing import FirstListing
     from flashgrep.mount import Entries
     from flashgrep.search.pattern import PatternSpec
     from flashgrep.search.result import Report, SearchQuestion, SearchResult
@@ -51,11 +52,11 @@ class IndexStatus:
 class Index:
     """The index of a workspace; this one knows nothing, and leaves every question to the disk."""
 
-    def start(self) -> None:
-        """Begin to load, to watch and to build; at full speed once `settle` is called."""
+    def prepare(self) -> None:
+        """Start what takes a while to start; costs next to nothing where that is of no use."""
 
-    def settle(self) -> None:
-        """The server is started: nothing else needs this process now."""
+    def start(self) -> None:
+        """Begin to load, to watch and to build."""
 
     def close(self) -> None:
         """Stop working in the background."""
@@ -113,9 +114,9 @@ class NoIndex(Index):
 class StartingIndex(Index):
     """An index that starts beside the server: until it is there, there is none.
 
-    The SDK takes a second to import, and the tree has to be looked through before an index of an
-    earlier server can be used. So other processes look through it meanwhile, and once the server
-    is started this one helps.
+    The tree has to be looked through before an index of an earlier server can be used, and the
+    index's own libraries take as long to import. So other processes begin to look at once, and this
+    one helps when it has imported what it needs.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class StartingIndex(Index):
         self._parts = (scope, directory, pool, shared)
         self._index: Index = NoIndex("not started")
         self._begun = False
-        self._settled = threading.Event()
+        self._first: FirstListing | None = None
         self._there = threading.Event()
 
     @property
@@ -138,19 +139,28 @@ class StartingIndex(Index):
         """The index itself, once it is there."""
         return self._waited()
 
+    def prepare(self) -> None:
+        from flashgrep.index.watch.first_listing import FirstListing
+
+        scope, directory, _, shared = self._parts
+        self._first = FirstListing(scope, directory, shared)
+        self._first.prepare()
+
     def start(self) -> None:
         self._begun = True
         self._index = NoIndex("", "building")
         threading.Thread(target=self._load, name="flashgrep-start", daemon=True).start()
 
-    def settle(self) -> None:
-        self._settled.set()
-
     def _load(self) -> None:
+        first = self._first
+        if first is not None:
+            first.begin()
         from flashgrep.index.workspace_index import WorkspaceIndex
 
+        if first is not None:
+            first.help()
         try:
-            index = WorkspaceIndex(*self._parts, self._settled.is_set)
+            index = WorkspaceIndex(*self._parts, first)
             self._index = index
             index.start()
         except OSError as error:
@@ -167,8 +177,12 @@ class StartingIndex(Index):
         return self._index
 
     def close(self) -> None:
+        if self._first is not None:
+            self._first.stop()
         if self._begun:
             self._there.wait()
+        elif self._first is not None:
+            self._first.tracker.close()
         index, self._index = self._index, NoIndex("closed")
         index.close()
 

@@ -30,6 +30,7 @@ from flashgrep.index.update.rescan import poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.update.updater import PASSING, Updater
 from flashgrep.index.watch.changes import Changes, Rules
+from flashgrep.index.watch.first_listing import FirstListing
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.ranking.question import RankedFile
 from flashgrep.search.at_once import (
@@ -77,15 +78,14 @@ class WorkspaceIndex(Index):
         directory: Path,
         pool: Pool,
         shared: Path | None = None,
-        is_started: Stopped = lambda: True,
+        first: FirstListing | None = None,
     ) -> None:
         """`shared` is where trees of one repository keep their segments; without it they are in
-        `directory`. Until the server `is_started`, the work is left to other processes as far as
-        it can."""
+        `directory`. `first` has begun to list the tree, maybe."""
         self._scope = scope
         self._directory = directory
         self._pool = pool
-        self._tracker = Tracker(scope, scope.workdir, is_started)
+        self._tracker = Tracker(scope, scope.workdir) if first is None else first.tracker
         self._state = TreeState(self._tracker)
         self._matchers = Matchers()
         self._touched = 0
@@ -98,7 +98,7 @@ class WorkspaceIndex(Index):
             tag_of(directory),
             lambda name: Shelf(directory, shared).is_left_over(name),
         )
-        self._updater = Updater(directory, shared, self._state, self._ranks)
+        self._updater = Updater(directory, shared, self._state, self._ranks, first)
 
     def start(self) -> None:
         """Begin to watch and to build."""

@@ -13,7 +13,6 @@ from flashgrep.index.format.enrolled_files import EnrolledFiles
 from flashgrep.index.format.header import read_header
 from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.format.store import Store
-from flashgrep.index.update.rescan import rescan_all
 from flashgrep.index.watch.changes import Identity, Tree
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.workspace.scope import Scope
@@ -43,7 +42,7 @@ def indexed(top: Path, seed: int) -> tuple[Thicket, Store]:
 
 def both(tree: Thicket, enrolled: EnrolledFiles | None) -> tuple[Tree, Tree]:
     tracker = Tracker(Scope(str(tree.root)), os.fsencode(tree.root))
-    return rescan_all(tracker, lambda: False), rescan_all(tracker, lambda: False, enrolled)
+    return tracker.list_everything(lambda: False), tracker.list_everything(lambda: False, enrolled)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

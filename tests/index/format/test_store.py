@@ -79,25 +79,6 @@ def test_left_overs_of_a_killed_writer_go_when_the_next_one_begins(
     assert names(store) == before | {"lock"}
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "expected"),
-    [("held", 65, True), ("below/held", 65, True), ("held", 60, False), ("sparse", 0, False)],
-)
-def test_an_index_is_large_by_what_it_takes_on_the_disk(
-    store: Store, name: str, given: int, expected: bool
-) -> None:
-    assert not store.is_large()
-    path = store.directory / name
-    path.parent.mkdir(exist_ok=True)
-    with open(path, "wb") as file:
-        file.truncate(1 << 30)
-        if given:
-            os.posix_fallocate(file.fileno(), 0, given << 20)
-    assert store.is_large() is expected
-    path.unlink()
-    assert not store.is_large()
-
-
 # ── trust ───────────────────────────────────────────────────────────────────────────────────────
 
 

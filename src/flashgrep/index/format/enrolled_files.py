@@ -17,9 +17,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from flashgrep.index.format.header import DamagedSegment, checked_section, read_header
+from flashgrep.index.format.manifest import Generation
 from flashgrep.index.format.roster_file import roster_body
 from flashgrep.search.result import walk_key
 from flashgrep.system.atomic import is_ours_alone, open_own
@@ -46,6 +48,18 @@ class EnrolledTable:
     """By name; without those that were read right after a change."""
     rows: bytes
     """The status of each, as a roster has it."""
+
+
+def enrolled_by(generation: Generation, home: Path, store: Path) -> EnrolledFiles | None:
+    """The files of a generation: its rosters are in `home`, its segments in `store`.
+
+    None where nothing is known of the files of a segment.
+    """
+    pairs = list(zip(generation.segments, generation.rosters, strict=True))
+    if not pairs or not all(roster for _, roster in pairs):
+        return None
+    parts = [EnrolledPart(str(store / name), str(home / roster)) for name, roster in pairs]
+    return EnrolledFiles(parts, generation.base)
 
 
 class EnrolledFiles:

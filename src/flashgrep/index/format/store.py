@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from flashgrep.index.format.enrolled_files import EnrolledFiles, EnrolledPart
+from flashgrep.index.format.enrolled_files import EnrolledFiles, enrolled_by
 from flashgrep.index.format.header import DamagedSegment
 from flashgrep.index.format.manifest import (
     MANIFEST,
@@ -42,7 +42,6 @@ from flashgrep.system.lock import open_lock_file, try_lock
 
 log = logging.getLogger(__name__)
 
-_LARGE_BYTES: Final = 64 * 1024 * 1024
 _TRIES: Final = 5
 """So often a generation is read anew that another process replaces meanwhile."""
 _LOOK_SECONDS: Final = 0.002
@@ -167,15 +166,7 @@ class Store:
 
     def enrolled(self) -> EnrolledFiles | None:
         """The files that the rosters in force know; None where there are none."""
-        generation = self.generation()
-        pairs = list(zip(generation.segments, generation.rosters, strict=True))
-        if not pairs or not all(roster for _, roster in pairs):
-            return None
-        parts = [
-            EnrolledPart(str(self.shelf.directory / name), str(self.directory / roster))
-            for name, roster in pairs
-        ]
-        return EnrolledFiles(parts, generation.base)
+        return enrolled_by(self.generation(), self.directory, self.shelf.directory)
 
     def _best_of_others(self) -> Generation:
         """The generation of the tree that is most like ours, without its rosters."""
@@ -237,10 +228,6 @@ class Store:
             if _ROSTER_SUFFIX in entry.name and entry.name not in rosters:
                 with suppress(OSError):
                     os.unlink(entry.path)
-
-    def is_large(self) -> bool:
-        """Whether listing the tree takes several processes."""
-        return self.shelf.all_bytes() > _LARGE_BYTES
 
     def size(self) -> int:
         """Bytes on disk, those of shared segments included."""

@@ -38,10 +38,10 @@ from flashgrep.index.update.rescan import (
     RacyFiles,
     awaited_files,
     racy_files,
-    rescan_all,
     rescan_changes,
 )
 from flashgrep.index.watch.changes import Changes, Identity, Tree, identity
+from flashgrep.index.watch.first_listing import FirstListing
 from flashgrep.index.watch.tracker import Tracker
 
 _NICE: Final = 5
@@ -74,8 +74,11 @@ class Compactor:
         builders: Builders,
         telling: Telling,
         prove: Prove = lambda files: {},
+        first: FirstListing | None = None,
     ) -> None:
+        """`first` has begun to list the tree, maybe."""
         self._store = store
+        self._first = first
         self._tracker = tracker
         self._builders = builders
         self._telling = telling
@@ -92,6 +95,11 @@ class Compactor:
         """Whether this process is the one that writes."""
         self._missing: dict[str, Identity] = {}
         """What another process, which writes, has yet to put into a segment."""
+
+    @property
+    def is_listed_before(self) -> bool:
+        """Whether the next look at the whole tree may be one that has begun already."""
+        return self._first is not None
 
     def drop_damaged(self, paths: set[str]) -> None:
         """Stop using segments found to be damaged."""
@@ -152,8 +160,13 @@ class Compactor:
 
     def _rescan_all(self) -> tuple[Tree, list[Mask]]:
         """Look at the whole tree, and mark files as alive that are as the rosters know them."""
-        enrolled = self._store.enrolled()
-        rescan = rescan_all(self._tracker, self._builders.stopped, enrolled)
+        first, self._first = self._first, None
+        listed = first.take() if first is not None else None
+        if listed is None:
+            enrolled = self._store.enrolled()
+            rescan = self._tracker.list_everything(self._builders.stopped, enrolled)
+        else:
+            enrolled, rescan = listed
         self._finish_loading()
         opened = {(each.path, each.roster_file): n for n, each in enumerate(self.segments)}
         alive = [np.zeros(segment.files, bool) for segment in self.segments]
@@ -162,9 +175,8 @@ class Compactor:
             place = opened.get((segment, os.path.basename(roster)))
             if numbers and place is None:
                 # It is damaged, or was replaced meanwhile: nothing says which files these were.
-                return rescan_all(self._tracker, self._builders.stopped), [
-                    np.zeros(each.files, bool) for each in self.segments
-                ]
+                rescan = self._tracker.list_everything(self._builders.stopped)
+                return rescan, [np.zeros(each.files, bool) for each in self.segments]
             if numbers and place is not None:
                 alive[place][numbers] = True
         return rescan, alive

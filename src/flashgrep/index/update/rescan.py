@@ -33,17 +33,6 @@ AWAITED_SECONDS: Final = 600.0
 """For so long a server that does not write the index looks whether another one did that."""
 
 
-def rescan_all(
-    tracker: Tracker, stopped: Callable[[], bool], enrolled: EnrolledFiles | None = None
-) -> Tree:
-    """Look at the whole tree; enrolled files that are as they were are told by number alone."""
-    above, root = tracker.rules_above(), tracker.root_identity()
-    found = tracker.list_tree("", above, (), stopped, enrolled)
-    found.above, found.root = above, root
-    tracker.forget("", found.directories)
-    return found
-
-
 def rescan_changes(
     tracker: Tracker, view: IndexView, changes: Changes, stopped: Callable[[], bool]
 ) -> Tree:
@@ -109,7 +98,7 @@ def poll(
     """What differs on disk from the view; `home` is where the rosters are."""
     snapshot = view.snapshot
     enrolled = None if home is None else enrolled_files(snapshot.segments, snapshot.base, home)
-    found = rescan_all(tracker, stopped, enrolled)
+    found = tracker.list_everything(stopped, enrolled)
     changes = Changes()
     if found.above != view.above:
         changes.lost = "the ignore rules above the workspace changed"

@@ -173,13 +173,18 @@ class TreeState:
             return True
         return self.racy.is_due()
 
-    def begin_update(self) -> tuple[IndexView | None, Changes]:
-        """The view to start from, and the changes to put into segments."""
+    def begin_update(self, is_listed: bool = False) -> tuple[IndexView | None, Changes]:
+        """The view to start from, and the changes to put into segments.
+
+        `is_listed`: the tree may be listed already, and what has happened since still counts.
+        """
         with self._changed:
             self._take(self.tracker.changes())
-            view, self._since = self._view, Changes()
+            view = self._view
             if view is None:
+                self._since = self._since if is_listed else Changes()
                 return None, Changes(lost=self._lost)
+            self._since = Changes()
             changes = Changes(set(view.entries - self._stuck), set(view.subtrees), self._lost)
             if self.racy.is_due():
                 # Searches go on with what was read: they would know of a change.

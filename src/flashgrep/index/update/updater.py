@@ -21,6 +21,7 @@ from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.update.rescan import NO_RACY_FILES, poll
 from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.watch.changes import WatchLimit, remote_mount
+from flashgrep.index.watch.first_listing import FirstListing
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +33,15 @@ class Updater:
     """Watches the tree and keeps the segments up to date."""
 
     def __init__(
-        self, directory: Path, shared: Path | None, state: TreeState, ranks: RankedIndex
+        self,
+        directory: Path,
+        shared: Path | None,
+        state: TreeState,
+        ranks: RankedIndex,
+        first: FirstListing | None = None,
     ) -> None:
-        """`shared` is where segments are that other trees use too."""
+        """`shared` is where segments are that other trees use too; `first` lists the tree."""
+        self._first = first
         self._directory = directory
         self._shared = shared
         self._state = state
@@ -59,8 +66,6 @@ class Updater:
             repository = repository_of(state.tracker.root)
             store = self._store(repository)
             self._begin_to_watch()
-            if store.is_large():
-                state.tracker.expect_listing()  # they start while the segments are checked
             compactor = self._compactor(store, repository)
         except (OSError, DamagedSegment) as error:
             state.give_up(f"the index cannot be kept: {error}")
@@ -86,11 +91,14 @@ class Updater:
         builders = Builders(state.tracker, lambda: state.stopping, hash_name)
         telling = Telling(state.report_progress, state.publish_early)
         if repository is None:
-            return Compactor(store, state.tracker, builders, telling)
+            return Compactor(store, state.tracker, builders, telling, first=self._first)
         prove = partial(blob_ids, repository, environment=os.environ)
-        return Compactor(store, state.tracker, builders, telling, prove)
+        return Compactor(store, state.tracker, builders, telling, prove, self._first)
 
     def _begin_to_watch(self) -> None:
+        if self._state.tracker.fd is not None:
+            self._state.watches = True  # for the first listing
+            return
         kind = remote_mount(self._state.tracker.root)
         if kind:
             log.info("changes on %s cannot be watched: each search looks at every file", kind)
@@ -138,7 +146,7 @@ class Updater:
     def _update(self, compactor: Compactor) -> None:
         """Put changes into segments; where that fails, what was known stays, and so do they."""
         state = self._state
-        view, changes = state.begin_update()
+        view, changes = state.begin_update(compactor.is_listed_before)
         compactor.drop_damaged(state.damaged)
         try:
             updated = compactor.update(view, changes)

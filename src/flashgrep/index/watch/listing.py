@@ -47,6 +47,8 @@ LIST_INLINE_SECONDS: Final = 0.05
 
 MODULE: Final = "flashgrep.index.watch.listing"
 _TURN_SECONDS: Final = 0.05
+_OWN_SECONDS: Final = 0.01
+"""How long this process lists by itself before it looks whether another one has nothing to do."""
 _SHARE: Final = 64  # directories handed over at once
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
@@ -216,7 +218,10 @@ def list_tree(
     """
     deadline = time.monotonic() + LIST_INLINE_SECONDS
     try:
-        tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
+        # One directory at least; where processes were started ahead, the rest is theirs.
+        tree, rest = lister.run(
+            waiting, lambda: stopped() or started is not None or time.monotonic() > deadline
+        )
         if stopped():
             raise Cancelled("stopped")
         if rest:
@@ -267,7 +272,7 @@ class _Shared:
     def _list_here(self, tree: Tree) -> None:
         share, self._waiting = self._waiting[-_SHARE:], self._waiting[:-_SHARE]
         if share:
-            deadline = time.monotonic() + limits.SLICE_SECONDS
+            deadline = time.monotonic() + min(_OWN_SECONDS, limits.SLICE_SECONDS)
             part, rest = self._lister.run(share, lambda: time.monotonic() > deadline)
             tree.take(part)
             self._waiting += rest

@@ -134,6 +134,16 @@ class Tracker:
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
+    def list_everything(
+        self, stopped: Callable[[], bool], enrolled: EnrolledFiles | None = None
+    ) -> Tree:
+        """List the whole tree; enrolled files that are as they were by number alone."""
+        above, root = self.rules_above(), self.root_identity()
+        found = self.list_tree("", above, (), stopped, enrolled)
+        found.above, found.root = above, root
+        self.forget("", found.directories)
+        return found
+
     def list_tree(
         self,
         shown: str,

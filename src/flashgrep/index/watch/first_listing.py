@@ -1,0 +1,97 @@
+"""Lists a tree that was indexed before, while the index itself is still being loaded.
+
+The first search of a new process waits for two things: for numpy and the segments, and for a look
+at every file. So other processes begin to look as soon as it is known that the tree is large,
+before the client has said anything. The updater takes what they have found in the place of its own
+first listing. It is as good: every directory was watched before it was listed, so what changed
+since is in the queue.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Final
+
+from flashgrep import limits
+from flashgrep.errors import Cancelled
+from flashgrep.index.format.enrolled_files import EnrolledFiles, enrolled_by
+from flashgrep.index.format.manifest import read_generation
+from flashgrep.index.watch.changes import Tree, WatchLimit, remote_mount
+from flashgrep.index.watch.tracker import Tracker
+from flashgrep.workspace.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_LARGE_BYTES: Final = 64 * limits.MIB
+"""Of segments: listing the tree of smaller ones takes no longer than to start a process."""
+
+
+class FirstListing:
+    """The first listing of a tree; without an index of an earlier server there is none."""
+
+    def __init__(self, scope: Scope, directory: Path, shared: Path | None) -> None:
+        """`directory` has the tree's manifest, `shared` the segments if others use them too."""
+        self._loaded = threading.Event()
+        self._stopped = threading.Event()
+        self.tracker = Tracker(scope, scope.workdir, self._loaded.is_set)
+        self._place = directory, shared
+        self._enrolled: EnrolledFiles | None = None
+        self._found: Tree | None = None
+        self._thread: threading.Thread | None = None
+
+    def prepare(self) -> None:
+        """Start the processes, if the tree is large and can be watched."""
+        known = self._known()
+        if known is None or remote_mount(self.tracker.root):
+            return
+        try:
+            self.tracker.watch()
+            self.tracker.expect_listing()
+        except OSError as error:
+            log.debug("the tree is not listed ahead: %s", error)
+            return
+        self._enrolled = known
+
+    def begin(self) -> None:
+        """List, in a thread that leaves the work to the processes until `help`."""
+        if self._enrolled is not None:
+            self._thread = threading.Thread(target=self._list, name="flashgrep-list", daemon=True)
+            self._thread.start()
+
+    def help(self) -> None:
+        """This process has loaded what it needs, and lists too."""
+        self._loaded.set()
+
+    def take(self) -> tuple[EnrolledFiles, Tree] | None:
+        """What was found, once, and the files that are told by number; None where nothing was."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return None
+        thread.join()
+        found, self._found = self._found, None
+        return None if found is None or self._enrolled is None else (self._enrolled, found)
+
+    def stop(self) -> None:
+        """Whatever it is at: it is of no use any more."""
+        self._stopped.set()
+
+    def _known(self) -> EnrolledFiles | None:
+        directory, shared = self._place
+        try:
+            generation = read_generation(directory)
+            place = shared or directory
+            if generation.store != (str(shared) if shared else ""):
+                return None
+            sizes = [os.stat(place / name).st_size for name in generation.segments]
+        except OSError:
+            return None
+        return enrolled_by(generation, directory, place) if sum(sizes) > _LARGE_BYTES else None
+
+    def _list(self) -> None:
+        try:
+            self._found = self.tracker.list_everything(self._stopped.is_set, self._enrolled)
+        except (Cancelled, OSError, WatchLimit) as error:
+            log.debug("the tree was not listed ahead: %r", error)
