@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import Cancelled
+from flashgrep.index.answer import match_pool
 from flashgrep.index.answer.match import Hits
 from flashgrep.index.answer.match_pool import Matchers, matched_here
 from flashgrep.index.format.header import DamagedSegment
@@ -363,10 +364,12 @@ def test_a_process_at_work_ends_when_it_comes_back() -> None:
 
 
 def test_a_process_that_died_before_its_first_word_is_replaced_by_the_next_search(
-    segments: list[Segment],
+    segments: list[Segment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matchers = Matchers(1)
-    matchers.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(match_pool, "_MODULE", "base64")  # reads to the end before it says a word
+        matchers.start()
     try:
         (unborn,) = matchers._starting
         kill(unborn)
