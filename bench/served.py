@@ -25,6 +25,7 @@ UNINDEXED = ("--no-index",)
 
 _LONGEST_LINE = 1 << 31
 _GOODBYE_SECONDS = 5
+_NO_BYTE_CODE = "PYTHONDONTWRITEBYTECODE"
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,12 @@ def serving(
 
 
 def environment(cache: Path | None = None) -> dict[str, str]:
-    """The environment without settings of ours that the user may have."""
+    """The environment without settings of ours that the user may have, and with byte code.
+
+    Where a shell forbids to write that, each start would compile the sources anew.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    kept.pop(_NO_BYTE_CODE, None)
     return kept if cache is None else {**kept, "XDG_CACHE_HOME": str(cache)}
 
 

@@ -24,7 +24,6 @@ TERMINAL_BOUND = 0.5
 MCP = "`flashgrep mcp`"
 GREP = "flashgrep grep one one.txt"
 _IMPORT = "import mcp.server"
-_NO_BYTE_CODE = "PYTHONDONTWRITEBYTECODE"
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -97,19 +96,14 @@ def _timed(starts: dict[str, Callable[[], None]], rounds: int) -> Times:
     return timed
 
 
-def _environment() -> dict[str, str]:
-    """Ours, with byte code: without it, what is measured is the compiler."""
-    return {key: value for key, value in environment().items() if key != _NO_BYTE_CODE}
-
-
 def _imported() -> None:
-    subprocess.run([sys.executable, "-c", _IMPORT], env=_environment(), check=True)
+    subprocess.run([sys.executable, "-c", _IMPORT], env=environment(), check=True)
 
 
 def _printed(directory: Path) -> None:
     command = [FLASHGREP, "grep", "one", "one.txt"]
     with subprocess.Popen(
-        command, cwd=directory, env=_environment(), stdout=subprocess.PIPE
+        command, cwd=directory, env=environment(), stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -122,7 +116,7 @@ def _answered(workdir: Path, state: Path) -> None:
     command = [FLASHGREP, "mcp", "--workdir", str(workdir), "--state-dir", str(state)]
     with subprocess.Popen(
         command,
-        env=_environment(),
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ import signal
 
 import hypothesis
 
+from flashgrep.settings import SETTINGS
 from flashgrep.system.child import Child
 from tests.warm import Warm
 
@@ -18,6 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Hundreds of tests start a program: each would compile the sources anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Whoever runs the tests may have settings of their own, for the server that they use.
+for _setting in SETTINGS:
+    os.environ.pop(_setting.environment, None)
 
 # So do the processes that work for an index: each would import numpy and more anew. Those of
 # servers that tests start are started as they are for users.

@@ -18,7 +18,16 @@ from flashgrep.errors import SettingsError
 
 ENVIRONMENT_PREFIX: Final = "FLASHGREP_"
 OTHER_VARIABLES: Final = frozenset(
-    f"{ENVIRONMENT_PREFIX}{name}" for name in ("NO_OPENAT2", "HEAVY", "CORPUS")
+    f"{ENVIRONMENT_PREFIX}{name}"
+    for name in (
+        "NO_OPENAT2",
+        "HEAVY",
+        "SEED",
+        "SOAK_MINUTES",
+        "MUTANT",
+        "CORPUS",
+        "REQUIRE_BROWSER",
+    )
 )
 """Our variables that are not settings."""
 TOOLSETS: Final = ("files", "index", "kb")
