@@ -24,7 +24,7 @@ def run(tmp_path: Path, *words: str, **environment: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
         cwd=tmp_path,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **environment},
     )

@@ -76,7 +76,7 @@ def test_a_command_prints_what_the_readme_shows(tmp_path: Path, command: str, ou
         check=False,
         cwd=ROOT,
         env=environment(tmp_path),
-        timeout=30,
+        timeout=120,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
 

@@ -65,7 +65,7 @@ def test_it_has_its_own_words_place_environment_and_descriptors(
 )
 def test_its_status_is_told(start: type[subprocess.Popen[bytes]], code: str, status: int) -> None:
     with start([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
-        assert process.wait(30) == status
+        assert process.wait(120) == status
 
 
 @STARTS

@@ -120,7 +120,7 @@ def _raw_http(server: Server) -> Iterator[Ask]:
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
     }
-    with httpx2.Client(trust_env=False, timeout=30, headers=headers) as client:
+    with httpx2.Client(trust_env=False, timeout=120, headers=headers) as client:
 
         def ask(message: dict[str, Any]) -> Any:
             answer = client.post(server.url, content=json.dumps(message).encode())

@@ -376,7 +376,7 @@ def test_a_setting_that_cannot_be_ends_the_start_naming_the_valid_values(
         text=True,
         cwd=tmp_path,
         env=environment(tmp_path),
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert run.returncode == 2

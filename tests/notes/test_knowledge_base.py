@@ -309,10 +309,10 @@ def test_a_job_that_is_cancelled_before_its_turn_is_not_done(notes: KnowledgeBas
 
     def long(_: Library) -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(120)
 
     first = notes.submit(long)
-    begun.wait(30)
+    begun.wait(120)
     with pytest.raises(Cancelled, match="nothing was changed"):
         notes.ask(lambda _: done.append(1), is_cancelled=lambda: True)
     go_on.set()

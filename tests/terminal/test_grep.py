@@ -106,7 +106,7 @@ def run(tree: Path, *words: str, data: bytes | None = None) -> subprocess.Comple
         check=False,
         cwd=tree,
         env=environment(tree.parent),
-        timeout=30,
+        timeout=120,
     )
 
 
@@ -131,7 +131,7 @@ def test_a_reader_that_goes_away_is_no_error(tree: Path) -> None:
         assert process.stdout.readline() == b"foo\n"
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
 
 
 def test_without_a_stdout_nothing_can_be_said(tree: Path) -> None:
@@ -181,7 +181,7 @@ def at_a_terminal(tree: Path, *words: str, **more: str) -> bytes:
         except OSError:  # the other end is gone
             pass
         os.close(own)
-        process.wait(30)
+        process.wait(120)
     return shown.replace(b"\r\n", b"\n")
 
 

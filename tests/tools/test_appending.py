@@ -69,7 +69,7 @@ class Appender:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=120)
 
 
 TEXT = "one\ntwo\nthree\n"

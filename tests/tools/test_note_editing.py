@@ -326,10 +326,10 @@ def test_an_edit_that_is_cancelled_while_others_have_the_notes_is_not_made(desk:
 
     def long(_: object) -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(120)
 
     busy = desk.notes.submit(long)
-    begun.wait(30)
+    begun.wait(120)
     arguments = {"path": A, "old_string": before.split()[0], "new_string": "x"}
 
     async def cancelled() -> None:

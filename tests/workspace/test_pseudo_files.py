@@ -15,7 +15,7 @@ from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import REASON, is_made_up, is_made_up_place
 from tests.tools.workshop import Workshop, workshop
 
-WALL_SECONDS = 30
+WALL_SECONDS = 120
 
 
 @pytest.fixture(params=["scanning", "indexed"])

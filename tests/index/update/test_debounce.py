@@ -89,7 +89,7 @@ def test_waking_ends_the_sleep_or_the_next_one(wakeup: Wakeup) -> None:
     sleeper = threading.Thread(target=wakeup.wait, args=(None,))
     sleeper.start()
     wakeup.wake()
-    sleeper.join(30)
+    sleeper.join(120)
     assert not sleeper.is_alive()
     for _ in range(100_000):  # more than a pipe holds
         wakeup.wake()

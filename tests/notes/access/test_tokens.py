@@ -232,7 +232,7 @@ def _looking_when_asked(
 
     def look() -> str:
         tokens._watching.look()
-        return done.get(timeout=20)
+        return done.get(timeout=120)
 
     yield look
     stop()

@@ -70,7 +70,7 @@ class Heard:
         return job
 
     def next(self) -> Job:
-        return self._told.get(timeout=30)
+        return self._told.get(timeout=120)
 
 
 def test_a_job_tells_how_far_it_is_and_decides_note_by_note(kb: KnowledgeBase) -> None:
@@ -116,7 +116,7 @@ class Slow:
         is_cancelled: Callable[[], bool],
     ) -> Iterator[Mapping[str, StepResult]]:
         for name in ids:
-            failure = self.turns.get(timeout=30)
+            failure = self.turns.get(timeout=120)
             if failure is not None:
                 raise failure
             if is_cancelled():
@@ -133,9 +133,9 @@ def test_a_job_is_stopped_between_two_notes_when_the_notes_are_closed() -> None:
     first = heard.until(done=1)
     closing = threading.Thread(target=jobs.close)
     closing.start()
-    jobs._is_closing.wait(30)
+    jobs._is_closing.wait(120)
     slow.turns.put(None)
-    closing.join(30)
+    closing.join(120)
     last = heard.until_ended()[-1]
     assert (first.done, last.done, last.state) == (1, 1, State.STOPPED)
     with pytest.raises(Unavailable):

@@ -67,7 +67,7 @@ class Searching:
     def end(self) -> None:
         """Withdraw it, and wait until it has noticed."""
         self.cancelled.set()
-        self.thread.join(30)
+        self.thread.join(120)
         assert not self.thread.is_alive()
         self._scope.close()
 
@@ -101,7 +101,7 @@ def test_another_search_has_a_worker_while_all_are_lost_in_long_matches(
     try:
         wait_until(is_lost(pool), "worker that takes long")
         light = Searching(tree, pool, PatternSpec("NEEDLE"), "two")
-        light.thread.join(30)
+        light.thread.join(120)
         assert light.failure is None
         assert light.found == ["large.txt", "short.txt"]
         light.end()

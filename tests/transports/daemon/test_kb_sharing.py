@@ -557,10 +557,10 @@ def test_a_cancelled_edit_does_not_wait_for_an_owner_that_is_busy(
 
     def long(_: Library) -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(120)
 
     busy = notes.submit(long)
-    begun.wait(30)
+    begun.wait(120)
     edit = {"file_path": "kb://Note.md", "old_string": "alpha", "new_string": "gamma"}
 
     async def cancelled() -> None:

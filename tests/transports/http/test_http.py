@@ -25,7 +25,7 @@ def post(server: Server, body: bytes, token: str | None = None) -> httpx2.Respon
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
     }
-    with httpx2.Client(trust_env=False, timeout=30) as client:
+    with httpx2.Client(trust_env=False, timeout=120) as client:
         return client.post(server.url, content=body, headers=headers)
 
 
@@ -44,7 +44,7 @@ def test_a_missing_token_is_told_how_to_show_it(server: Server) -> None:
 
 
 def unauthorised(server: Server, path: str = "/mcp") -> httpx2.Response:
-    with httpx2.Client(trust_env=False, timeout=30) as client:
+    with httpx2.Client(trust_env=False, timeout=120) as client:
         url = server.url.replace("/mcp", path)
         return client.post(url, json=tool_call("echo", 1, text="x"))
 

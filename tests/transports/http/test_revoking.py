@@ -85,7 +85,7 @@ def test_streams_of_other_tokens_go_on(server: Served) -> None:
 def test_a_server_without_notes_has_streams_too(tmp_path: Path) -> None:
     with serving(tmp_path, ["--tcp-port", "none"], TINY) as running:
         base = f"http://127.0.0.1:{running.http}"
-        with httpx2.Client(base_url=base, timeout=30, trust_env=False) as client:
+        with httpx2.Client(base_url=base, timeout=120, trust_env=False) as client:
             there = Served(running, tmp_path, client)
             token: Any = running.token
             with stream(there, token, session(there, token)) as answer:

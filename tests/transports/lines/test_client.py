@@ -115,7 +115,7 @@ def test_hanging_up_ends_a_call_that_waits_in_another_thread() -> None:
         assert client.is_alive()
         thread = threading.Thread(target=call)
         thread.start()
-        assert asked.wait(30)
+        assert asked.wait(120)
         client.hang_up()
         thread.join()
         assert failed.is_set()

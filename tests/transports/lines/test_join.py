@@ -211,7 +211,7 @@ def fake(workdir: Path, behave: Callable[[socket.socket], None]) -> Iterator[Non
             connection, _ = listener.accept()
             with closing(connection):
                 behave(connection)
-                done.wait(30)
+                done.wait(120)
 
         thread = threading.Thread(target=run)
         thread.start()
