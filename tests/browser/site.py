@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from flashgrep.notes.access.roles import Role
 from tests.browser.agent import Agent, joined
@@ -102,6 +102,7 @@ class Site:
             self._people.add(name)
         page = self.visitor(**look)
         page.goto(self.running.link(name, to))
+        expect(page.get_by_role("banner")).to_be_visible()  # before that nobody hears its keys
         return page
 
     def allow(self, pattern: str) -> None:

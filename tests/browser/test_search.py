@@ -41,9 +41,10 @@ def searching(
 
 
 def opened(site: Site, to: str = "/", size: tuple[int, int] = WIDE, dark: bool = False) -> Page:
-    """A page of the person who runs the server."""
+    """A page of the person who runs the server, drawn: before that nobody hears its keys."""
     page = site.visitor(size, dark)
     page.goto(site.running.link(to=to))
+    expect(page.get_by_role("banner")).to_be_visible()
     return page
 
 
