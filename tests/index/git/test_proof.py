@@ -129,6 +129,10 @@ SOURCES = {
         ".gitattributes": b"[attr]odder odd\n[attr]odd filter=rot\n*.rot odder\n"
     },
     "an encoding": {".gitattributes": b"*.rot working-tree-encoding=UTF-16LE\n"},
+    "behind a mark of UTF-8": {
+        ".gitattributes": b"\xef\xbb\xbfb.rot filter=rot\nc.rot filter=rot\n"
+    },
+    "behind a carriage return": {".gitattributes": b"*.rot\rfilter=rot\n"},
     "in two directories": {
         ".gitattributes": b"b.rot filter=rot\n",
         "d/.gitattributes": b"*.rot filter=rot\n",
@@ -138,30 +142,62 @@ SOURCES = {
         ".gitattributes": b"*.rot filter=rot\n",
     },
     "in the repository": {".git/info/attributes": b"*.rot filter=rot\n"},
-    "by a setting": {
-        ".git/elsewhere": b"*.rot filter=rot\n",
-        ".git/config.more": b"[core]\n\tattributesFile = %s/.git/elsewhere\n",
-    },
+}
+SETTINGS = {
+    "by a setting": b"[core]\n\tattributesFile = %s/.git/elsewhere\n",
+    "with a comment": b"[core]\n\tattributesFile = %s/.git/elsewhere#which\n",
+    "behind two sections": b'[a "]"] [core] attributesFile = %s/.git/elsewhere\n',
+    "behind a mark of UTF-8": b"\xef\xbb\xbf[core]\n\tattributesFile = %s/.git/elsewhere\n",
 }
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_file_that_a_filter_converts_is_not_known(repo: Repo, source: str) -> None:
     """Content of the same size: nothing but the attribute tells that it is other content."""
-    files = dict(SOURCES[source])
-    if "config.more" in str(list(files)):
-        files[".git/config.more"] %= os.fsencode(repo.top)
-        repo.git("config", "include.path", "config.more")
-    repo.write(files)
+    repo.write(SOURCES[source])
     if source == "an encoding":
         repo.write({"b.rot": "two\n".encode("utf-16-le"), "d/c.rot": "x\n".encode("utf-16-le")})
+    are_unknown(repo)
+    if source != "a class":  # which could mean anything
+        assert set(blob_ids(repo.found, repo.statuses(), environment(repo.top))) >= OTHERS
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_attributes_that_a_setting_names_count(repo: Repo, setting: str) -> None:
+    """However it is spelled: git reads them."""
+    more = SETTINGS[setting] % os.fsencode(repo.top)
+    repo.write({".git/elsewhere": b"*.rot filter=rot\n", ".git/config.more": more})
+    repo.git("config", "include.path", "config.more")
+    are_unknown(repo)
+
+
+def are_unknown(repo: Repo) -> None:
+    """What git turns around is not known."""
     rotten(repo)
     known = blob_ids(repo.found, repo.statuses(), environment(repo.top))
     assert set(known) & {"b.rot", "d/c.rot"} == set()
-    if source != "a class":  # which could mean anything
-        assert set(known) >= OTHERS
     staged = repo.git("ls-files", "--stage", "b.rot").split()[1]
     assert bytes.fromhex(staged) != repo.id_of("b.rot")  # or the test tests nothing
+
+
+def test_settings_that_a_variable_names_count(repo: Repo) -> None:
+    repo.write({".git/mine": b"[core]\n\tattributesFile = %s/.git/a\n" % os.fsencode(repo.top)})
+    repo.write({".git/a": b"*.rot filter=rot\n"})
+    given = environment(repo.top) | {"GIT_CONFIG_GLOBAL": str(repo.top / ".git" / "mine")}
+    assert proven(repo, given) == OTHERS
+
+
+def test_an_id_that_git_writes_over_another_is_not_known(repo: Repo) -> None:
+    """`$Id: …$` becomes as long a text with the id of the blob."""
+    blob = b"$Id: " + b"1" * 40 + b" $\n"
+    repo.commit({"b.rot": blob})
+    repo.commit({".gitattributes": b"*.rot ident\n"})
+    os.unlink(repo.top / "b.rot")
+    repo.git("checkout", "--", "b.rot")
+    repo.settle()
+    now = (repo.top / "b.rot").read_bytes()
+    assert (len(now), now != blob) == (len(blob), True)  # or the test tests nothing
+    assert set(proven(repo)) == OTHERS | {".gitattributes"}
 
 
 def test_a_filter_for_all_users_counts(repo: Repo) -> None:
@@ -187,9 +223,12 @@ def test_what_sets_no_conversion_takes_nothing_away(repo: Repo, line: bytes) -> 
 
 
 def test_a_setting_that_is_not_understood_takes_everything_away(repo: Repo) -> None:
-    with (repo.top / ".git" / "config").open("a") as config:
-        config.write('[core]\n\tattributesFile = "a\\tb"\n')
-    assert proven(repo) == set()
+    for line in ('[core]\n\tattributesFile = "a\\tb"\n', "[attr]\n\ttree = HEAD\n"):
+        config = repo.top / ".git" / "config"
+        before = config.read_text()
+        config.write_text(before + line)
+        assert proven(repo) == set()
+        config.write_text(before)
 
 
 @pytest.mark.parametrize("ends", ["crlf", "lf"])

@@ -1,8 +1,9 @@
 """Which files may differ from their blobs on disk, by git's attributes.
 
-Conversions of line ends, and `ident`, only ever add or only ever remove bytes, so a file of its
-blob's size is its blob. A `filter` and a `working-tree-encoding` can do anything. Files they may
-apply to are found from the attribute files, generously: what a pattern could mean, it means.
+Conversions of line ends only ever add or only ever remove bytes, so a file of its blob's size is
+its blob. A `filter` and a `working-tree-encoding` can do anything, and `ident` writes its id over
+one that the blob has. Files they may apply to are found from the attribute files, generously: what
+a pattern could mean, it means.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from typing import Final
 from flashgrep.index.git.repository import GitRepository, small_file
 
 FILE: Final = b".gitattributes"
-_CONVERTING: Final = (b"filter", b"working-tree-encoding")
-_RULE: Final = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*(.*)')
+_CONVERTING: Final = (b"filter", b"working-tree-encoding", b"ident")
+_MARK: Final = b"\xef\xbb\xbf"
+"""Of UTF-8; git skips it where a file of attributes or settings begins."""
+_RULE: Final = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*(.*)', re.DOTALL)
 _GLOB: Final = re.compile(rb"[*?\[\\]")
-_SECTION: Final = re.compile(rb"\s*\[\s*([\w.-]+)[^\]]*\]?(.*)")
-_SETTING: Final = re.compile(rb"\s*(attributesfile|path)\s*=\s*(.*?)\s*$", re.IGNORECASE)
+_SECTION: Final = re.compile(rb'\s*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*")?[^\]]*\]?(.*)', re.DOTALL)
+_SETTING: Final = re.compile(
+    rb"\s*(attributesfile|path|tree)\s*=\s*(.*?)\s*\Z", re.IGNORECASE | re.DOTALL
+)
 _DEEPEST: Final = 10
 
 
@@ -101,10 +106,15 @@ def _words(texts: Iterable[bytes]) -> set[bytes]:
 
 def _rules(text: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Pattern and attributes of each line; what is quoted stays escaped, and is a glob then."""
-    for line in text.splitlines():
+    for line in _lines(text):
         rule = _RULE.match(line)
         if rule and not line.lstrip().startswith(b"#"):
             yield rule[1] if rule[1] is not None else rule[2], rule[3]
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """As git cuts them: a carriage return alone is a space."""
+    return text.removeprefix(_MARK).split(b"\n")
 
 
 def _is_set(attributes: bytes, words: set[bytes]) -> bool:
@@ -121,7 +131,9 @@ def _elsewhere(repository: GitRepository, environment: Mapping[str, str]) -> Ite
     yield os.path.join(repository.common, b"info/attributes")
     yield b"/etc/gitattributes"
     yield os.fsencode(os.path.join(settings, "git/attributes"))
+    given = [environment.get(f"GIT_CONFIG_{name}", "") for name in ("SYSTEM", "GLOBAL")]
     configs = [
+        *(os.fsencode(path) for path in given if path),
         b"/etc/gitconfig",
         os.fsencode(os.path.join(settings, "git/config")),
         os.fsencode(os.path.join(home, ".gitconfig")),
@@ -157,22 +169,24 @@ def _configured(configs: list[bytes], home: bytes) -> Iterator[bytes | None]:
 def _named(text: bytes, directory: bytes, home: bytes) -> Iterator[tuple[bytes | None, bool]]:
     """The files that settings name, and whether each holds settings too."""
     section = b""
-    for line in text.splitlines():
-        if header := _SECTION.match(line):
+    for line in _lines(text):
+        while header := _SECTION.match(line):
             section, line = header[1].lower(), header[2]
         setting = _SETTING.match(line)
         if setting is None:
             continue
-        is_included = setting[1].lower() == b"path"
-        if is_included and section.startswith(b"include"):
+        name = setting[1].lower()
+        if name == b"path" and section.startswith(b"include"):
             yield _place(setting[2], home, directory), True
-        elif not is_included and section == b"core":
+        elif name == b"attributesfile" and section == b"core":
             yield _place(setting[2], home), False
+        elif name == b"tree" and section == b"attr":
+            yield None, False  # the attributes of a commit, not those of the working tree
 
 
 def _place(value: bytes, home: bytes, directory: bytes | None = None) -> bytes | None:
     """A path in a setting; None where it says more than a path, or it is not said from where."""
-    value = re.sub(rb"\s+[#;].*", b"", value)
+    value = re.sub(rb"\s*[#;].*", b"", value)
     if value.startswith(b'"') and value.endswith(b'"'):
         value = value[1:-1]
     if b'"' in value or b"\\" in value or value.startswith(b"%("):
