@@ -6,7 +6,9 @@ import hashlib
 import http.server
 import json
 import os
+import re
 import resource
+import socketserver
 import struct
 import subprocess
 import sys
@@ -223,6 +225,7 @@ LIES: dict[str, Callable[[bytes], bytes]] = {
     "more files than it says": lambda whole: made([record(b"a"), record(b"b")], files=1),
     "more text than it says": lambda whole: made([record(b"a")], bytes=1),
     "a number that is none": lambda whole: made([record(b"a")], files="many"),
+    "a number without end": lambda whole: made([record(b"a")], bytes=float("inf")),
     "a negative number": lambda whole: made([record(b"a")], files=-1),
     "an unknown hash": lambda whole: made([record(b"a")], hash="md5"),
     "the ids of another kind of repository": lambda whole: made([], hash="sha256"),
@@ -246,6 +249,72 @@ def test_what_lies_is_refused_with_a_reason_and_leaves_the_index_as_it_was(
         assert {path.name: path.read_bytes() for path in carried.segments()} == before, name
     with carried.served(carried.clone) as pair:
         answers(pair)
+
+
+ANSWERS = {
+    "no answer": b"",
+    "no HTTP": b"\0\1garbage\n\n",
+    "a line without end": b"HTTP/1.1 200 " + b"x" * 70_000 + b"\r\n\r\n",
+    "too many headers": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200 + b"\r\n",
+    "less than it says": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nflashsn1",
+    "a broken part": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nflas\r\nz\r\n",
+    "a page": b"HTTP/1.1 200 OK\r\n\r\n<html>Sign in</html>",
+    "a way to itself": b"HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n",
+    "a way to a file": b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_a_server_answers_instead_is_told(carried: Carried, answer: str) -> None:
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(ANSWERS[answer])
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_address[1]}/x"
+        try:
+            with pytest.raises(FlashgrepError, match=place):
+                carried.carry_in(place)
+        finally:
+            server.shutdown()
+    assert carried.segments() == []
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:no/x", "http://127.0.0.1/a b", "http://[::1/"])
+def test_what_is_no_url_is_told(carried: Carried, place: str) -> None:
+    with pytest.raises(FlashgrepError, match=re.escape(place)):
+        carried.carry_in(place)
+
+
+def test_names_that_would_fill_the_disk_are_refused(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are no part of the size that room was asked for."""
+    monkeypatch.setattr("flashgrep.index.update.transfer._NAMES_BYTES", 1_000)
+    carried.file.write_bytes(made([record(b"%03d" % at + b"x" * 97, b"") for at in range(11)]))
+    with pytest.raises(FlashgrepError, match="names"):
+        carried.carry_in()
+    assert carried.segments() == []
+
+
+def test_an_export_replaces_a_file_and_nothing_else(carried: Carried) -> None:
+    link, pipe = carried.top / "link", carried.top / "pipe"
+    carried.file.write_bytes(b"older")
+    link.symlink_to(carried.file)
+    os.mkfifo(pipe)
+    with carried.served(carried.source) as pair:
+        index, scope = pair.indexed.services.index, pair.indexed.services.scope
+        assert isinstance(index, StartingIndex)
+        for refused in (pipe, carried.top):
+            with pytest.raises(FlashgrepError, match="not a regular file"):
+                export_index(index, scope, str(refused), ignore)
+        export_index(index, scope, str(link), ignore)
+    assert link.is_symlink()
+    assert pipe.is_fifo()
+    carried.carry_in()
 
 
 def test_what_is_damaged_anywhere_is_refused(carried: Carried) -> None:

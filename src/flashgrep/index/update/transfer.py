@@ -19,10 +19,10 @@ carried: a segment does not have their bytes. The next server reads them.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import struct
-import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
@@ -52,6 +52,8 @@ MAGIC: Final = b"flashsn1"
 _LENGTH: Final = struct.Struct("<I")
 _HEADER_BYTES: Final = 64 * 1024
 _NAME_BYTES: Final = 4096
+_NAMES_BYTES: Final = 256 * limits.MIB
+"""Of all names together: they are not in the size that is told, and pack to next to nothing."""
 _SUM_BYTES: Final = 32
 _PORTION: Final = limits.MIB
 """Unpacked at a time: what a few bytes unpack to may be any amount."""
@@ -79,10 +81,13 @@ class Transferred:
 
 def export_view(view: IndexView, target: str, hash_name: str, report: Report) -> Transferred:
     """Write the texts of a tree's index to a file, whole or not at all."""
+    target = os.path.realpath(target)
+    if os.path.lexists(target) and not os.path.isfile(target):
+        raise InvalidParams(f"{target} is not a regular file; name one to write or replace")
     places, total = _carried(view)
     head = json.dumps({"hash": hash_name, "files": len(places), "bytes": total}).encode()
     left_out = view.snapshot.files + len(view.entries) - len(places)
-    with replacing(os.path.abspath(target)) as file:
+    with replacing(target) as file:
         stream = _Summed(file)
         stream.write(MAGIC + _LENGTH.pack(len(head)) + head)
         packer = zlib.compressobj(1)
@@ -198,7 +203,7 @@ class _Incoming:
             told: dict[str, Any] = json.loads(self._plain(length))
             self.hash_name = str(told["hash"])
             self.files, self.bytes = int(told["files"]), int(told["bytes"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise self.bad("the header is damaged") from None
         if self.hash_name not in HASHES or self.files < 0 or self.bytes < 0:
             raise self.bad("the header says what cannot be")
@@ -209,10 +214,12 @@ class _Incoming:
 
     def records(self) -> Iterator[CarriedFile]:
         """Each file; its text has its id."""
-        width, previous, total = HASHES[self.hash_name], "", 0
+        width, previous, total, names = HASHES[self.hash_name], "", 0, 0
         for _ in range(self.files):
             name_bytes, size = RECORD.unpack(self._unpacked(RECORD.size))
-            total += size
+            total, names = total + size, names + name_bytes
+            if names > _NAMES_BYTES:
+                raise self.bad("the names are longer than those of a tree may be")
             if name_bytes > _NAME_BYTES or size > limits.INDEXED_FILE_BYTES or total > self.bytes:
                 raise self.bad("a file is larger than it may be")
             held, raw = self._unpacked(width), self._unpacked(name_bytes)
@@ -237,7 +244,7 @@ class _Incoming:
             raise self.bad("cut short or damaged: its checksum is another")
 
     def _plain(self, size: int) -> bytes:
-        data = self._file.read(size)
+        data = self._read(size)
         if len(data) != size:
             raise self.bad("cut short")
         self._sum.update(data)
@@ -278,13 +285,19 @@ class _Incoming:
         return self._unpacker.unconsumed_tail or self._unpacker.unused_data
 
     def _next(self) -> bytes:
-        data = self._file.read(_PACKED_PORTION)
+        data = self._read(_PACKED_PORTION)
         if not data:
             raise self.bad("cut short")
         return data
 
     def _rest(self) -> bytes:
-        return self._file.read(_SUM_BYTES + 1)
+        return self._read(_SUM_BYTES + 1)
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise _unreadable(self._source, error) from None
 
 
 def _is_inside(name: bytes) -> bool:
@@ -303,7 +316,12 @@ def _opened(source: str) -> Iterator[IO[bytes]]:
     if not source.startswith(("http://", "https://", "file://")):
         raise InvalidParams(f"{source}: only http, https and file URLs can be read")
     try:
-        with urllib.request.urlopen(source, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310
-            yield answer
-    except (urllib.error.URLError, TimeoutError) as error:
-        raise IOFailure(f"{source} cannot be read: {error}") from None
+        answer = urllib.request.urlopen(source, timeout=_ANSWER_SECONDS)  # noqa: S310
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise _unreadable(source, error) from None
+    with answer:
+        yield answer
+
+
+def _unreadable(source: str, error: Exception) -> IOFailure:
+    return IOFailure(f"{source} cannot be read: {error!s:.200}")
