@@ -153,6 +153,24 @@ def script(place: Path, text: str) -> str:
     return str(place)
 
 
+ODD = {
+    "log.follow": "true",
+    "log.showRoot": "false",
+    "diff.relative": "true",
+    "diff.orderFile": "/nowhere",
+    "i18n.logOutputEncoding": "UTF-16",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_settings_change_nothing_of_what_is_told(repo: Repo, name: str) -> None:
+    commit(repo, "In and out", {"other.c": b"1", "net/send.c": b"3"})
+    before = told(repo.top / "net")
+    assert [len(one.files) for one in before] == [1, 2, 1]
+    repo.git("config", name, ODD[name])
+    assert told(repo.top / "net") == before
+
+
 def test_variables_that_lead_git_elsewhere_are_not_passed_on(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,9 @@ _SAFELY: Final = (
     "core.hooksPath=/dev/null",
     "safe.bareRepository=explicit",
 )
+_PLAINLY: Final = ("log.follow=false", "log.showRoot=true", "diff.relative=false")
+"""Settings, of the user as well, that change which names are told."""
+
 _LOG: Final = (
     "log",
     f"--max-count={COMMITS}",
@@ -51,6 +54,8 @@ _LOG: Final = (
     "--no-mailmap",
     "--no-notes",
     "--no-color",
+    "--encoding=UTF-8",
+    "-O/dev/null",
 )
 _ENVIRONMENT: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -158,7 +163,7 @@ def _said(workdir: bytes, below: tuple[bytes, ...]) -> bytes:
     import subprocess  # here, not above: a server without questions does without
 
     given = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
-    safely = [word for setting in _SAFELY for word in ("-c", setting)]
+    safely = [word for setting in (*_SAFELY, *_PLAINLY) for word in ("-c", setting)]
     process = subprocess.Popen(
         ["git", *safely, *_LOG, *below],
         cwd=workdir,
