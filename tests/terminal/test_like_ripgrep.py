@@ -177,6 +177,32 @@ def test_the_same_json(line: str) -> None:
     assert _comparable(ours.messages) == _comparable(theirs.messages)
 
 
+PUNCTUATED = r"""
+'foo()'
+-F 'foo()'
+-e '--flag'
+-e '--fl\w+'
+-F '.x'
+-F '@foo' -e '.x'
+'[@.]\w'
+'[(]\)'
+'f[^a]*\)'
+'(?i)@FOO'
+'(?:@foo|\.x)'
+-U '\)\n@'
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", PUNCTUATED)
+@pytest.mark.parametrize("shown", ["-n", "-on", "-c"])
+def test_words_that_begin_or_end_with_another_character(tree: Path, line: str, shown: str) -> None:
+    text = "a foo() b\nfoo()b\n-- --flag\nx--flag=1 --flags\n@foo a@foo .x\na.x .xy\n()\n@foo\n"
+    (tree / "words.txt").write_text(text)
+    words = ("-w", shown, *shlex.split(line), "words.txt")
+    ours, theirs = flashgrep("grep", *words), ripgrep(*words)
+    assert (ours.status, ours.text) == (theirs.status, theirs.text)
+
+
 def test_carriage_returns_are_not_shown(tree: Path) -> None:
     (tree / "dos.txt").write_bytes(b"x\r\nfoo\r\n")
     assert flashgrep("grep", "foo$", "dos.txt").out == b"foo\n"

@@ -25,6 +25,7 @@ from flashgrep.terminal.command import (
 )
 from flashgrep.terminal.grep_run import Grepping
 from flashgrep.terminal.session import opened
+from flashgrep.terminal.whole_words import whole_words
 from flashgrep.workspace.globs import TYPES, NameFilter, globs_of
 from flashgrep.workspace.safe_open import open_named
 
@@ -124,14 +125,14 @@ class Flags:
             # One by one, so that an unclosed group is not closed by its neighbour.
             check(PatternSpec(source or "(?:)", ignore_case, multiline))
         spelled = [quoted(source) if fixed else source for source in sources]
+        if self.word_regexp and not self.line_regexp:
+            spelled = [whole_words(each) for each in spelled]
         source = spelled[0] if len(spelled) == 1 else "|".join(f"(?:{each})" for each in spelled)
         if multiline:
             # As ripgrep: ^ and $ are a line's ends, and . stays on its line unless asked otherwise.
             source = f"(?m:{source})" if self.multiline_dotall else f"(?m-s:{source})"
         if self.line_regexp:
             source = f"(?m:^)(?:{source})(?m:$)" if multiline else f"^(?:{source})$"
-        elif self.word_regexp:
-            source = rf"\b(?:{source})\b"
         spec = PatternSpec(source or "(?:)", ignore_case, multiline)
         check(spec)
         return spec
