@@ -86,6 +86,7 @@ foo src/deep/../b.py
 -p foo
 --color always foo
 --color always -n -C 1 foo
+--color ansi foo
 --color always -l foo
 --color always -c foo
 --color always -o foo

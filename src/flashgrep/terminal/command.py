@@ -149,7 +149,7 @@ class Output:
 def wants_color(choice: str) -> bool:
     """Whether to colour: `auto` is at a terminal that can, unless NO_COLOR is set."""
     if choice != "auto":
-        return choice == "always"
+        return choice != "never"
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return Output().is_terminal and not plain
 
