@@ -58,6 +58,12 @@ foo src/deep/../b.py
 -c nothere
 --count-matches foo
 -c -o foo
+--count-matches '^'
+--count-matches 'o*' gap.txt
+-c -o '\b' gap.txt
+-U -c '^' a.txt
+-U -c 'o*$' gap.txt
+-U --count-matches '^$'
 -o foo
 -o -n foo
 -o -w foo a.txt

@@ -431,20 +431,24 @@ class LineMatcher:
             start = line_end + 1
         return NOTHING
 
-    def spans_in_line(self, buffer: Any, start: int, end: int) -> Iterator[Span]:
+    def spans_in_line(
+        self, buffer: Any, start: int, end: int, with_empty: bool = False
+    ) -> Iterator[Span]:
         """Every non-empty match in one line, left to right: what `only_matching` prints.
 
-        Of a view, one by one: a line may be a gigabyte long and match at every byte.
+        Or the empty ones too, except directly after another. Of a view, one by one: a line may be
+        a gigabyte long and match at every byte.
         """
         with memoryview(buffer) as whole, whole[start:end] as line:
-            at, watch = 0, Watch(self._may_take_long)
+            at, previous, watch = 0, -1, Watch(self._may_take_long)
             while at <= len(line):
                 watch.look()
                 first, last = self._by_line.Match(UNANCHORED, line, at, len(line))[0]
                 if first < 0:
                     return
-                if last > first:
+                if last > first or (with_empty and first != previous):
                     yield start + first, start + last
+                previous = last
                 at = last if last > first else _after_character(line, last)
 
 

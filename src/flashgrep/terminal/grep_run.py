@@ -274,7 +274,7 @@ class Grepping:
         by_match = flags.count_matches or flags.only_matching or self._looking.spec.multiline
         for hit in self._looking.hits(fd):
             if hit.is_match:
-                total += len(self._looking.spans(hit)) if by_match else 1
+                total += self._looking.count(hit) if by_match else 1
         if total:
             shown = self._names_files if flags.with_filename is None else flags.with_filename
             number = b"%d" % total

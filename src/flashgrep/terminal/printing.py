@@ -11,7 +11,7 @@ import json
 import time
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -37,7 +37,7 @@ class Hit(NamedTuple):
     """Without the last newline."""
     is_match: bool
     spans: tuple[Span, ...] | None = None
-    """The matches in it; None where they have not been looked for."""
+    """The matches in it, empty ones too; None where they have not been looked for."""
 
 
 class Looking:
@@ -62,10 +62,17 @@ class Looking:
 
     def spans(self, hit: Hit) -> tuple[Span, ...]:
         """The matches in a line that are not empty."""
+        return tuple(span for span in self._all_spans(hit, False) if span[1] > span[0])
+
+    def count(self, hit: Hit) -> int:
+        """How many matches are in a line, empty ones too."""
+        return sum(1 for _ in self._all_spans(hit, True))
+
+    def _all_spans(self, hit: Hit, with_empty: bool) -> Iterable[Span]:
         if hit.spans is not None or not hit.is_match:
             return hit.spans or ()
         text = searchable(hit.text, 0, len(hit.text))
-        return tuple(self._lines.spans_in_line(text, 0, len(text)))
+        return self._lines.spans_in_line(text, 0, len(text), with_empty)
 
     def _matching(self, fd: int) -> Iterator[Hit]:
         number, offset, left = 1, 0, self._most or -1
@@ -162,7 +169,7 @@ def _block(text: bytes, starts: list[int], top: int, bottom: int, spans: Any) ->
     stop -= text.endswith(b"\n", start, stop)
     if spans is None:
         return Hit(number=top + 1, offset=start, text=text[start:stop], is_match=False)
-    inside = tuple((a - start, b - start) for a, b in spans if b > a)
+    inside = tuple((a - start, b - start) for a, b in spans)
     return Hit(number=top + 1, offset=start, text=text[start:stop], is_match=True, spans=inside)
 
 
