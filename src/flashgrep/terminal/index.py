@@ -74,6 +74,7 @@ def on_disk(directory: Path) -> dict[str, Any]:
     return known | {
         "total_files": index.files,
         "total_chunks": index.blocks,
+        "index_size_bytes": index.bytes,
         "last_update": utc(index.updated),
         "state": "ready",
         "grep_ready": True,

@@ -208,6 +208,7 @@ def test_what_is_on_disk_is_told_of_a_tree_that_shares(family: Family) -> None:
     found = newest(family.top / "state" / "index")
     assert found is not None
     assert (found.files, found.blocks, found.is_ranked) == (2, 2, False)
+    assert found.bytes == family.tree("first").size()
     assert family.tree("first").size() >= sum(
         os.stat(family.shared / name).st_blocks * 512 for name in family.segments()
     )

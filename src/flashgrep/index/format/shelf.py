@@ -22,7 +22,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -175,11 +175,7 @@ class Shelf:
 
     def size(self, segments: tuple[str, ...]) -> int:
         """Bytes on disk of what a tree uses, what it shares included."""
-        if not self.is_shared:
-            return _size(self.home)
-        own = [self.directory / name for name in segments]
-        ranked = [self.directory / RANKED / name for name in segments]
-        return sum(map(_size, [self.home, *own, *ranked]))
+        return used_bytes(self.home, self.directory, segments)
 
     def all_bytes(self) -> int:
         """Bytes on disk of everything here."""
@@ -188,6 +184,15 @@ class Shelf:
     def free(self) -> int:
         """Bytes that could be written here."""
         return shutil.disk_usage(self.directory).free
+
+
+def used_bytes(home: Path, directory: Path, segments: Iterable[str]) -> int:
+    """Bytes on disk of a tree's own files and of its segments, which may be shared."""
+    if directory == home:
+        return _size(home)
+    own = [directory / name for name in segments]
+    ranked = [directory / RANKED / name.name for name in own]
+    return sum(map(_size, [home, *own, *ranked]))
 
 
 def _home(path: str | Path) -> Path | None:

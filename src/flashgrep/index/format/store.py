@@ -36,7 +36,7 @@ from flashgrep.index.format.manifest import (
 )
 from flashgrep.index.format.roster import read_roster, write_roster
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.format.shelf import LOCK, RANKED, Shelf
+from flashgrep.index.format.shelf import LOCK, RANKED, Shelf, used_bytes
 from flashgrep.ranking.format import DamagedRanking, read_manifest
 from flashgrep.system.lock import open_lock_file, try_lock
 
@@ -271,6 +271,8 @@ class OnDisk:
     files: int | None
     """None where later segments replace files of earlier ones: only a server knows which."""
     blocks: int
+    bytes: int
+    """Those of shared segments included."""
     is_ranked: bool
 
 
@@ -305,6 +307,7 @@ def _complete(home: Path) -> OnDisk | None:
         updated=generation.updated,
         files=sum(segment.files for segment in segments) if is_base else None,
         blocks=sum(segment.blocks for segment in segments),
+        bytes=used_bytes(home, Path(place), generation.segments),
         is_ranked=_is_ranked(os.path.join(place, RANKED), generation),
     )
 
