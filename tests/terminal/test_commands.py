@@ -39,6 +39,8 @@ def test_glob_prints_paths_below_the_path_given() -> None:
         (["view", "gap.txt", "-r", "0-3"], "'0-3' begins at line 0; lines are counted from 1"),
         (["view", "gap.txt", "-r", "99-"], "flashgrep: line 99 exceeds total lines"),
         (["slice", "gap.txt:99"], "flashgrep: line 99 is past the end of gap.txt"),
+        (["glob", "*.py", "a.txt"], "flashgrep: a.txt: Not a directory"),
+        (["glob", "*.py", "nope"], "flashgrep: nope: No such directory"),
         (["query", "-n", "x", "foo"], "'x' is not a valid whole number."),
         (["grep", "-A", "x", "foo"], "'x' is not a valid whole number."),
     ],

@@ -60,7 +60,8 @@ def glob_command(
     root = os.path.join(os.path.abspath(os.fsencode(settings.workdir)), prefix)
     with opened(settings, use_daemon, above=True) as session:
         if not os.path.isdir(root):
-            raise NotFound(f"{shown_name(prefix)}: No such directory")
+            reason = "Not a directory" if os.path.exists(root) else "No such directory"
+            raise NotFound(f"{shown_name(prefix)}: {reason}")
         answer = session.call("glob", {"path": shown_name(root), **_arguments(given)})
     _show_paths(answer, answer["paths"], prefix, null, as_json)
     for name, reason in answer.get("skipped", ()):
