@@ -303,7 +303,7 @@ def test_an_index_is_exported_and_another_begins_with_it(tree: Path, tmp_path: P
         (["--export", "a", "--import", "b"], "--export and --import exclude each other"),
         (["--status", "--export", "a"], "--status and --export exclude each other"),
         (["--import", "missing"], "missing"),
-        (["--export", "missing/x"], "missing"),
+        (["--export", "missing/x"], "/missing/x\n"),
         (["--export", "x", "--workdir", "/"], "there is no index here: the file system's root"),
         (["--import", "x", "--workdir", "/"], "there is no index here: the file system's root"),
     ],

@@ -50,8 +50,10 @@ def replacing(
                 file.flush()
                 os.fsync(file.fileno())
         os.rename(beside, path, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
+    except BaseException as error:
         _remove(beside, directory)
+        if isinstance(error, OSError) and error.filename == beside:
+            error.filename = path  # whoever asked knows no other name
         raise
     if is_durable:
         sync_directory(os.path.dirname(path) or "." if directory is None else directory)
