@@ -24,6 +24,20 @@ def test_a_flag_of_ripgrep_that_is_not_here_says_what_is(flag: str) -> None:
     assert f"{flag} is not supported: " in ran.err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("-rn foo .", "-r is not supported: directories are searched to any depth without it"),
+        ("-R foo", "-R is not supported: directories are searched to any depth without it"),
+        ("--include=*.py foo", "--include is not supported: use -g, as in -g '*.py'"),
+        ("--exclude-dir src foo", "--exclude-dir is not supported: use -g, as in -g '!build/'"),
+    ],
+)
+def test_a_flag_of_grep_says_what_there_is(words: str, told: str) -> None:
+    ran = flashgrep("grep", *words.split())
+    assert (ran.status, told in ran.err) == (2, True), ran.err
+
+
 def test_a_flag_inside_others_is_named_too() -> None:
     assert "-v is not supported" in flashgrep("grep", "-nv", "foo").err
 

@@ -224,6 +224,9 @@ def _as_include(text: str) -> list[str]:
 _SCAN = "the file tools always leave out what .gitignore names; give an ignored PATH to search it"
 
 
+_DEEP = "directories are searched to any depth without it"
+
+
 class _Grep(TerminalCommand):
     hints: ClassVar[Mapping[str, str]] = {
         "-v": "flashgrep finds lines, it does not invert; pipe into grep -v",
@@ -240,8 +243,13 @@ class _Grep(TerminalCommand):
         "--binary": "binary files are left out",
         "-z": "compressed files are not searched",
         "--search-zip": "compressed files are not searched",
-        "-r": "flashgrep grep only shows; pipe into sed",
+        "-r": f"{_DEEP}; to replace, pipe into sed",
         "--replace": "flashgrep grep only shows; pipe into sed",
+        "-R": _DEEP,
+        "--recursive": _DEEP,
+        "--include": "use -g, as in -g '*.py'",
+        "--exclude": "use -g, as in -g '!*.py'",
+        "--exclude-dir": "use -g, as in -g '!build/'",
         "-L": "links to files are always followed, links to directories where they lead elsewhere",
         "--follow": "links to files are always followed",
         "-E": "UTF-8 is assumed; UTF-16 and UTF-32 are known by their byte order mark",
