@@ -42,6 +42,16 @@ def test_a_flag_inside_others_is_named_too() -> None:
     assert "-v is not supported" in flashgrep("grep", "-nv", "foo").err
 
 
+@pytest.mark.usefixtures("tree")
+def test_a_pattern_that_no_line_can_match_is_told() -> None:
+    ran = flashgrep("grep", r"bar\nbaz")
+    assert (ran.status, ran.out) == (1, b"")
+    assert "the pattern needs a newline, and patterns match within a line; add -U" in ran.err
+    assert flashgrep("grep", "-q", r"bar\nbaz").err == ""
+    assert flashgrep("grep", "-U", r"bar\nbaz").err == ""
+    assert flashgrep("grep", "nothere").err == ""
+
+
 def test_hidden_files_are_searched_unless_not_wanted(tree: Path) -> None:
     assert ".hidden/g.txt" in flashgrep("grep", "-l", "foo").lines
     assert flashgrep("grep", "-l", "--hidden", "foo") == flashgrep("grep", "-l", "foo")

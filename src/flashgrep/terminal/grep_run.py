@@ -178,6 +178,8 @@ class Grepping:
             if found and flags.quiet:
                 break
         self._printer.end()
+        if not found and not flags.quiet and not spec.multiline and spec.needs_newline:
+            say("the pattern needs a newline, and patterns match within a line; add -U")
         return found
 
     def _make_printer(self, has_context: bool) -> LinePrinter | JsonPrinter:
