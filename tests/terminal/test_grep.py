@@ -52,6 +52,13 @@ def test_a_pattern_that_no_line_can_match_is_told() -> None:
     assert flashgrep("grep", "nothere").err == ""
 
 
+@pytest.mark.usefixtures("tree")
+def test_the_borders_of_words_of_other_engines_are_told() -> None:
+    assert r"the border of a word is \b" in flashgrep("grep", r"\<foo\>").err
+    assert flashgrep("grep", "-F", "<foo>").err == ""
+    assert flashgrep("grep", r"\\<nothere").err == ""
+
+
 def test_hidden_files_are_searched_unless_not_wanted(tree: Path) -> None:
     assert ".hidden/g.txt" in flashgrep("grep", "-l", "foo").lines
     assert flashgrep("grep", "-l", "--hidden", "foo") == flashgrep("grep", "-l", "foo")

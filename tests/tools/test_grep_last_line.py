@@ -184,6 +184,14 @@ def test_anchors_in_multiline_that_find_nothing_are_explained(shop: Workshop) ->
     assert shop.lines("grep", pattern="^b", multiline=True, path="f.txt") == [NOTHING, TOLD]
 
 
+def test_the_borders_of_words_of_other_engines_are_explained(shop: Workshop) -> None:
+    shop.file("f.txt", "b <b>\n")
+    told = r"(\< and \> are the characters < and >; the border of a word is \b)"
+    assert shop.lines("grep", pattern=r"\<c\>") == [NOTHING, told]
+    assert shop.lines("grep", pattern=r"\<b\>") == ["f.txt"]
+    assert shop.lines("grep", pattern=r"\\<b") == [NOTHING]
+
+
 def test_in_notes_they_are_the_ends_of_the_note(tmp_path: Path) -> None:
     with workshop_with_notes(tmp_path) as shop:
         shop.note("a.md", "a\nb\n")

@@ -194,6 +194,11 @@ def uses_single_byte(source: str) -> bool:
     return False
 
 
+def has_angle_escapes(source: str) -> bool:
+    """Whether a pattern holds `\\<` or `\\>`, in other engines the borders of a word."""
+    return any(pair[1] in "<>" for pair in re.findall(r"\\.", source, re.DOTALL))
+
+
 def has_line_anchors(source: str) -> bool:
     """Whether a pattern has `^` or `$` as an anchor, and no `(?m)` makes them line ends."""
     found = False

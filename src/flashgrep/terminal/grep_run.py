@@ -20,6 +20,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.decode import TooSparse
 from flashgrep.search.match_count import TooLargeForMultiline
+from flashgrep.search.pattern import PatternSpec, has_angle_escapes
 from flashgrep.search.result import walk_key
 from flashgrep.settings import Settings
 from flashgrep.terminal.command import FAILED, FOUND, NOTHING, Output, say, wants_color
@@ -178,9 +179,16 @@ class Grepping:
             if found and flags.quiet:
                 break
         self._printer.end()
-        if not found and not flags.quiet and not spec.multiline and spec.needs_newline:
-            say("the pattern needs a newline, and patterns match within a line; add -U")
+        if not found and not flags.quiet:
+            self._say_why(spec)
         return found
+
+    def _say_why(self, spec: PatternSpec) -> None:
+        """Say why there may be no match although one was expected."""
+        if not spec.multiline and spec.needs_newline:
+            say("the pattern needs a newline, and patterns match within a line; add -U")
+        elif not self._flags.fixed_strings and has_angle_escapes(spec.source):
+            say(r"\< and \> are the characters < and >; the border of a word is \b")
 
     def _make_printer(self, has_context: bool) -> LinePrinter | JsonPrinter:
         flags, output = self._flags, self._output

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flashgrep.search.pattern import PatternSpec, has_line_anchors
+from flashgrep.search.pattern import PatternSpec, has_angle_escapes, has_line_anchors
 from flashgrep.search.result import (
     FoundFile,
     Line,
@@ -359,6 +359,8 @@ def _why_empty(pattern: PatternSpec, kind: str) -> str:
             f"with multiline ^ and $ are the ends of the {kind}; begin the pattern with (?m) to "
             "make them the ends of lines"
         )
+    if has_angle_escapes(pattern.source):
+        return r"\< and \> are the characters < and >; the border of a word is \b"
     return ""
 
 
