@@ -166,3 +166,20 @@ def test_the_tree_opens_over_a_narrow_page(pages: Pages) -> None:
         page.get_by_role("treeitem", name="Top").click()
         expect(page).to_have_url(re.compile("/notes/Top.md$"))
         expect(tree(page)).to_be_hidden()
+
+
+# ── the title of the tab ─────────────────────────────────────────────────────────────────────────
+
+
+def test_the_title_of_the_tab_is_that_of_the_page(pages: Pages) -> None:
+    with pages.serving({"Top.md": "top\n"}) as site:
+        page = opened(site, "/?q=top")
+        expect(page).to_have_title("top · flashgrep")
+        for name in ("Review", "Notes", "Status", "Search"):
+            page.get_by_role("link", name=name, exact=True).click()
+            expect(page).to_have_title(f"{name} · flashgrep")
+        page.get_by_role("link", name="Notes", exact=True).click()
+        page.get_by_role("main").get_by_role("link", name="Top").click()
+        expect(page).to_have_title("Top · flashgrep")
+        page.go_back()
+        expect(page).to_have_title("Notes · flashgrep")

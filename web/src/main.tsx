@@ -2,6 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { render } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { told } from "./shell/api";
 import { Frame } from "./shell/frame";
@@ -28,6 +29,10 @@ const failure = signal("");
 function Current() {
   const path = place.value.path;
   const page = PAGES.find(([pattern]) => pattern.test(path))?.[1];
+  // Before the effects of the page itself, which may know a better title: that of a file, or what is searched.
+  useLayoutEffect(() => {
+    document.title = page ? `${page.title} · flashgrep` : "flashgrep";
+  }, [page, path]);
   if (!page) return <p class="empty">There is no page here. The address may have a typing error.</p>;
   const Shown = loaded.value.get(page);
   if (Shown) return <Shown />;

@@ -206,9 +206,6 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
   useEffect(() => view.current?.dispatch({ effects: notesChanged.of(null) }), [rows]);
   useEffect(() => {
     document.title = `${noteName(path)} · flashgrep`;
-    return () => {
-      document.title = "flashgrep";
-    };
   }, [path]);
 
   const decideIf = (work: () => void) => {
