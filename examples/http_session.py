@@ -33,4 +33,6 @@ async def main(url: str, token: str) -> None:
 
 
 if __name__ == "__main__":
+    if "FLASHGREP_TOKEN" not in os.environ:
+        sys.exit("set FLASHGREP_TOKEN to the token that flashgrep serve prints")
     anyio.run(main, sys.argv[1] if sys.argv[1:] else URL, os.environ["FLASHGREP_TOKEN"])
