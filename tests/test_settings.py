@@ -9,7 +9,13 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import SettingsError
-from flashgrep.settings import SETTINGS, Settings, read_settings, unknown_variables
+from flashgrep.settings import (
+    SETTINGS,
+    Settings,
+    closest_variable,
+    read_settings,
+    unknown_variables,
+)
 
 
 def test_every_row_is_a_field_with_the_same_default() -> None:
@@ -104,6 +110,9 @@ def test_a_flag_wins_over_the_environment() -> None:
 def test_a_variable_that_is_no_setting_is_noticed() -> None:
     environment = {"FLASHGREP_ALOW_DIR": "/a", "FLASHGREP_HOST": "x", "HOME": "/"}
     assert unknown_variables(environment) == ["FLASHGREP_ALOW_DIR"]
+    assert closest_variable("FLASHGREP_ALOW_DIR") == "FLASHGREP_ALLOW_DIR"
+    assert closest_variable("FLASHGREP_HTP_PORT") == "FLASHGREP_HTTP_PORT"
+    assert closest_variable("FLASHGREP_X") == ""
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)

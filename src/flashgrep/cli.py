@@ -20,7 +20,14 @@ import click
 
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
-from flashgrep.settings import SETTINGS, Setting, Settings, read_settings, unknown_variables
+from flashgrep.settings import (
+    SETTINGS,
+    Setting,
+    Settings,
+    closest_variable,
+    read_settings,
+    unknown_variables,
+)
 
 if TYPE_CHECKING:
     from flashgrep.app import Application
@@ -208,7 +215,9 @@ def _settings(given: dict[str, Any]) -> Settings:
     settings = read_settings(given, os.environ)
     _start_logging(settings)
     for name in unknown_variables(os.environ):
-        logging.getLogger(__name__).warning("%s is not a setting; see flashgrep serve --help", name)
+        close = closest_variable(name)
+        remedy = f"did you mean {close}?" if close else "see flashgrep serve --help"
+        logging.getLogger(__name__).warning("%s is not a setting; %s", name, remedy)
     return settings
 
 

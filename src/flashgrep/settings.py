@@ -439,6 +439,16 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     )
 
 
+def closest_variable(name: str) -> str:
+    """The variable of ours that a typo was meant for; "" where none is near."""
+    import difflib  # only where there is one: a start need not load it
+
+    # Without what all of them begin with, which would make any two alike.
+    known = {row.environment.removeprefix(ENVIRONMENT_PREFIX): row.environment for row in SETTINGS}
+    close = difflib.get_close_matches(name.removeprefix(ENVIRONMENT_PREFIX), known, 1, 0.75)
+    return known[close[0]] if close else ""
+
+
 def _given(row: Setting, given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
     flag_value = given.get(row.name)
     if flag_value not in (None, (), False):
