@@ -135,7 +135,7 @@ def index_command(
     that is interrupted resumes at the next start.
 
     What `--export` writes, `--import` takes on another machine, in another clone of the same files.
-    Each text is proved by git's id of it; what differs is read and indexed by the next server.
+    Each file is checked against git's id of it; the next server reads and indexes what differs.
     """
     given = {"--status": status, "--remove": remove, "--export": target, "--import": source}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
