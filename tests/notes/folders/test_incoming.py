@@ -24,8 +24,10 @@ from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
+from flashgrep.notes.history import text_at, versions
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.notes.library import Library
 from flashgrep.notes.suggestions.pending import recorded
 from tests.notes.vault import HIDDEN, contents, plant, plant_vault
 
@@ -220,6 +222,21 @@ def test_a_conflict_is_told_and_the_note_stays_unless_forced(base: Base) -> None
     assert base.bring(force=True).fates == {ImportedAs.CHANGED: 1}
     assert base.text("N.md") == "one\nTWO\n"
     assert base.bring().fates == {ImportedAs.SAME: 1}
+
+
+def test_what_a_forced_file_overwrites_stays_in_the_history(base: Base) -> None:
+    base.write("N.md", "one\n")
+    base.bring()
+    base.edit("N.md", "one", "ONE")
+    base.edit("N.md", "ONE", "typed a moment ago")
+    base.write("N.md", "two\n")
+    base.bring(force=True)
+
+    def kept(library: Library) -> list[str]:
+        note = library.find("N.md").id
+        return [text_at(library, note, one.sequence) for one in versions(library, note)]
+
+    assert base.notes.ask(kept)[:2] == ["two\n", "typed a moment ago\n"]
 
 
 def test_both_changed_alike_is_no_conflict(base: Base) -> None:

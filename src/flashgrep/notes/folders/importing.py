@@ -183,11 +183,16 @@ class _Taking:
             return ImportResult(arrival.path, ImportedAs.SAME)
         if note_file.digest(arrival.data) in before and not self.force:
             return ImportResult(arrival.path, ImportedAs.NEWER)
-        if note_file.digest(is_now) not in before and not self.force:
+        is_edited = note_file.digest(is_now) not in before
+        if is_edited and not self.force:
             return ImportResult(
                 arrival.path, ImportedAs.CONFLICT, _changed_reason(bool(before or imported))
             )
-        self.library.amend(entry.id, lambda now, _: Amendment(between(now, held.text)), self.author)
+        self.library.amend(
+            entry.id,
+            lambda now, _: Amendment(between(now, held.text), keeps_version=is_edited),
+            self.author,
+        )
         restored, lost = self._record_marks(entry.id, arrival, is_first=False)
         self._stamp(entry, arrival, held)
         return ImportResult(
