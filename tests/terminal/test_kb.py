@@ -67,6 +67,12 @@ def test_one_attachment_is_counted_as_one(shell: Shell) -> None:
     assert shell.run("import", str(shell.vault)).text == "1 attachment\n"
 
 
+def test_an_empty_folder_is_nothing_to_import(shell: Shell) -> None:
+    shell.vault.mkdir(exist_ok=True)
+    ran = shell.run("import", str(shell.vault))
+    assert (ran.status, ran.text) == (0, "nothing to import\n")
+
+
 def test_attachments_that_are_there_already_are_counted_as_such(shell: Shell) -> None:
     plant(shell.vault, {"N.md": b"", "a.png": b"\x89PNG"})
     assert shell.run("import", str(shell.vault)).text == "1 created, 1 attachment\n"

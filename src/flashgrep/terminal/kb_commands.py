@@ -75,7 +75,7 @@ def _tell_import(done: Imported, as_json: bool) -> None:
     if same and not done.attachments:
         del told["attachments"]  # none is missing
     answer = {**counts, "same_attachments": done.same_attachments, **lists, **suggestions}
-    show(answer, as_json, [_counted(told)])
+    show(answer, as_json, [_counted(told) if any(told.values()) else "nothing to import"])
     if not as_json:
         _tell(done.attached, "kept as an attachment: ")
         _tell(done.failed)
