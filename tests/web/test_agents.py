@@ -87,6 +87,14 @@ def test_who_comes_without_a_token_is_told_where_the_agents_one_is(tmp_path: Pat
         assert path.read_text(encoding="ascii").strip() == pasted(server)
 
 
+def test_other_machines_are_told_no_path_of_a_token(tmp_path: Path) -> None:
+    flags = ("--token", TOKEN, "--host", "0.0.0.0", "--allow-dir", str(tmp_path))  # noqa: S104
+    with served(tmp_path, {"N.md": "text"}, flags=flags) as server:
+        told = server.post("/mcp", {}, "wrong").json()["error"]["message"]
+        assert "Send the agent's token" in told
+        assert "/" not in told
+
+
 def test_a_request_to_decide_without_a_token_is_told_of_the_persons_one(tmp_path: Path) -> None:
     with served(tmp_path, {"N.md": "text"}) as server:
         decision = {"ids": ["s"], "action": "accept"}

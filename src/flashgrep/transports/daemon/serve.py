@@ -328,6 +328,8 @@ class Serving:
         """For a client without a token: with notes, the one that decides nothing."""
         if self.mounted is None or self.mounted.agent is None:
             return self.secret.remedy
+        if not self.host.loopback:  # a path names the user, and other machines are told no names
+            return f"{_SEND_AGENTS}; flashgrep serve said where it is kept when it started"
         path = shown_name(os.fsencode(self.mounted.agent.path))
         return (
             f"{_SEND_AGENTS}; it is kept in {path} (where it was revoked, the next start of "
