@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ from tests.index.git.repositories import Repo, environment
 from tests.index.twins import Twins, haste, twins, wait_for
 
 FLIPS = 2_000 if os.environ.get("FLASHGREP_HEAVY") else 60
+KILLS = 100 if os.environ.get("FLASHGREP_HEAVY") else 4
+LATEST_KILL_SECONDS = 1.5
 FILES = {f"d{at % 5}/f{at:03}.txt": b"needle %d\nhay\n" % at for at in range(120)}
 OTHERS = {"crlf.txt": b"needle\r\n", "wide.txt": "needle\n".encode("utf-16"), "x.bin": b"\0needle"}
 PLAIN = {**FILES, "empty": b"", "open": b"needle without an end"}
@@ -399,6 +402,28 @@ def test_of_two_that_import_at_once_one_does_and_one_is_told(carried: Carried) -
     assert len(carried.segments()) == 1
     with carried.served(carried.clone) as pair:
         answers(pair)
+
+
+@pytest.mark.thorough
+def test_an_import_killed_at_any_moment_leaves_the_index_as_it_was(carried: Carried) -> None:
+    carried.carry_in()
+    command = [sys.executable, "-c", IMPORTER, str(carried.clone.top), str(carried.file)]
+    given = {**os.environ, "XDG_CACHE_HOME": carried.environment["XDG_CACHE_HOME"]}
+    chance, alive = Random(1), 0
+    for _ in range(KILLS):
+        with subprocess.Popen(command, env=given, stdin=subprocess.PIPE) as one:
+            assert one.stdin is not None
+            one.stdin.write(b"\n")
+            one.stdin.flush()
+            time.sleep(chance.random() * LATEST_KILL_SECONDS)  # the moment is what is random
+            alive += one.poll() is None
+            one.kill()
+    assert alive
+    with carried.served(carried.clone) as pair:
+        answers(pair)
+    left = {path.name for path in carried.segments()}
+    assert all(name.endswith(".seg") for name in left)
+    assert len(left) <= 2, left  # what was carried, and what a segment cannot carry
 
 
 def test_an_index_in_use_is_not_replaced(carried: Carried) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -314,6 +314,55 @@ def test_a_tree_whose_files_a_filter_turns_around_answers_what_is_on_disk(family
     with family.served(other) as pair:
         answers(pair)
         assert "d1/f001.txt" in pair.agree(pattern="arrqyr 1$")
+
+
+def spoilt(repo: Repo) -> None:
+    index = Path(os.fsdecode(repo.found.index_path))
+    data = bytearray(index.read_bytes())
+    data[len(data) // 2] ^= 1
+    index.write_bytes(data)
+
+
+def without_git(repo: Repo) -> None:
+    os.unlink(repo.top / LINK)
+    os.mkfifo(repo.top / LINK)
+
+
+CONE = ("d0", "d1", "d2", "d3", "d4")
+STATES: dict[str, Callable[[Repo], object]] = {
+    "version 4": lambda repo: repo.git("update-index", "--index-version", "4"),
+    "a split index": lambda repo: repo.git("update-index", "--split-index"),
+    "a sparse index": lambda repo: repo.git("sparse-checkout", "set", "--sparse-index", *CONE),
+    "taken for unchanged": lambda repo: repo.git(
+        "update-index", "--assume-unchanged", "d1/f001.txt", "d2/f002.txt"
+    ),
+    "left out by git": lambda repo: repo.git(
+        "update-index", "--skip-worktree", "d1/f001.txt", "d2/f002.txt"
+    ),
+    "a damaged index": spoilt,
+    "a repository that is gone": lambda repo: shutil.rmtree(repo.found.private),
+    "a pipe in git's place": without_git,
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("state", STATES)
+def test_whatever_git_knows_of_a_tree_it_answers_what_is_on_disk(
+    family: Family, state: str
+) -> None:
+    with family.served(family.main) as pair:
+        answers(pair)
+    other = family.worktree("other")
+    other.settle()
+    STATES[state](other)
+    for name in ("d1/f001.txt", "d2/f002.txt"):  # as many bytes, and the times they had
+        path = other.top / name
+        before = path.stat()
+        path.write_bytes(path.read_bytes().replace(b"needle", b"edited"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with family.served(other) as pair:
+        answers(pair)
+        assert pair.agree(pattern="edited", output_mode="count") == "d1/f001.txt:1\nd2/f002.txt:1"
 
 
 # ── who shares ──────────────────────────────────────────────────────────────────────────────────
