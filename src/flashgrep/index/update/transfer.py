@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams, IOFailure, Unavailable
+from flashgrep.errors import InvalidParams, IOFailure, Unavailable, from_os_error
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.header import HASHES
 from flashgrep.index.format.segment import BINARY, Segment, path_key
@@ -87,18 +87,25 @@ def export_view(view: IndexView, target: str, hash_name: str, report: Report) ->
     places, total = _carried(view)
     head = json.dumps({"hash": hash_name, "files": len(places), "bytes": total}).encode()
     left_out = view.snapshot.files + len(view.entries) - len(places)
-    with replacing(target) as file:
-        stream = _Summed(file)
-        stream.write(MAGIC + _LENGTH.pack(len(head)) + head)
-        packer = zlib.compressobj(1)
-        for done, (segment, slot) in enumerate(places):
-            name = segment.name(slot).encode("utf-8", "surrogateescape")
-            record = CarriedFile(name, segment.id(slot), segment.text(slot))
-            stream.write(packer.compress(record.packed()))
-            report(done / len(places))
-        stream.write(packer.flush())
-        file.write(stream.sum.digest())
+    try:
+        with replacing(target) as file:
+            _write(file, head, places, report)
+    except OSError as error:
+        raise from_os_error(error, target) from None  # and not the name of a draft
     return Transferred(len(places), left_out, total)
+
+
+def _write(file: IO[bytes], head: bytes, places: list[tuple[Segment, int]], report: Report) -> None:
+    stream = _Summed(file)
+    stream.write(MAGIC + _LENGTH.pack(len(head)) + head)
+    packer = zlib.compressobj(1)
+    for done, (segment, slot) in enumerate(places):
+        name = segment.name(slot).encode("utf-8", "surrogateescape")
+        record = CarriedFile(name, segment.id(slot), segment.text(slot))
+        stream.write(packer.compress(record.packed()))
+        report(done / len(places))
+    stream.write(packer.flush())
+    file.write(stream.sum.digest())
 
 
 class _Summed:
@@ -160,6 +167,8 @@ def import_into(store: Store, source: str, hash_name: str, report: Report) -> Tr
             store.sweep()  # what was begun counts for nobody
             if isinstance(error, BuildFailed):
                 raise IOFailure(f"the index could not be written: {error}") from None
+            if isinstance(error, OSError) and error.filename is None:  # a write: the disk is full
+                raise from_os_error(error, str(store.directory)) from None
             raise
     return Transferred(found.files, 0, found.bytes)
 
