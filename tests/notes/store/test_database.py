@@ -46,6 +46,11 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
     assert (tmp_path / "other.db").read_bytes() == before
 
 
+def test_the_page_about_notes_says_which_format_it_is() -> None:
+    page = Path(__file__).parents[3] / "docs" / "knowledge-base.md"
+    assert f"its `user_version` the format, {FORMAT}." in " ".join(page.read_text().split())
+
+
 def test_a_later_format_is_refused_and_left_alone(path: Path) -> None:
     newer = sqlite3.connect(path)
     newer.execute(f"PRAGMA user_version = {FORMAT + 1}")
