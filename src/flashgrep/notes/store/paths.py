@@ -24,7 +24,8 @@ _UNSEEN: Final = {"Cc", "Cs", "Zl", "Zp"}
 
 
 _INVISIBLE: Final = re.compile(
-    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """Characters that turn the writing direction or are not seen: by them a name looks like another
 one, `txt.exe` like `exe.txt`. Joiners are not among them: emoji and some scripts need those."""
@@ -82,7 +83,7 @@ def checked_attachment(path: str) -> str:
 
 def _quoted(path: str) -> str:
     shown = path[: limits.QUOTED_CHARS].encode("utf-8", "backslashreplace").decode()
-    return repr(_INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+    return repr(_INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), shown))
 
 
 def _fault(path: str, is_note: bool = True) -> str | None:
