@@ -84,6 +84,15 @@ def test_attachments_that_are_there_already_are_counted_as_such(shell: Shell) ->
     assert shell.run("import", str(shell.vault), "--json").json["same_attachments"] == 3
 
 
+def test_names_of_files_cannot_write_to_the_terminal(shell: Shell) -> None:
+    names = ("a\nflashgrep: all is well.md", "b\x1b]0;title\x07.png", "c\u202egpj.md", ".d\n.txt")
+    plant(shell.vault, dict.fromkeys(names, b"x"))
+    told = shell.run("import", str(shell.vault)).err
+    assert len(told.splitlines()) == len(names)
+    assert all(line.isprintable() for line in told.splitlines())
+    assert "a\\nflashgrep: all is well.md: " in told
+
+
 def test_a_vault_goes_in_and_comes_out(either: Shell) -> None:
     files = plant_vault(either.vault)
     done = either.run("import", str(either.vault))

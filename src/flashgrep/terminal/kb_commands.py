@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,7 @@ from flashgrep.terminal.kb import (
     user_name,
     when,
 )
+from flashgrep.workspace.scope import shown_name
 
 DECISIONS_A_CALL: Final = 200
 """Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
@@ -88,7 +90,7 @@ def _tell_lost(lost: Mapping[str, Sequence[str]]) -> None:
     for path, suggestions in lost.items():
         more = ", …" if len(suggestions) > _SHOWN_LOST else ""
         say(
-            f"{path}: not restored, its marks are not in the file as they were exported: "
+            f"{_shown(path)}: not restored, its marks are not in the file as they were exported: "
             f"{', '.join(suggestions[:_SHOWN_LOST])}{more}"
         )
 
@@ -101,7 +103,8 @@ def _tell_hidden(hidden: Sequence[str]) -> None:
     if others:
         more = ", …" if len(others) > _SHOWN_HIDDEN else ""
         names = "name" if len(others) == 1 else "names"
-        say(f"{len(others)} hidden {names} left out: {', '.join(others[:_SHOWN_HIDDEN])}{more}")
+        listed = ", ".join(map(_shown, others[:_SHOWN_HIDDEN]))
+        say(f"{len(others)} hidden {names} left out: {listed}{more}")
 
 
 @terminal_command("export", short_help="Write all notes to a directory.")
@@ -143,7 +146,12 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _tell(reasons: Mapping[str, str], before: str = "") -> None:
     for path, reason in reasons.items():
-        say(f"{path}: {before}{reason}")
+        say(f"{_shown(path)}: {before}{reason}")
+
+
+def _shown(path: str) -> str:
+    """The name of a file as a terminal may show it: it may hold anything a file system takes."""
+    return shown_name(os.fsencode(path))
 
 
 # ── suggestions ──────────────────────────────────────────────────────────────────────────────────
