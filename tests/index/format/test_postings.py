@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.index.format import postings as postings_module
 from flashgrep.index.format.postings import bitmap_bytes, marked
 from flashgrep.index.update.grams import block_keys, inverted
 
@@ -59,6 +61,22 @@ def test_every_key_has_the_blocks_that_hold_it(blocks: Blocks) -> None:
         expected = {at for at, block in enumerate(blocks) if key in block}
         assert holding(postings, [place], len(blocks)) == expected
     assert holding(postings, places, len(blocks)) == {at for at, b in enumerate(blocks) if b}
+
+
+@pytest.mark.parametrize("long_bytes", [0, 8, 256])
+def test_neighbours_are_copied_in_one_go_or_gathered(
+    monkeypatch: pytest.MonkeyPatch, long_bytes: int
+) -> None:
+    monkeypatch.setattr(postings_module, "_LONG_BYTES", long_bytes)
+    chance = Random(3)
+    for _ in range(100):
+        blocks = [{key for key in range(40) if chance.random() < 0.02} for _ in range(900)]
+        keys, places, postings = written(blocks)
+        low, high = sorted(chance.sample(range(len(keys) + 1), 2))
+        for chosen in (range(low, high), sorted(chance.sample(range(len(keys)), 5))):
+            wanted = {keys[at] for at in chosen}
+            found = holding(postings, [places[at] for at in chosen], len(blocks))
+            assert found == {at for at, block in enumerate(blocks) if block & wanted}
 
 
 def test_a_posting_is_never_longer_than_one_bit_per_block() -> None:

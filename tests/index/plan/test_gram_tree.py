@@ -87,6 +87,22 @@ def test_of_classes_that_are_nearly_everywhere_one_is_looked_up(tmp_path: Path) 
     assert len(with_pilot.firsts) == 1 < len(plain.firsts)
 
 
+def test_a_class_found_by_going_back_is_looked_up_where_it_is_rare(tmp_path: Path) -> None:
+    often = "".join(f"{letter}++{letter}" for letter in "abcdefghijklmnop").encode()
+    once = {f"f{at:03}": b"a++ b" if at == 5 else b"." for at in range(400)}
+    with block_bytes(1):
+        everywhere = made(tmp_path, {f"f{at}": often for at in range(8)}, "1.seg")
+        somewhere = made(tmp_path, once, "2.seg")
+    alone, beside = plan(PatternSpec(r"[a-p]+\+\+")), plan(PatternSpec(r"abcd.*[a-p]+\+\+"))
+    assert GramTree(alone, somewhere).root is not None
+    assert "a++\0" in grams(GramTree(beside, somewhere))
+    assert GramTree(alone, everywhere).root is None  # all blocks are candidates
+    assert "a++\0" not in grams(GramTree(beside, everywhere))
+    either = plan(PatternSpec(r"[a-p]+\+\+|abcd"))
+    assert GramTree(either, everywhere).root is None
+    assert GramTree(either, somewhere).root is not None
+
+
 def test_places_are_those_in_the_literal(pilot: Segment) -> None:
     tree = GramTree(plan(PatternSpec("abcdefgh")), pilot)
     assert tree.root is not None

@@ -136,6 +136,7 @@ def thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "_FEW", 1)
     monkeypatch.setattr(lookup, "_IN_VAIN", 1_000)
     monkeypatch.setattr(lookup, "_LOOK", 0)
+    monkeypatch.setattr(planner, "_BACK_BYTES", 1_000)
 
 
 NARROWED = pytest.mark.parametrize(
@@ -159,6 +160,11 @@ NARROWED = pytest.mark.parametrize(
         (r"mutex\s*_lock", "lower"),
         ("mutex.*lock", "lower"),
         ("(?:mutex){2}", "lower"),
+        # two characters after a run, and then the end or a gap: the ways back are known
+        (r"[a-z]+\(s", "lower"),
+        (r"[a-z]+\(s(?:tru|x)?", "lower"),
+        (r"[0-9]+\.2", "version"),
+        (r"[a-z]*\(s", EVERY),
         # one of several: any of them
         ("mutex_lock|version", "lower version"),
         ("mutex_lock|.", EVERY),

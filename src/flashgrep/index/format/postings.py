@@ -17,6 +17,10 @@ import numpy as np
 
 STEP: Final = 255
 
+_LONG_BYTES: Final = 256
+"""Where lists next to each other have so many on average, it is better to copy them as they are:
+to gather a byte by its place takes 5 ns, to copy some 0.4 µs."""
+
 
 def bitmap_bytes(blocks: int) -> int:
     """The size of a posting kept as one bit per block."""
@@ -32,11 +36,25 @@ def marked(postings: Any, starts: Any, ends: Any, blocks: int) -> Any:
         bits = np.unpackbits(postings[at : at + width], count=blocks, bitorder="little")
         np.logical_or(mask, bits.view(bool), out=mask)
     if is_list.any():
-        starts, sizes = starts[is_list], (ends - starts)[is_list]
-        heads = np.cumsum(sizes) - sizes
-        places = np.arange(int(sizes.sum())) + np.repeat(starts - heads, sizes)
-        mask[decoded(postings[places], sizes, 0)[0]] = True
+        starts, ends = starts[is_list], ends[is_list]
+        mask[decoded(_joined(postings, starts, ends), ends - starts, 0)[0]] = True
     return mask
+
+
+def _joined(postings: Any, starts: Any, ends: Any) -> Any:
+    """Some stretches of the postings, one after the other.
+
+    Those of neighbouring keys are neighbours, and are copied in one go where they are long.
+    """
+    sizes = ends - starts
+    total = int(sizes.sum())
+    cuts = np.flatnonzero(starts[1:] != ends[:-1])
+    if total > _LONG_BYTES * len(cuts):
+        firsts, pasts = starts[np.append(0, cuts + 1)], ends[np.append(cuts, len(ends) - 1)]
+        runs = zip(firsts.tolist(), pasts.tolist(), strict=True)
+        return np.concatenate([postings[first:past] for first, past in runs])
+    heads = np.cumsum(sizes) - sizes
+    return postings[np.arange(total) + np.repeat(starts - heads, sizes)]
 
 
 def decoded(lists: Any, sizes: Any, bases: Any) -> tuple[Any, Any]:

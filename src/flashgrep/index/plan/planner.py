@@ -10,7 +10,8 @@ seen as a row of steps: one character out of a set, a run of such characters, a 
 nothing is known. From each single step, every way to go on for four bytes is followed; together
 the ways are the grams that can be there, and one of them must. So a literal gives one gram for
 each of its places, and `\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200
-ranges of keys, because the last byte of a gram is a range.
+ranges of keys, because the last byte of a gram is a range. Before the end, and before a gap, the
+ways back are followed too.
 
 Under `(?i)` both cases of a letter are in the set. `k` and `s` have twins outside ASCII (the Kelvin
 sign, the long s); the block table marks blocks that hold those, and they stay candidates.
@@ -19,7 +20,7 @@ sign, the long s); the block table marks blocks that hold those, and they stay c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from typing import Any, Final, TypeVar
@@ -55,6 +56,8 @@ class Grams:
     """One of these grams must be there."""
 
     ranges: tuple[KeyRange, ...]
+    is_back: bool = field(default=False, compare=False)
+    """Whether it was found by going back from a gap or an end: then a literal may be near."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +199,9 @@ class _Planner:
         places = starts[::stride]
         singles = [*map(_single, row)]
         whole = [_literal_gram(singles[at : at + _WIDTH]) or self._whole(row, at) for at in places]
-        if any(whole):
-            return whole
-        return [_grams([*_ways(row, at)], _WIDTH - 1) for at in places]
+        if not any(whole):
+            whole = [_grams([*_ways(row, at)], _WIDTH - 1) for at in places]
+        return [*whole, *_last_grams(row)]
 
     @staticmethod
     def _whole(row: _Row, at: int) -> Grams | None:
@@ -277,6 +280,44 @@ def _ways(row: _Row, start: int) -> Iterator[_Way]:
             stack.append((way, at + 1))
 
 
+def _last_grams(row: _Row) -> Iterator[Grams]:
+    r"""The grams that end where a gap begins or the row ends, shortly after a run.
+
+    What goes on from there is unknown, so only the ways back say anything. `\w+\(\);` must hold
+    `[0-9A-Za-z_]\(\);`, and `\w+\+\+` three bytes of that kind: a fourth one before them is one of
+    so many that it says hardly more, and takes a long time to look up.
+    """
+    for past in range(1, len(row) + 1):
+        if past == len(row) or isinstance(row[past], _Gap):
+            near = row[max(0, past - _WIDTH) : past]
+            if near and _is_one(near[-1]) and not all(map(_is_one, near)):
+                for width in (_WIDTH, _WIDTH - 1):
+                    ways = [*_ways_back(row, past, width)]
+                    if sum(map(_cost, ways)) <= _FEW_RANGES and (found := _grams(ways, width)):
+                        yield Grams(found.ranges, is_back=True)
+                        break
+
+
+def _is_one(step: _PlanStep | _Gap) -> bool:
+    return isinstance(step, _PlanStep) and not step.is_run
+
+
+def _ways_back(row: _Row, past: int, width: int) -> Iterator[_Way]:
+    """Every way to come to a place of a row in so many bytes."""
+    found = dict[_Way, None]()
+    stack: list[tuple[_Way, int]] = [((), past)]
+    while stack and len(found) <= _MOST_WAYS:
+        way, at = stack.pop()
+        step = row[at - 1] if at else None
+        if len(way) == width or not isinstance(step, _PlanStep):
+            found[way] = None
+            continue
+        stack.append(((step.members, *way), at if step.is_run else at - 1))
+        if step.is_run:
+            stack.append((way, at - 1))
+    yield from found
+
+
 def _cost(way: _Way) -> int:
     cost = 1
     for members in way[: _WIDTH - 1]:
@@ -342,6 +383,9 @@ _MOST_SINGLES: Final = 6
 _FEW_RANGES: Final = 200
 _COMMON_BYTES: Final = 1.5
 """Postings of so many bytes a block are those of a class that most blocks hold."""
+_BACK_BYTES: Final = 0.5
+"""A class that was found by going back and has more is left out, if that leaves nothing too: a page
+is found among the first files sooner than such postings are read."""
 _CLASS_WORTH: Final = 8
 """A class is looked up if its postings take no more than so many times those of the rarest gram."""
 _MOST_ALTERNATIVES: Final = 8
@@ -392,7 +436,8 @@ class GramTree:
         self.firsts: list[int] = []
         """Per leaf its first range."""
         self.alternatives: tuple[GramNode, ...] = ()
-        self.root = None if plan.need is None else self._rooted(plan, plan.need)
+        need = None if plan.need is None or self._is_weak(plan.need) else plan.need
+        self.root = None if need is None else self._rooted(plan, need)
         self.lows = np.array([low for low, _ in self._ranges], np.uint32)
         """The first key of each range."""
         self.highs: Any = None
@@ -400,6 +445,15 @@ class GramTree:
         if any(past - low > 1 for low, past in self._ranges):
             self.highs = np.array([past - 1 for _, past in self._ranges], np.uint32)
         self._pilot = None  # it may be replaced, and is not to stay for this
+
+    def _is_weak(self, need: Need) -> bool:
+        """Whether looking up what is needed would take longer than a page."""
+        if not isinstance(need, Grams):
+            are = map(self._is_weak, need.parts)
+            return all(are) if isinstance(need, AllOf) else any(are)
+        if not need.is_back or self._pilot is None:
+            return False
+        return self._pilot.posting_sizes([need.ranges])[0] > _BACK_BYTES * self._pilot.blocks
 
     def _rooted(self, plan: GramPlan, need: Need) -> GramNode:
         if not 0 < len(plan.alternatives) <= _MOST_ALTERNATIVES:
@@ -410,6 +464,8 @@ class GramTree:
     def _prepared(self, need: Need) -> GramNode:
         is_all = not isinstance(need, AnyOf)
         parts = (need,) if isinstance(need, Grams) else need.parts
+        if is_all:
+            parts = tuple(part for part in parts if not self._is_weak(part))
         grams = [part for part in parts if isinstance(part, Grams)]
         places = self._rarest(grams) if is_all else range(len(grams))
         leaves = [self._leaf(grams[place], place) for place in places]
