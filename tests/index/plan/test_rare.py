@@ -87,3 +87,22 @@ def test_rare_words_are_found_in_their_blocks_alone(segments: SegmentSet) -> Non
     assert set(both.values()) <= {1, 2, 3}
     assert blocks("haystack") is None  # it is everywhere
     assert blocks(r"[a-f]{4}") is None
+
+
+def test_a_gram_that_was_looked_up_in_vain_is_the_last(
+    segments: SegmentSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    posting = rare._posting
+
+    def noted(found: SegmentSet, number: int, key: int) -> tuple[int, int, int]:
+        asked.append(key)
+        return posting(found, number, key)
+
+    monkeypatch.setattr(rare, "_posting", noted)
+    tree = GramTree(plan(PatternSpec("PM_RESUME")), segments.pilot)
+    found = rare_blocks(segments, tree)
+    assert found is not None
+    assert len(found) > rare._FEW
+    # the pilot is asked for all; the others for the rarest one, and for one more
+    assert len(asked) == len(tree.lows) + 2 * len(segments.segments)

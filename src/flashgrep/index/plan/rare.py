@@ -12,7 +12,7 @@ from typing import Final
 
 from flashgrep.index.format.postings import STEP
 from flashgrep.index.format.segment_set import SegmentSet
-from flashgrep.index.plan.planner import GramNode, GramTree
+from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first
 
 _SHORT_BYTES: Final = 1024
 """Postings of the rarest gram, of all segments together, that are read in this way; and of a
@@ -21,6 +21,9 @@ _MOST_KEYS: Final = 6
 """Grams of a literal that are looked at; where there are more, they are not the rarest ones."""
 _FEW: Final = 2
 """Blocks that are not worth the look at another gram."""
+_WORTH: Final = 2
+"""Segments that are asked for a gram in the time that a block takes to be matched. A gram that has
+saved less than it took is the last: those left are more common."""
 
 _Posting = tuple[int, int, int]
 """The segment of a gram's posting, where in its file that begins, and how long it is."""
@@ -50,25 +53,35 @@ def _held(segment_set: SegmentSet, tree: GramTree, node: GramNode) -> set[int] |
     """The blocks that hold the grams of a node which are rare; None where none is known to be."""
     if not node.is_all:
         return None
-    leaves = [leaf.ranges.start for leaf in node.leaves if leaf.is_single]
     highs = tree.lows if tree.highs is None else tree.highs
-    keys = [int(tree.lows[at]) for at in leaves if tree.lows[at] == highs[at]]
-    keys = keys[:: len(keys) // _MOST_KEYS + 1]
+    keys = {
+        leaf.number: int(tree.lows[at])
+        for leaf in node.leaves
+        if leaf.is_single and tree.lows[at := leaf.ranges.start] == highs[at]
+    }
+    leaves = [leaf for leaf in node.leaves if leaf.number in keys]
+    leaves = leaves[:: len(leaves) // _MOST_KEYS + 1]
     pilot = segment_set.pilot
-    if pilot is None or not keys:
+    if pilot is None or not leaves:
         return None
     place = segment_set.segments.index(pilot)
-    there = {key: _posting(segment_set, place, key)[2] for key in keys}
-    keys.sort(key=there.__getitem__)
-    if there[keys[0]] > _SHORT_BYTES // 8:
+    there = {number: _posting(segment_set, place, key)[2] for number, key in keys.items()}
+    leaves.sort(key=lambda leaf: there[leaf.number])
+    if there[leaves[0].number] > _SHORT_BYTES // 8:
         return None
-    blocks = _listed(segment_set, keys[0])
+    blocks = _listed(segment_set, keys[leaves[0].number])
     if blocks is None:
         return None
-    for key in keys[1:]:
-        if sum(map(len, blocks.values())) <= _FEW:
+    left = sum(map(len, blocks.values()))
+    for leaf in apart_first(leaves, GramSet.is_near)[1:]:
+        if left <= _FEW:
             break
-        blocks = {number: _kept(segment_set, number, key, own) for number, own in blocks.items()}
+        key, asked, before = keys[leaf.number], len(blocks), left
+        kept = ((number, _kept(segment_set, number, key, own)) for number, own in blocks.items())
+        blocks = {number: own for number, own in kept if own}
+        left = sum(map(len, blocks.values()))
+        if _WORTH * (before - left) < asked:
+            break
     return {block for own in blocks.values() for block in own}
 
 
