@@ -246,3 +246,32 @@ def test_an_answer_that_fills_its_budget_is_not_searched_to_the_end(
     assert "output cut" in told
     pair.agree(pattern="hay", output_mode="content", head_limit=10_000_000, offset=10_000_000)
     assert cut < matched() / 2
+
+
+def test_a_step_that_others_help_with_is_no_more_than_is_likely_to_be_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    for number in range(400):  # all are candidates, and one in ten is found
+        text = b"needle %d\n" % (7 if number % 10 == 3 else 8)
+        (tmp_path / "work" / f"{number:03}.txt").write_bytes(text)
+    steps: list[int] = []
+    whole = NewestPages._by_others
+
+    def noted(pages: NewestPages, files: Any, cancelled: Any) -> None:
+        matched, found = pages._matched, len(pages.found)
+        likely = (
+            (21 - found) * matched / found if found else 400
+        )  # one more shows that there is more
+        assert len(files) <= max(newest_pages.FIRST_FILES, likely)
+        steps.append(len(files))
+        whole(pages, files, cancelled)
+
+    with haste(), twins(tmp_path) as both:
+        ticks = itertools.count(0, 50)
+        stepping(monkeypatch, lambda: next(ticks))
+        monkeypatch.setattr(newest_pages, "FIRST_FILES", 8)
+        monkeypatch.setattr(NewestPages, "_by_others", noted)
+        both.agree(pattern=r"needle [0-7]$", head_limit=20)
+    assert len(steps) > 1
+    assert sum(steps) < 300

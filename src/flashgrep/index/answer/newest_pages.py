@@ -22,11 +22,15 @@ from flashgrep.search.pattern import UNANCHORED
 from flashgrep.search.scan.fair_queue import CancelFlag
 
 FIRST_FILES: Final = 64
-"""Candidates of the first step; every further one takes twice as many."""
+"""Candidates of the first step…"""
+_GROWTH: Final = 4
+"""…of which each further one has so many times as many, where so many are likely to be needed."""
 _LOOK: Final = 1024
 """Files of the order that are looked through for candidates at a time, at first."""
 _MARGIN: Final = 1.3
-"""Of a step that is to be the last."""
+"""Of a step that is to be the last, and ends where there is enough."""
+_SHARE: Final = 0.8
+"""Of what is likely to be needed, in a step that others help with: it is matched to its end."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 
@@ -63,6 +67,7 @@ class NewestPages:
                 return
             if self._sharing.is_away or seconds_a_file * len(files) > INDEX_SHARED_SECONDS:
                 may_wait()
+                files = files[: self._likely(wanted, _SHARE)]
                 self._by_others(files, cancelled)
                 done = len(files)
             else:
@@ -70,17 +75,16 @@ class NewestPages:
             self._waiting = self._waiting[done:]
             self._matched += done
             seconds_a_file = (time.perf_counter() - begun) / done
-            count = min(2 * count, self._likely(wanted))
+            count = min(_GROWTH * count, self._likely(wanted, _MARGIN))
             if self.matched_bytes > self.most_bytes and len(self.found) < wanted:
                 may_wait()
 
-    def _likely(self, wanted: int) -> int:
-        """How many candidates more are likely to have what is missing; all that is left of the
-        last step would be matched in vain."""
+    def _likely(self, wanted: int, share: float) -> int:
+        """A share of the candidates that are likely to be needed for what is missing."""
         missing, found = wanted - len(self.found), len(self.found)
         if not found:
             return sys.maxsize
-        return max(FIRST_FILES, int(_MARGIN * missing * self._matched / found))
+        return max(FIRST_FILES, int(share * missing * self._matched / found))
 
     def _next(self, count: int) -> Numbers:
         """The next candidates, so many if there are; they stay in line until they are matched."""
