@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,24 @@ def test_a_process_that_is_not_for_matching_has_no_matcher() -> None:
     assert "flashgrep.search.match_lines" in _loaded_with("flashgrep.search.scan.worker")
     for module in (name for name in CHILDREN if "match" not in name and "search" not in name):
         assert "flashgrep.search.match_lines" not in _loaded_with(module)
+
+
+def test_no_thread_of_numpy_spins_beside_the_server() -> None:
+    """OpenBLAS starts one for every other core, and each is busy for 0.1 s with waiting."""
+    code = (
+        "import contextlib, os, sys; from flashgrep.cli import main\n"
+        "sys.argv[1:] = ['--version']\n"
+        "with contextlib.suppress(SystemExit): main()\n"
+        "import numpy; print(len(os.listdir('/proc/self/task')))"
+    )
+    environment = {key: os.environ[key] for key in os.environ if key != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-X", "utf8", "-c", code],
+        capture_output=True,
+        check=True,
+        env=environment,
+    )
+    assert done.stdout.decode().split()[-1] == "1"
 
 
 def _loaded_with(module: str) -> set[str]:

@@ -257,6 +257,9 @@ def _leave(close: Callable[[], None], status: int = 0) -> NoReturn:
 def main() -> None:
     """Run the command; a bad setting is a message and exit status 2."""
     _ensure_utf8()
+    # numpy's algebra, which nothing here uses, would start threads that wait for work by spinning:
+    # a core is gone for the 0.1 s in which the first search waits for both.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The SDK's models are a few hundred thousand objects that live for ever; looking for garbage
     # among them while they are being made only costs start-up time.
     gc.disable()
