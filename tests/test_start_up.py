@@ -40,6 +40,13 @@ def test_a_process_that_is_not_for_matching_has_no_matcher() -> None:
         assert "flashgrep.search.match_lines" not in _loaded_with(module)
 
 
+def test_a_tree_begins_to_be_listed_before_most_of_the_server_is_imported() -> None:
+    loaded = _loaded_with("flashgrep.cli, flashgrep.ground, flashgrep.index.watch.first_listing")
+    assert not HEAVY & loaded
+    for late in ("asyncio", "flashgrep.app", "flashgrep.tools", "flashgrep.search.scan"):
+        assert late not in loaded
+
+
 def test_no_thread_of_numpy_spins_beside_the_server() -> None:
     """OpenBLAS starts one for every other core, and each is busy for 0.1 s with waiting."""
     code = (

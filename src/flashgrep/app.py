@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
@@ -12,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, SettingsError
+from flashgrep.ground import Ground, ground_of
 from flashgrep.index.git.log import CommitHistory
-from flashgrep.index.git.repository import repository_of
 from flashgrep.index.index import Index, NoIndex, StartingIndex
 from flashgrep.search.scan.pool import Pool
 from flashgrep.search.scan.scan import DiskSearcher
@@ -25,7 +23,6 @@ from flashgrep.system.state import (
     StateUnavailable,
     repositories_path,
     state_path,
-    workspace_id,
 )
 from flashgrep.tools.catalog import all_tools, instructions, offered
 from flashgrep.tools.dispatch.call import Services
@@ -33,7 +30,7 @@ from flashgrep.tools.dispatch.caller import Callers
 from flashgrep.tools.dispatch.toolbox import CallShares, Toolbox
 from flashgrep.tools.mounts.files import FilesPoint
 from flashgrep.tools.mounts.points import MountPoint, Mounts, NoNotes
-from flashgrep.workspace.scope import Scope, is_within, shown_name
+from flashgrep.workspace.scope import Scope, shown_name
 from flashgrep.workspace.write.recovery import recover
 
 if TYPE_CHECKING:
@@ -70,10 +67,6 @@ class Application:
         """The tools of a connection with settings of its own; a `SettingsError` where none are."""
         return _toolbox(settings, self.services, self.ownership, self.toolbox.running)
 
-    def prepare_index(self) -> None:
-        """Start what the index needs and takes a while to start."""
-        self.services.index.prepare()
-
     def start_index(self) -> None:
         """Begin to build the index in the background, if there is to be one."""
         self.services.index.start()
@@ -91,26 +84,39 @@ class Application:
 
 
 def build(
-    settings: Settings, environment: Mapping[str, str] | None = None, keeps_notes: bool = False
+    settings: Settings,
+    environment: Mapping[str, str] | None = None,
+    keeps_notes: bool = False,
+    ground: Ground | None = None,
 ) -> Application:
     """Join the parts; a setting that cannot be is a `SettingsError` naming it.
 
-    `keeps_notes`: the notes must be this process's own, and stay so.
+    `keeps_notes`: the notes must be this process's own, and stay so. `ground` is that of these
+    settings, if it is known already.
     """
-    environment = os.environ if environment is None else environment
+    try:
+        environment = os.environ if environment is None else environment
+        return _build(settings, environment, keeps_notes, ground)
+    except BaseException:
+        if ground is not None:
+            ground.abandon()
+        raise
+
+
+def _build(
+    settings: Settings, environment: Mapping[str, str], keeps_notes: bool, ground: Ground | None
+) -> Application:
     offered(all_tools(), settings)  # refuses bad settings before anything is made
-    workdir = os.path.realpath(os.fsencode(settings.workdir))
-    path = state_path(settings.state_dir, workdir, environment)
-    denied = _denied(settings, path, workdir, environment)
-    scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, denied)
+    ground = ground or ground_of(settings, environment)
+    scope = ground.scope
     if not settings.no_workspace and not scope.permits(scope.workdir):
         log.warning(
             "the working directory %s is outside --allow-dir, or denied: calls must name a path",
             shown_name(scope.workdir),
         )
-    state = _state(path)
+    state = _state(ground.state)
     pool = Pool(module="flashgrep.index.answer.search_worker")
-    index = _index(settings, scope, state, pool, environment)
+    index = _index(ground, state, pool)
     engine = DiskSearcher(scope, pool, index, settings.verify_index)
     services = Services(
         scope=scope,
@@ -151,22 +157,6 @@ def build_for_terminal(
         services=services,
         state=None,
     )
-
-
-def _denied(
-    settings: Settings, state: Path, workdir: bytes, environment: Mapping[str, str]
-) -> tuple[bytes, ...]:
-    """Our own directories: no file tool reaches them, and none of them holds the workdir."""
-    own = {"--state-dir": state, **({"--kb": settings.kb} if settings.kb else {})}
-    if not settings.state_dir:
-        own["XDG_CACHE_HOME"] = repositories_path(environment)
-    denied = {flag: os.path.realpath(os.fsencode(path)) for flag, path in own.items()}
-    for flag, path in denied.items():
-        if is_within(workdir, path) and not settings.no_workspace:
-            raise SettingsError(
-                f"{flag}: {shown_name(path)} is denied to the tools and holds the workdir"
-            )
-    return tuple(denied.values())
 
 
 def _toolbox(
@@ -210,38 +200,13 @@ def _own_notes(settings: Settings, services: Services, keeps: bool) -> Ownership
     return ownership
 
 
-def _index(
-    settings: Settings,
-    scope: Scope,
-    state: StateDirectory | None,
-    pool: Pool,
-    environment: Mapping[str, str],
-) -> Index:
+def _index(ground: Ground, state: StateDirectory | None, pool: Pool) -> Index:
     """The index of the workspace, or the reason why there is none."""
-    home = os.path.realpath(os.fsencode(os.path.expanduser("~")))
-    if settings.no_workspace:
-        return NoIndex("there is no workspace")
-    if settings.no_index:
-        return NoIndex()
+    if ground.index is None:
+        return NoIndex(ground.no_index)
     if state is None:
         return NoIndex("there is no state directory to keep it in")
-    if not scope.permits(scope.workdir):
-        return NoIndex("the working directory is outside --allow-dir, or denied")
-    if scope.workdir in (b"/", home):
-        return NoIndex("the file system's root and a whole home directory are not indexed")
-    kind = repr((__version__, scope.allowed, scope.denied, scope.always_denied)).encode()
-    name = hashlib.blake2b(kind, digest_size=8).hexdigest()
-    shared = None if settings.state_dir else _shared(scope.workdir, environment)
-    return StartingIndex(scope, state.path / "index" / name, pool, shared)
-
-
-def _shared(workdir: bytes, environment: Mapping[str, str]) -> Path | None:
-    """Where the trees of the workspace's repository keep segments; None where there is none."""
-    repository = repository_of(workdir)
-    if repository is None:
-        return None
-    name = workspace_id(repository.common.removesuffix(b"/.git"))
-    return repositories_path(environment) / f"{name}-{__version__}"
+    return StartingIndex(ground.scope, ground.index, pool, ground.shared, ground.ahead)
 
 
 def _state(path: Path) -> StateDirectory | None:

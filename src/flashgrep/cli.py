@@ -134,11 +134,13 @@ def mcp(**given: Any) -> None:
     """Serve one client on stdin and stdout."""
     settings = _settings(given)
     _serve_through_server(settings)
+    from flashgrep.ground import ground_ahead
+
+    ground = ground_ahead(settings, os.environ)  # before all else is imported
     from flashgrep.app import build
     from flashgrep.transports.lines.stdio import serve_stdio
 
-    application = build(settings)
-    application.prepare_index()
+    application = build(settings, ground=ground)
     _settle()
     # The index starts once the handshake is answered: threads share the interpreter.
     begin, structured = application.start_index, settings.structured
@@ -165,12 +167,14 @@ def _serve_through_server(settings: Settings) -> None:
 def serve(**given: Any) -> None:
     """Serve many clients: HTTP, TCP and a unix socket."""
     settings = _settings(given)
+    from flashgrep.ground import ground_ahead
+
+    ground = ground_ahead(settings, os.environ)  # before all else is imported
     from flashgrep.app import build
     from flashgrep.transports.daemon.serve import Serving
     from flashgrep.web.sign_in_links import told_of_running
 
-    application = build(settings, keeps_notes=True)
-    application.prepare_index()
+    application = build(settings, keeps_notes=True, ground=ground)
     state = application.state
     serving = Serving.prepare(
         application.toolbox,

@@ -52,9 +52,6 @@ class IndexStatus:
 class Index:
     """The index of a workspace; this one knows nothing, and leaves every question to the disk."""
 
-    def prepare(self) -> None:
-        """Start what takes a while to start; costs next to nothing where that is of no use."""
-
     def start(self) -> None:
         """Begin to load, to watch and to build."""
 
@@ -111,6 +108,28 @@ class NoIndex(Index):
         return self._status
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """A listing of the workspace that has begun before its index is loaded."""
+
+    first: FirstListing
+
+    def close(self) -> None:
+        """End it: there will be no index."""
+        self.first.close()
+
+
+def list_ahead(scope: Scope, directory: Path, shared: Path | None) -> Ahead | None:
+    """Begin to list a large tree that was indexed before; None where it is not.
+
+    Its index is in `directory`; `shared` is where trees of one repository keep their segments.
+    """
+    from flashgrep.index.watch.first_listing import FirstListing
+
+    first = FirstListing(scope, directory, shared)
+    return Ahead(first) if first.begin() else None
+
+
 class StartingIndex(Index):
     """An index that starts beside the server: until it is there, there is none.
 
@@ -120,13 +139,18 @@ class StartingIndex(Index):
     """
 
     def __init__(
-        self, scope: Scope, directory: Path, pool: Pool, shared: Path | None = None
+        self,
+        scope: Scope,
+        directory: Path,
+        pool: Pool,
+        shared: Path | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
         """`shared` is where trees of one repository keep their segments."""
         self._parts = (scope, directory, pool, shared)
         self._index: Index = NoIndex("not started")
         self._begun = False
-        self._first: FirstListing | None = None
+        self._first = None if ahead is None else ahead.first
         self._there = threading.Event()
 
     @property
@@ -139,13 +163,6 @@ class StartingIndex(Index):
         """The index itself, once it is there."""
         return self._waited()
 
-    def prepare(self) -> None:
-        from flashgrep.index.watch.first_listing import FirstListing
-
-        scope, directory, _, shared = self._parts
-        self._first = FirstListing(scope, directory, shared)
-        self._first.prepare()
-
     def start(self) -> None:
         self._begun = True
         self._index = NoIndex("", "building")
@@ -154,7 +171,7 @@ class StartingIndex(Index):
     def _load(self) -> None:
         first = self._first
         if first is not None:
-            first.begin()
+            first.look_after()
         from flashgrep.index.workspace_index import WorkspaceIndex
 
         if first is not None:
@@ -182,7 +199,7 @@ class StartingIndex(Index):
         if self._begun:
             self._there.wait()
         elif self._first is not None:
-            self._first.tracker.close()
+            self._first.close()
         index, self._index = self._index, NoIndex("closed")
         index.close()
 

@@ -104,6 +104,10 @@ class Child:
             return f"ended with status {status}"
         return f"was ended by {signal.Signals(-status).name}"
 
+    def kill(self) -> None:
+        """End the process without waiting for it; `stop` has to follow."""
+        self._process.kill()
+
     def stop(self, kill: bool = False) -> None:
         """End the process and wait for it."""
         process = self._process

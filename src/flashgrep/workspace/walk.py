@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 from flashgrep import limits
@@ -75,9 +76,7 @@ def _listing(
     files, directories, links = found
     if chain is not None:
         chain = chain.with_rules(own) if own else chain
-        files = _kept(chain, files, False)
-        directories = _kept(chain, directories, True)
-        links = _kept(chain, links, False)
+        files, directories, links = _kept(chain, files, directories, links)
     if scope.denies_below(path):
         files = _permitted(scope, path, files)
         directories = _permitted(scope, path, directories)
@@ -92,14 +91,15 @@ def _listing(
 
 
 def _scan(directory: int, noise: bool) -> tuple[list[str], list[str], list[str]]:
-    files: list[str] = []
     directories: list[str] = []
     links: list[str] = []
-    with os.scandir(directory) as entries:
+    with os.scandir(directory) as scanned:
+        entries = list(scanned)
+    # Most entries are files: these are told first, in the one loop that is fastest.
+    files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    if len(files) < len(entries):
         for entry in entries:
-            if entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
                 if entry.name != OWN and (noise or entry.name not in NOISE):
                     directories.append(entry.name)
             elif entry.is_symlink():
@@ -126,11 +126,22 @@ def _sorted_out(directory: int, names: Sequence[str]) -> tuple[list[str], list[s
     return files, directories, links
 
 
-def _kept(chain: IgnoreChain, names: list[str], are_directories: bool) -> list[str]:
-    if not names or not chain.levels:
-        return names
-    kept = chain.keeps(names, lambda _: are_directories)
-    return names if all(kept) else [name for name, stays in zip(names, kept, strict=True) if stays]
+def _kept(
+    chain: IgnoreChain, files: list[str], directories: list[str], links: list[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Those that no rule ignores, asked about all at once: it costs as much for one as for many."""
+    if not chain.levels:
+        return files, directories, links
+    first, past = len(files), len(files) + len(directories)
+    names = [*files, *directories, *links]
+    kept = chain.keeps(names, lambda at: first <= at < past)
+    if all(kept):
+        return files, directories, links
+    return (
+        list(compress(files, kept[:first])),
+        list(compress(directories, kept[first:past])),
+        list(compress(links, kept[past:])),
+    )
 
 
 def _permitted(scope: Scope, path: bytes, names: list[str]) -> list[str]:
@@ -277,20 +288,29 @@ class RuleChains:
         self._scope = scope
         self._top = top
         self._rules: dict[bytes, Rules | None] = {}
+        self._inside: dict[tuple[str, Ruled], IgnoreChain] = {}
 
     def at(self, shown: str, ruled: Ruled) -> IgnoreChain:
         """The rules in force in a directory, its own not among them."""
-        chain = self._top
         if not shown:
-            return chain
-        places = dict(ruled)
+            return self._top
+        parent, _, name = shown.rpartition("/")
+        known = self._inside.get((parent, ruled))
+        if known is None:
+            known = self._inside[parent, ruled] = self._down_to(parent, dict(ruled))
+        return known.child(os.fsencode(name))
+
+    def _down_to(self, shown: str, places: dict[str, bytes]) -> IgnoreChain:
+        """The rules in force for the entries of a directory."""
+        chain = self._top
         at = ""
-        for name in shown.split("/"):
-            real = places.get(at)
-            chain = chain.with_rules(self._rules_at(real) if real else None)
-            chain = chain.child(os.fsencode(name))
+        for name in shown.split("/") if shown else ():
+            chain = self._with_own(chain, places.get(at)).child(os.fsencode(name))
             at = f"{at}/{name}" if at else name
-        return chain
+        return self._with_own(chain, places.get(at))
+
+    def _with_own(self, chain: IgnoreChain, real: bytes | None) -> IgnoreChain:
+        return chain.with_rules(self._rules_at(real) if real else None)
 
     def _rules_at(self, real: bytes) -> Rules | None:
         if real not in self._rules:

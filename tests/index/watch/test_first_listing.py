@@ -11,7 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.app import Application, build
+from flashgrep.app import build
+from flashgrep.errors import SettingsError
+from flashgrep.ground import Ground, ground_ahead
 from flashgrep.index.format.roster import RACY_SECONDS
 from flashgrep.index.index import StartingIndex
 from flashgrep.index.update.compactor import Compactor
@@ -19,8 +21,10 @@ from flashgrep.index.update.tree_state import TreeState
 from flashgrep.index.watch import first_listing
 from flashgrep.index.watch.changes import Tree
 from flashgrep.index.watch.first_listing import FirstListing
+from flashgrep.index.watch.listing import start_workers
 from flashgrep.index.watch.tracker import Tracker
 from flashgrep.settings import Settings
+from flashgrep.system.child import Child
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.workspace.scope import Scope
 from tests.index.twins import haste, twins, wait_for
@@ -61,9 +65,9 @@ def told(tree: Tree) -> dict[str, Any]:
 def test_it_finds_what_a_listing_finds_and_gives_it_once(tree: Path) -> None:
     scope = Scope(str(tree))
     first = FirstListing(scope, home(tree), None)
-    first.prepare()
+    assert first.begin()
     assert first.tracker.fd is not None
-    first.begin()
+    first.look_after()
     first.help()
     taken = first.take()
     assert taken is not None
@@ -78,7 +82,9 @@ def test_it_finds_what_a_listing_finds_and_gives_it_once(tree: Path) -> None:
     scope.close()
 
 
-@pytest.mark.parametrize("why", ["small", "new", "of another store", "damaged", "remote"])
+@pytest.mark.parametrize(
+    "why", ["small", "new", "of another store", "damaged", "remote", "one core"]
+)
 def test_there_is_none_where_it_would_be_of_no_use(
     tree: Path, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -91,35 +97,75 @@ def test_there_is_none_where_it_would_be_of_no_use(
         shared = directory
     elif why == "damaged":
         (directory / "manifest").write_bytes(b"{}\n0\n")
-    else:
+    elif why == "remote":
         monkeypatch.setattr(first_listing, "remote_mount", lambda _: "nfs")
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     scope = Scope(str(tree))
     first = FirstListing(scope, directory, shared)
-    first.prepare()
-    first.begin()
+    assert not first.begin()
     assert first.tracker.fd is None
-    assert first.tracker._listers is None
+    assert first.tracker._begun is None
+    first.look_after()
     assert first.take() is None
     scope.close()
 
 
-def server(tree: Path) -> Application:
-    state = str(tree.parent / "state")
-    return build(Settings(workdir=str(tree), state_dir=state))
+def settings(tree: Path, **others: Any) -> Settings:
+    return Settings(workdir=str(tree), state_dir=str(tree.parent / "state"), **others)
+
+
+def listed_ahead(tree: Path) -> tuple[Ground, list[Child]]:
+    """A tree that is being listed, and the processes that do it."""
+    workers: list[Child] = []
+
+    def noted(inotify: Any) -> list[Child]:
+        workers.extend(start_workers(inotify))
+        return workers[:]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flashgrep.index.watch.tracker.start_workers", noted)
+        ground = ground_ahead(settings(tree), os.environ)
+    assert ground is not None
+    assert ground.ahead is not None
+    assert workers
+    return ground, workers
+
+
+def have_ended(workers: list[Child]) -> bool:
+    return all(worker._process.poll() is not None for worker in workers)
 
 
 def test_a_server_that_ends_before_its_client_has_spoken_leaves_no_process(tree: Path) -> None:
-    application = server(tree)
-    application.prepare_index()
-    index = application.services.index
-    assert isinstance(index, StartingIndex)
-    assert index._first is not None
-    workers = index._first.tracker._listers
-    assert workers
+    ground, workers = listed_ahead(tree)
+    application = build(settings(tree), ground=ground)
     application.close()
-    for worker in workers:
-        with pytest.raises(ProcessLookupError):
-            os.kill(worker.pid, 0)
+    assert have_ended(workers)
+
+
+def test_a_server_that_cannot_be_leaves_no_process(tree: Path) -> None:
+    ground, workers = listed_ahead(tree)
+    with pytest.raises(SettingsError):
+        build(settings(tree, disable_tools=("nothing",)), ground=ground)
+    assert have_ended(workers)
+    assert ground.ahead is not None
+    assert ground.ahead.first.tracker.fd is None
+
+
+def test_nothing_is_listed_ahead_with_settings_that_are_refused_later(tree: Path) -> None:
+    assert ground_ahead(settings(tree.parent / "nothing"), os.environ) is None
+    (tree.parent / "state").chmod(0o755)
+    assert ground_ahead(settings(tree), os.environ) is None
+    with pytest.raises(SettingsError):
+        build(settings(tree))
+
+
+def test_without_an_index_nothing_is_listed_ahead(tree: Path) -> None:
+    for others in ({"no_index": True}, {"deny_dir": ("other",)}):
+        ground = ground_ahead(settings(tree, **others), os.environ)
+        assert ground is not None
+        assert ground.ahead is None
+        ground.abandon()
 
 
 @pytest.mark.parametrize("where", ["before the update begins", "while it is taken"])
@@ -127,8 +173,7 @@ def test_what_changes_after_the_tree_was_listed_is_found(
     tree: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """The kernel's queue is read before the first update begins: what is in it must count."""
-    application = server(tree)
-    application.prepare_index()
+    application = build(settings(tree), ground=ground_ahead(settings(tree), os.environ))
     index = application.services.index
     assert isinstance(index, StartingIndex)
     edited = False

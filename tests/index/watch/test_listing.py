@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,21 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.watch.changes import Tree
-from flashgrep.index.watch.listing import Lister, Waiting
+from flashgrep.index.format.enrolled_files import STATUS, EnrolledTable
+from flashgrep.index.watch.changes import Tree, identity
+from flashgrep.index.watch.listing import (
+    MODULE,
+    Lister,
+    SharedListing,
+    Waiting,
+    _are_enrolled,
+    _statuses,
+    list_tree,
+)
 from flashgrep.index.watch.tracker import Tracker
-from flashgrep.system.child import Child
+from flashgrep.system.child import Child, readable
 from flashgrep.workspace.scope import Scope
+from tests.index.twins import wait_for
 
 RULES = {".gitignore": "*.o\n", "d3/.gitignore": "!x.o\nsub/\n", "d5/sub/.gitignore": "f*\n"}
 
@@ -46,11 +56,9 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def tracking(
-    root: Path, watches: bool = True, is_started: Callable[[], bool] = lambda: True
-) -> Iterator[Tracker]:
+def tracking(root: Path, watches: bool = True) -> Iterator[Tracker]:
     scope = Scope(str(root))
-    tracker = Tracker(scope, os.fsencode(root), is_started)
+    tracker = Tracker(scope, os.fsencode(root))
     if watches:
         tracker.watch()
     try:
@@ -61,7 +69,14 @@ def tracking(
 
 
 def listed(tracker: Tracker) -> Tree:
-    return tracker.list_tree("", (), (), lambda: False)
+    return tracker.list_everything(lambda: False)
+
+
+def begun(tracker: Tracker, is_free: bool = True) -> list[Child]:
+    """The processes of a listing that has begun."""
+    assert tracker.begin_listing(None, lambda: is_free)
+    assert tracker._begun is not None
+    return list(tracker._begun.shared.workers.values())
 
 
 def told(tree: Tree) -> dict[str, object]:
@@ -80,8 +95,45 @@ def test_a_slice_that_is_over_lists_one_directory_and_leaves_the_others(root: Pa
     lister = Lister(scope=scope, root=os.fsencode(root), inotify=None, above=())
     tree, rest = lister.run([Waiting("d0", ()), Waiting("d1", ())], lambda: True)
     scope.close()
-    assert list(tree.directories) == ["d0"]
-    assert sorted(place.shown for place in rest) == ["d0/sub", "d1"]
+    assert list(tree.directories) == ["d1"]
+    assert [place.shown for place in rest] == ["d0", "d1/sub"]
+
+
+def test_files_that_went_before_they_were_looked_at_are_left_out(root: Path) -> None:
+    opened = os.open(root / "d1", os.O_RDONLY)
+    try:
+        names, statuses = _statuses(opened, [".gone", "f1", "gone", "x.o"])
+    finally:
+        os.close(opened)
+    assert names == ["f1", "x.o"]
+    assert [status.st_ino for status in statuses] == [
+        os.lstat(root / "d1" / name).st_ino for name in names
+    ]
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (0, 2, 3)], ids=["neighbours", "apart"])
+@pytest.mark.parametrize("change", ["none", "written", "another name", "unknown"])
+def test_a_directory_is_recognised_at_once_only_if_each_file_is_as_it_was(
+    tmp_path: Path, numbers: tuple[int, ...], change: str
+) -> None:
+    names = ["a", "b", "c"]
+    rows = bytearray(4 * STATUS.size)
+    for name, number in zip(names, numbers, strict=True):
+        (tmp_path / name).write_text(name)
+        STATUS.pack_into(rows, number * STATUS.size, *identity(os.lstat(tmp_path / name)))
+    known = {f"d/{name}": number for name, number in zip(names, numbers, strict=True)}
+    if change == "written":
+        (tmp_path / "b").write_text("longer")
+    elif change == "another name":
+        os.link(tmp_path / "c", tmp_path / "z")
+        row = identity(os.lstat(tmp_path / "c"))
+        STATUS.pack_into(rows, numbers[2] * STATUS.size, *row)
+    elif change == "unknown":
+        del known["d/a"]
+    tree, table = Tree(), EnrolledTable("segment", known, bytes(rows))
+    statuses = [os.lstat(tmp_path / name) for name in names]
+    assert _are_enrolled(tree, "d/", names, statuses, table) is (change == "none")
+    assert tree.recognised == ({"segment": list(numbers)} if change == "none" else {})
 
 
 def has_ended(worker: Child) -> bool:
@@ -89,12 +141,12 @@ def has_ended(worker: Child) -> bool:
 
 
 @pytest.mark.parametrize("watches", [True, False], ids=["watched", "unwatched"])
-@pytest.mark.parametrize("expects", [True, False], ids=["expected", "unexpected"])
+@pytest.mark.parametrize("begins", [True, False], ids=["begun", "not begun"])
 @pytest.mark.usefixtures("sharing")
-def test_a_shared_listing_is_the_one_done_here(root: Path, watches: bool, expects: bool) -> None:
+def test_a_shared_listing_is_the_one_done_here(root: Path, watches: bool, begins: bool) -> None:
     with tracking(root, watches) as tracker:
-        if expects:
-            tracker.expect_listing()
+        if begins:
+            begun(tracker)
         tree = listed(tracker)
     assert told(tree) == listed_here(root, watches)
     assert len(tree.directories) > 80
@@ -113,21 +165,23 @@ def test_while_a_server_starts_the_processes_list_and_where_there_are_none_it_li
         here.append(1)
         return run(lister, *arguments)
 
-    monkeypatch.setattr(Lister, "run", counted)
-    with tracking(root, is_started=lambda: False) as tracker:
-        inherited = (tracker.fd or 0,)
-        tracker._listers = [
-            Child("flashgrep.index.watch.listing", inherited) for _ in range(processes)
-        ]
-        tree = listed(tracker)
-    assert told(tree) == listed_here(root, True)
-    assert (len(here) <= 2) is bool(processes)  # the first look, and that of `listed_here`
+    with tracking(root) as tracker:
+        lister = tracker._lister((), None)
+        workers = [Child(MODULE, (tracker.fd or 0,)) for _ in range(processes)]
+        shared = SharedListing(lister, workers, lambda: False)
+        shared.begin(Waiting("", ()))
+        monkeypatch.setattr(Lister, "run", counted)
+        tree = list_tree(lister, [Waiting("", ())], lambda: False, shared)
+        monkeypatch.setattr(Lister, "run", run)
+    assert told(tree) == {**listed_here(root, True), "root": (0, 0)}
+    assert bool(here) is not bool(processes)
+    wait_for(lambda: all(map(has_ended, workers)), lambda: "a process is still there")
 
 
 @pytest.mark.usefixtures("sharing")
 def test_a_change_of_a_directory_that_a_process_listed_is_reported(root: Path) -> None:
     with tracking(root) as tracker:
-        tracker.expect_listing()
+        begun(tracker)
         listed(tracker)
         tracker.changes()
         names = {f"d{number}/f{number}" for number in range(30)}
@@ -136,32 +190,34 @@ def test_a_change_of_a_directory_that_a_process_listed_is_reported(root: Path) -
         assert tracker.changes().entries == names
 
 
-def test_a_listing_that_needed_no_process_ends_those_that_were_expected(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("flashgrep.index.watch.listing.LIST_INLINE_SECONDS", 3_600)
-    with tracking(root) as tracker:
-        tracker.expect_listing()
-        workers = list(tracker._listers or ())
-        assert not any(has_ended(worker) for worker in workers)
-        listed(tracker)
-        assert all(has_ended(worker) for worker in workers)
-
-
 @pytest.mark.usefixtures("sharing")
 def test_a_listing_that_is_stopped_ends_its_processes(root: Path) -> None:
     with tracking(root) as tracker:
-        tracker.expect_listing()
-        workers = list(tracker._listers or ())
-        asked = iter(range(10))
+        workers = begun(tracker)
         with pytest.raises(Cancelled):
-            tracker.list_tree("", (), (), lambda: next(asked) > 4)
+            tracker.list_everything(lambda: True)
         assert all(has_ended(worker) for worker in workers)
 
 
-def test_a_tracker_that_expected_a_listing_leaves_no_process(root: Path) -> None:
+def test_a_tracker_that_is_closed_ends_the_listing_that_it_began(root: Path) -> None:
     with tracking(root) as tracker:
-        tracker.expect_listing()
-        workers = list(tracker._listers or ())
+        workers = begun(tracker)
         assert len(workers) == min(len(os.sched_getaffinity(0)), limits.BUILDERS) - 1
+        assert not any(has_ended(worker) for worker in workers)
     assert all(has_ended(worker) for worker in workers)
+
+
+def test_a_listing_that_has_begun_keeps_what_happens_before_it_is_taken(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watches are told with the listing: until then nobody knows whose an event is."""
+    monkeypatch.setattr("flashgrep.index.watch.listing._FIRST_SECONDS", 60)
+    with tracking(root) as tracker:
+        begun(tracker)
+        shared = tracker._begun
+        assert shared is not None
+        assert readable(shared.shared.workers, 60)  # the listing is there, and all is watched
+        os.utime(root / "d7" / "f7")
+        assert not tracker.changes()
+        listed(tracker)
+        assert tracker.changes().entries == {"d7/f7"}

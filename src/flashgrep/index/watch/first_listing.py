@@ -21,6 +21,7 @@ from flashgrep.index.format.enrolled_files import EnrolledFiles, enrolled_by
 from flashgrep.index.format.manifest import read_generation
 from flashgrep.index.watch.changes import Tree, WatchLimit, remote_mount
 from flashgrep.index.watch.tracker import Tracker
+from flashgrep.system.child import ChildDied
 from flashgrep.workspace.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -36,27 +37,32 @@ class FirstListing:
         """`directory` has the tree's manifest, `shared` the segments if others use them too."""
         self._loaded = threading.Event()
         self._stopped = threading.Event()
-        self.tracker = Tracker(scope, scope.workdir, self._loaded.is_set)
+        self.tracker = Tracker(scope, scope.workdir)
         self._place = directory, shared
         self._enrolled: EnrolledFiles | None = None
         self._found: Tree | None = None
         self._thread: threading.Thread | None = None
 
-    def prepare(self) -> None:
-        """Start the processes, if the tree is large and can be watched."""
+    def begin(self) -> bool:
+        """Have other processes list, if the tree is large and can be watched; whether they do."""
         known = self._known()
         if known is None or remote_mount(self.tracker.root):
-            return
+            return False
+        begins = False
         try:
             self.tracker.watch()
-            self.tracker.expect_listing()
-        except OSError as error:
-            log.debug("the tree is not listed ahead: %s", error)
-            return
+            begins = self.tracker.begin_listing(known, self._loaded.is_set)
+        except (OSError, ChildDied) as error:
+            log.debug("the tree is not listed ahead: %r", error)
+        if not begins:
+            self.tracker.close()
+            return False
         self._enrolled = known
+        return True
 
-    def begin(self) -> None:
-        """List, in a thread that leaves the work to the processes until `help`."""
+    def look_after(self) -> None:
+        """Take in what they find and hand out what is left, in a thread: it takes turns with all
+        that Python does here, so not before the client has its first answer."""
         if self._enrolled is not None:
             self._thread = threading.Thread(target=self._list, name="flashgrep-list", daemon=True)
             self._thread.start()
@@ -77,6 +83,12 @@ class FirstListing:
     def stop(self) -> None:
         """Whatever it is at: it is of no use any more."""
         self._stopped.set()
+
+    def close(self) -> None:
+        """The same where nobody has taken the tracker: it ends too."""
+        self.stop()
+        self.take()
+        self.tracker.close()
 
     def _known(self) -> EnrolledFiles | None:
         directory, shared = self._place

@@ -10,14 +10,19 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
 from flashgrep.errors import Cancelled
-from flashgrep.index.format.enrolled_files import STATUS, EnrolledFiles, EnrolledTable
+from flashgrep.index.format.enrolled_files import EnrolledFiles, EnrolledTable
 from flashgrep.index.watch.changes import (
     Inotify,
     Rules,
@@ -50,6 +55,15 @@ _TURN_SECONDS: Final = 0.05
 _OWN_SECONDS: Final = 0.01
 """How long this process lists by itself before it looks whether another one has nothing to do."""
 _SHARE: Final = 64  # directories handed over at once
+_AHEAD: Final = 2
+"""Shares that a process has at a time: it does not wait until we have looked at its answer."""
+_FIRST_SECONDS: Final = 0.1
+"""How long processes list that began ahead: until this one looks after them, on a quiet machine."""
+_SHARE_SECONDS: Final = 0.01
+"""How long one lists before it answers: at the end all others wait for its last answer."""
+_identity_of: Final = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+_names_of: Final = attrgetter("st_nlink")
+_ONCE: Final = frozenset((1,))
 _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
 
@@ -71,20 +85,27 @@ class Lister:
     enrolled: EnrolledFiles | None = None
     """The files that are known: of those that are as they were, numbers are enough."""
 
+    @cached_property
+    def _chains(self) -> RuleChains:
+        """A rule file that changes after it was read here is in a directory that is watched."""
+        return RuleChains(self.scope, chain_above(self.above, self.root))
+
     def run(
         self, waiting: list[Waiting], is_over: Callable[[], bool]
     ) -> tuple[Tree, list[Waiting]]:
-        """List directories and all below them until it is over; gives what is left then."""
-        chains = RuleChains(self.scope, chain_above(self.above, self.root))
+        """List directories, the last first, and all below them until it is over.
+
+        Gives what is left then, in order.
+        """
         tree = Tree()
         stack: list[tuple[Waiting, IgnoreChain | None]]
-        stack = [(place, None) for place in reversed(waiting)]
+        stack = [(place, None) for place in waiting]
         begun = False
         # One directory at least, however long its rules take to read: or it would never end.
         while stack and not (begun and is_over()):
             begun = True
             place, chain = stack.pop()
-            chain = chain or chains.at(place.shown, place.ruled)
+            chain = chain or self._chains.at(place.shown, place.ruled)
             listing = self._directory(tree, place, chain)
             if listing is not None:
                 below = tree.directories[place.shown]
@@ -121,11 +142,11 @@ class Lister:
 
     def _look_at(self, tree: Tree, shown: str, directory: int, listing: DirectoryListing) -> None:
         prefix = shown + "/" if shown else ""
-        tables = self.enrolled.tables(shown) if self.enrolled and listing.files else []
-        if len(tables) == 1:
-            _look_at_enrolled(tree, prefix, directory, listing.files, tables[0])
-        else:
-            _look_at_files(tree, prefix, directory, listing.files, tables)
+        if listing.files:
+            tables = self.enrolled.tables(shown) if self.enrolled else []
+            names, statuses = _statuses(directory, listing.files)
+            if len(tables) != 1 or not _are_enrolled(tree, prefix, names, statuses, tables[0]):
+                _look_at_files(tree, prefix, names, statuses, tables)
         if listing.has_rules and RULE_FILE not in listing.files:
             _look_at_rules(tree, prefix, directory)
         for name in listing.links:
@@ -142,44 +163,59 @@ def chain_of(listing: DirectoryListing, name: str) -> IgnoreChain:
     return listing.chain.child(os.fsencode(name))
 
 
-def _look_at_files(
-    tree: Tree, prefix: str, directory: int, names: list[str], tables: list[EnrolledTable]
-) -> None:
+def _statuses(directory: int, names: list[str]) -> tuple[list[str], list[os.stat_result]]:
+    """The status of each file, without those that have gone: the watch has reported them."""
+    status_of = os.stat
+    try:
+        return names, [status_of(name, dir_fd=directory, follow_symlinks=False) for name in names]
+    except FileNotFoundError:
+        pass
+    found: dict[str, os.stat_result] = {}
     for name in names:
-        try:
-            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
-            continue  # gone: the watch has reported it
+        with suppress(FileNotFoundError):
+            found[name] = status_of(name, dir_fd=directory, follow_symlinks=False)
+    return list(found), list(found.values())
+
+
+def _are_enrolled(
+    tree: Tree,
+    prefix: str,
+    names: list[str],
+    statuses: list[os.stat_result],
+    table: EnrolledTable,
+) -> bool:
+    """Whether all files of a directory are as one table has them, each with one name; noted if so.
+
+    It is nearly always so, and then no line of Python runs for a single file.
+    """
+    if not names or not _ONCE.issuperset(map(_names_of, statuses)):
+        return False
+    try:
+        numbers = list(map(table.numbers.__getitem__, [prefix + name for name in names]))
+    except KeyError:
+        return False
+    if table.statuses(numbers) != list(map(_identity_of, statuses)):
+        return False
+    tree.recognised.setdefault(table.segment, []).extend(numbers)
+    return True
+
+
+def _look_at_files(
+    tree: Tree,
+    prefix: str,
+    names: list[str],
+    statuses: list[os.stat_result],
+    tables: list[EnrolledTable],
+) -> None:
+    for name, status in zip(names, statuses, strict=True):
         path, now = prefix + name, identity(status)
         for table in tables:
             number = table.numbers.get(path)
-            if number is not None and STATUS.unpack_from(table.rows, 32 * number) == now:
+            if number is not None and table.statuses([number]) == [now]:
                 tree.recognised.setdefault(table.segment, []).append(number)
                 if status.st_nlink != 1:
                     tree.shared[path] = now
                 break
-        else:
-            tree.add_file(path, status)
-
-
-def _look_at_enrolled(
-    tree: Tree, prefix: str, directory: int, names: list[str], table: EnrolledTable
-) -> None:
-    """The same with one table, which is nearly always so, in half the time."""
-    stat, number_of, unpack_from, rows = os.stat, table.numbers.get, STATUS.unpack_from, table.rows
-    found = tree.recognised.setdefault(table.segment, [])
-    for name in names:
-        try:
-            status = stat(name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        path = prefix + name
-        now = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-        number = number_of(path)
-        if number is not None and unpack_from(rows, 32 * number) == now:
-            found.append(number)
-            if status.st_nlink != 1:
-                tree.shared[path] = now
         else:
             tree.add_file(path, status)
 
@@ -208,64 +244,79 @@ def list_tree(
     lister: Lister,
     waiting: list[Waiting],
     stopped: Callable[[], bool],
-    started: list[Child] | None = None,
-    is_free: Callable[[], bool] = lambda: True,
+    begun: SharedListing | None = None,
 ) -> Tree:
-    """List directories and everything below them, here or on every core.
-
-    `started` are processes for it, if they were started ahead. While this process is not free, it
-    leaves the work to them.
-    """
+    """List directories and everything below them, here or on every core; or what has `begun`."""
     deadline = time.monotonic() + LIST_INLINE_SECONDS
+    shared, tree, rest = begun, Tree(), list[Waiting]()
     try:
-        # One directory at least; where processes were started ahead, the rest is theirs.
-        tree, rest = lister.run(
-            waiting, lambda: stopped() or started is not None or time.monotonic() > deadline
-        )
-        if stopped():
-            raise Cancelled("stopped")
-        if rest:
-            workers = start_workers(lister.inotify) if started is None else started
-            started = workers
-            _Shared(lister, stopped, workers, is_free).run(rest, tree)
-    finally:
-        for worker in started or ():
-            worker.stop(kill=True)
+        if shared is None:
+            tree, rest = lister.run(waiting, lambda: stopped() or time.monotonic() > deadline)
+            if stopped():
+                raise Cancelled("stopped")
+            if rest:
+                shared = SharedListing(lister, start_workers(lister.inotify))
+        if shared is not None:
+            shared.run(rest, tree, stopped)
+    except BaseException:
+        if shared is not None:
+            shared.end()
+        raise
+    if shared is not None:
+        shared.end_unawaited()
     return tree
 
 
-class _Shared:
+class SharedListing:
     """One listing shared out to processes; what they leave is done here."""
 
     def __init__(
-        self,
-        lister: Lister,
-        stopped: Callable[[], bool],
-        workers: list[Child],
-        is_free: Callable[[], bool],
+        self, lister: Lister, workers: list[Child], is_free: Callable[[], bool] = lambda: True
     ) -> None:
+        """While this process is not free, it leaves the work to the others."""
         fd = -1 if lister.inotify is None else lister.inotify.fd
         enrolled = lister.enrolled
         known = None if enrolled is None else enrolled.packed
         self._place = (lister.scope.packed, lister.root, fd, lister.above, known)
         self._lister = lister
-        self._stopped = stopped
-        self._workers = workers
+        self.workers = {worker.out: worker for worker in workers}
         self._is_free = is_free
+        self._busy: Counter[int] = Counter()
         self._waiting: list[Waiting] = []
 
-    def run(self, waiting: list[Waiting], tree: Tree) -> None:
-        self._waiting = waiting
-        busy: dict[int, Child] = {}
+    def begin(self, place: Waiting) -> None:
+        """Have a process list a directory and what is below it, for as long as we look away."""
+        worker = next(iter(self.workers.values()), None)
+        if worker is None:
+            self._waiting.append(place)
+        else:
+            self._send(worker, [place], _FIRST_SECONDS / len(self.workers))
+
+    def end(self) -> None:
+        """End the processes, whatever they are at."""
+        for worker in self.workers.values():
+            worker.stop(kill=True)
+
+    def end_unawaited(self) -> None:
+        """The same, in a thread: to give back its memory one takes 30 ms, and a search waits for
+        what was listed."""
+        for worker in self.workers.values():
+            worker.kill()
+        threading.Thread(target=self.end, name="flashgrep-reap").start()
+
+    def run(self, waiting: list[Waiting], tree: Tree, stopped: Callable[[], bool]) -> None:
+        """Add all that is found to a tree."""
+        self._waiting += waiting
+        busy = self._busy
         try:
             while self._waiting or busy:
-                if self._stopped():
+                if stopped():
                     raise Cancelled("stopped")
-                self._hand_out(self._workers, busy)
+                self._hand_out()
                 helps = self._is_free() or not busy
                 if helps:
                     self._list_here(tree)
-                self._take_in(busy, tree, wait=not (helps and self._waiting))
+                self._take_in(tree, wait=not (helps and self._waiting))
         except ChildDied:
             raise OSError("a listing process died; is there enough memory?") from None
 
@@ -277,29 +328,35 @@ class _Shared:
             tree.take(part)
             self._waiting += rest
 
-    def _hand_out(self, workers: list[Child], busy: dict[int, Child]) -> None:
-        for worker in workers:
-            if self._waiting and worker.out not in busy:
-                count = max(1, min(_SHARE, len(self._waiting) // 2))
-                share, self._waiting = self._waiting[-count:], self._waiting[:-count]
-                worker.send((self._place, [tuple(place) for place in share]))
-                busy[worker.out] = worker
+    def _hand_out(self) -> None:
+        # From the other end than ours: what lies together is in the same tables.
+        for _ in range(_AHEAD):
+            for worker in self.workers.values():
+                if self._waiting and self._busy[worker.out] < _AHEAD:
+                    count = max(1, min(_SHARE, len(self._waiting) // (2 * _AHEAD)))
+                    share, self._waiting = self._waiting[:count], self._waiting[count:]
+                    self._send(worker, share, min(_SHARE_SECONDS, limits.SLICE_SECONDS))
 
-    def _take_in(self, busy: dict[int, Child], tree: Tree, wait: bool) -> None:
-        for out in readable(busy, _TURN_SECONDS if wait else 0):
-            answered = busy.pop(out).receive()
+    def _send(self, worker: Child, share: list[Waiting], seconds: float) -> None:
+        worker.send((self._place, seconds, [tuple(place) for place in share]))
+        self._busy[worker.out] += 1
+
+    def _take_in(self, tree: Tree, wait: bool) -> None:
+        for out in readable(self._busy, _TURN_SECONDS if wait else 0):
+            answered = self.workers[out].receive()
+            self._busy -= Counter((out,))
             if answered[0] == "failed":
                 raise OSError(answered[1])
             limit, tables, rest = answered
             if limit:
                 raise WatchLimit(limit)
             tree.take(Tree(*tables))
-            self._waiting += [Waiting(*place) for place in rest]
+            self._waiting[:0] = [Waiting(*place) for place in rest]
 
 
 def answer(message: Any, listers: dict[Any, Lister]) -> Any:
     """What a listing process does with a message: a slice of the listing, and what is left."""
-    place, share = message
+    place, seconds, share = message
     if place not in listers:
         reach, root, fd, above, known = place
         listers[place] = Lister(
@@ -310,7 +367,7 @@ def answer(message: Any, listers: dict[Any, Lister]) -> Any:
             enrolled=None if known is None else EnrolledFiles.unpacked(known),
         )
     lister = listers[place]
-    deadline = time.monotonic() + limits.SLICE_SECONDS
+    deadline = time.monotonic() + seconds
     try:
         tree, rest = lister.run(
             [Waiting(*place) for place in share], lambda: time.monotonic() > deadline

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from flashgrep.index.format.enrolled_files import EnrolledFiles
 from flashgrep.index.watch.changes import (
@@ -30,8 +31,13 @@ from flashgrep.index.watch.changes import (
     joined,
     real_path,
 )
-from flashgrep.index.watch.listing import Lister, Waiting, list_tree, start_workers
-from flashgrep.system.child import Child
+from flashgrep.index.watch.listing import (
+    Lister,
+    SharedListing,
+    Waiting,
+    list_tree,
+    start_workers,
+)
 from flashgrep.workspace.safe_open import DIRECTORY, O_PATH
 from flashgrep.workspace.scope import Scope
 from flashgrep.workspace.walk import (
@@ -46,15 +52,20 @@ from flashgrep.workspace.walk import (
 )
 
 
+class _Begun(NamedTuple):
+    """A listing of the whole tree that other processes have begun."""
+
+    shared: SharedListing
+    lister: Lister
+    above: Rules
+    root: tuple[int, int]
+
+
 class Tracker:
     """Watches a tree."""
 
-    def __init__(
-        self, scope: Scope, root: bytes, is_started: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Until `is_started`, what other processes can list is left to them."""
+    def __init__(self, scope: Scope, root: bytes) -> None:
         self.scope = scope
-        self._is_started = is_started
         self.root = root
         self._prefix = os.fsdecode(root.rstrip(b"/")) + "/"
         self._inotify: Inotify | None = None
@@ -63,23 +74,18 @@ class Tracker:
         """Watches of directories that moved: where they are is known once they are listed again."""
         self._listing = False
         self._listings = 0
-        self._listers: list[Child] | None = None
+        self._begun: _Begun | None = None
         self._unclaimed: list[InotifyEvent] = []
 
     def watch(self) -> None:
         """Watch every directory that is listed from now on; raises OSError if it cannot."""
         self._inotify = Inotify()
 
-    def expect_listing(self) -> None:
-        """Start the processes for a long listing, ahead of it."""
-        if self._listers is None:
-            self._listers = start_workers(self._inotify)
-
     def close(self) -> None:
         """Stop watching."""
-        listers, self._listers = self._listers, None
-        for worker in listers or ():
-            worker.stop(kill=True)
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.shared.end()
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.close()
@@ -134,12 +140,37 @@ class Tracker:
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
+    def begin_listing(self, enrolled: EnrolledFiles | None, is_free: Callable[[], bool]) -> bool:
+        """Have other processes begin to list the whole tree; False where there can be none.
+
+        `list_everything` then goes on with it. Until this process `is_free`, it leaves the work to
+        them.
+        """
+        workers = start_workers(self._inotify)
+        if not workers:
+            return False
+        above, root = self.rules_above(), self.root_identity()
+        lister = self._lister(above, enrolled)
+        shared = SharedListing(lister, workers, is_free)
+        self._begun = _Begun(shared=shared, lister=lister, above=above, root=root)
+        self._listing = True
+        shared.begin(Waiting("", ()))
+        return True
+
     def list_everything(
         self, stopped: Callable[[], bool], enrolled: EnrolledFiles | None = None
     ) -> Tree:
-        """List the whole tree; enrolled files that are as they were by number alone."""
-        above, root = self.rules_above(), self.root_identity()
-        found = self.list_tree("", above, (), stopped, enrolled)
+        """List the whole tree; enrolled files that are as they were by number alone.
+
+        A listing that has begun is taken, with the enrolled files that it was begun with.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None:
+            above, root = self.rules_above(), self.root_identity()
+            found = self.list_tree("", above, (), stopped, enrolled)
+        else:
+            above, root = begun.above, begun.root
+            found = self._listed(begun.lister, Waiting("", ()), stopped, begun.shared)
         found.above, found.root = above, root
         self.forget("", found.directories)
         return found
@@ -153,18 +184,29 @@ class Tracker:
         enrolled: EnrolledFiles | None = None,
     ) -> Tree:
         """Watch and list a directory and everything below it; enrolled files by number."""
+        lister = self._lister(above, enrolled)
+        return self._listed(lister, Waiting(shown, ruled), stopped)
+
+    def _lister(self, above: Rules, enrolled: EnrolledFiles | None) -> Lister:
+        return Lister(
+            scope=self.scope,
+            root=self.root,
+            inotify=self._inotify,
+            above=above,
+            enrolled=enrolled,
+        )
+
+    def _listed(
+        self,
+        lister: Lister,
+        place: Waiting,
+        stopped: Callable[[], bool],
+        begun: SharedListing | None = None,
+    ) -> Tree:
         self._listings += 1
         self._listing = True
         try:
-            lister = Lister(
-                scope=self.scope,
-                root=self.root,
-                inotify=self._inotify,
-                above=above,
-                enrolled=enrolled,
-            )
-            started, self._listers = self._listers, None
-            tree = list_tree(lister, [Waiting(shown, ruled)], stopped, started, self._is_started)
+            tree = list_tree(lister, [place], stopped, begun)
             self._watched.update(tree.watched)
             self._end_loose(tree.watched)
         finally:
