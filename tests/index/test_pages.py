@@ -200,6 +200,21 @@ def test_the_next_page_goes_on_where_the_last_one_ended(
     assert sizes[-1] <= whole  # nothing was matched twice
 
 
+def test_no_page_pays_for_those_after_it(tmp_path: Path, matched: Callable[[], int]) -> None:
+    (tmp_path / "work").mkdir()
+    for number in range(200):
+        (tmp_path / "work" / f"{number:03}.txt").write_bytes(10 * HAY)
+    with haste(), twins(tmp_path) as pair:
+        pair.folded()
+        sizes = [0]
+        for page in range(30):
+            asked = {"pattern": "hay", "output_mode": "count", "head_limit": 5, "offset": 5 * page}
+            pair.answer("grep", False, asked)
+            sizes.append(matched())
+    costs = [after - before for before, after in itertools.pairwise(sizes)]
+    assert 0 < max(costs) <= 2 * costs[0]
+
+
 def test_a_change_of_the_tree_ends_what_was_kept(pair: Twins, top: Path) -> None:
     asked = {"pattern": "hay", "head_limit": 2}
     first = pair.agree(**asked)

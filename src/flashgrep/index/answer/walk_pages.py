@@ -28,7 +28,10 @@ INDEX_INLINE_BYTES: Final = 1 * limits.MIB
 
 FIRST_PIECES: Final = 32
 FIRST_TEXTS: Final = 16
-"""How many candidates the first step of a page looks at; every further step takes twice as many."""
+"""How many candidates the first step of a page looks at; every further step takes twice as many,
+but no more than are likely to be needed."""
+_MARGIN: Final = 1.3
+"""Of that: a step is matched to its end where others help."""
 
 _Step = Sequence[tuple[int, Runs | Stretch | Texts]]
 """What is matched before it is seen whether that was enough, with the numbers of the segments."""
@@ -47,7 +50,7 @@ class WalkPages:
         self.matched_bytes = 0
         self.most_bytes = sys.maxsize
         """How much of it may be matched before the search has to wait for a thread."""
-        self._parts = [_WalkPart(self, steps) for steps in _steps(sought, sharing.is_away)]
+        self._parts = [_WalkPart(self, queue) for queue in _queues(sought, sharing.is_away)]
 
     @property
     def is_whole(self) -> bool:
@@ -98,9 +101,11 @@ class WalkPages:
 class _WalkPart:
     """Candidates that are in walk order among themselves, and how far they are matched."""
 
-    def __init__(self, pages: WalkPages, steps: Iterator[_Step]) -> None:
+    def __init__(self, pages: WalkPages, queue: _Queue) -> None:
         self._pages = pages
-        self._steps = steps
+        self._queue = queue
+        self._step = queue.first
+        """How many candidates the next step may take."""
         self._begun: Iterator[tuple[int, int, int]] | None = None
         """The step that is being matched here."""
         self._next: _Step | None = None
@@ -119,7 +124,7 @@ class _WalkPart:
         while self._total < wanted and not self.is_done:
             stop(cancelled)
             if self._begun is None:
-                self._begin(cancelled)
+                self._begin(wanted, cancelled)
             else:
                 self._go_on(self._begun, wanted)
 
@@ -127,15 +132,25 @@ class _WalkPart:
     def _total(self) -> int:
         return len(self._files) if self._pages.by_file else self._count
 
-    def _begin(self, cancelled: CancelFlag) -> None:
-        """Take the next step; others help with one that would take long.
+    def _next_step(self, wanted: int) -> _Step | None:
+        """Twice as many candidates as in the step before, or what is likely to be needed.
 
-        It may turn out to have been more than was needed, but never more than twice what came
-        before.
+        Whichever page came to a step of half of all that was matched would pay for the next ten.
         """
+        if self._next is not None:
+            return self._next
+        count, total = self._step, self._total
+        if total:
+            likely = int(_MARGIN * (wanted - total) * self._queue.taken / total)
+            count = min(count, max(self._queue.first, likely))
+        self._step = 2 * count
+        return self._queue.take(count)
+
+    def _begin(self, wanted: int, cancelled: CancelFlag) -> None:
+        """Take the next step; others help with one that would take long."""
         if self._pages.matched_bytes > self._pages.most_bytes:
             may_wait()
-        step = self._next or next(self._steps, None)
+        step = self._next_step(wanted)
         if step is None:
             self.is_done = True
             return
@@ -177,47 +192,43 @@ class _WalkPart:
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _steps(sought: Sought, is_away: bool) -> Iterator[Iterator[_Step]]:
-    """The steps of each part; those of the base last."""
+class _Queue:
+    """The candidates of one part, in walk order, from which steps are taken."""
+
+    def __init__(self, sought: Sought, own: Numbers, few: bool) -> None:
+        """`few` are one step: they are matched one by one."""
+        self.first = FIRST_TEXTS if sought.is_text else FIRST_PIECES
+        self.taken = 0
+        self._sought = sought
+        self._own = own
+        self._few = few
+
+    def take(self, count: int) -> _Step | None:
+        """The next candidates, as many as are asked for if there are; None at the end."""
+        own = self._own[self.taken :] if self._few else self._own[self.taken : self.taken + count]
+        if not len(own):
+            return None
+        self.taken += len(own)
+        if self._few:
+            named = self._sought.named(own)
+            return [(stretch.number, stretch) for stretch in self._sought.stretches(named)]
+        if self._sought.is_text:
+            return [*self._sought.texts(self._sought.named_files(own)).items()]
+        return [*self._sought.segment_set.runs(self._sought.named(own)).items()]
+
+
+def _queues(sought: Sought, is_away: bool) -> Iterator[_Queue]:
+    """The candidates of each part; those of the base last."""
     segment_set, base = sought.segment_set, sought.snapshot.base
     numbers = range(base, len(segment_set.segments))
     ends = segment_set.files if sought.is_text else segment_set.pieces
     spans = [*(ends[number] for number in numbers), *([(0, ends[base - 1][1])] if base else [])]
     candidates = sought.candidate_files if sought.is_text else sought.scoped
-    few = not is_away and sought.is_few
+    few = not is_away and not sought.is_text and sought.is_few
     for low, high in spans:
         first, past = candidates.searchsorted((low, high)).tolist()
-        if first == past:
-            continue
-        own = candidates[first:past]
-        if sought.is_text:
-            yield _text_steps(sought, own)
-        elif few:
-            yield _few_steps(sought, own)
-        else:
-            yield _piece_steps(sought, own)
-
-
-def _few_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:
-    yield [(stretch.number, stretch) for stretch in sought.stretches(sought.named(pieces))]
-
-
-def _piece_steps(sought: Sought, pieces: Numbers) -> Iterator[_Step]:
-    for at, past in _growing(len(pieces), FIRST_PIECES):
-        yield [*sought.segment_set.runs(sought.named(pieces[at:past])).items()]
-
-
-def _text_steps(sought: Sought, files: Numbers) -> Iterator[_Step]:
-    for at, past in _growing(len(files), FIRST_TEXTS):
-        yield [*sought.texts(sought.named_files(files[at:past])).items()]
-
-
-def _growing(count: int, first: int) -> Iterator[tuple[int, int]]:
-    """Places up to `count`, each time twice as many."""
-    at, size = 0, first
-    while at < count:
-        yield at, at + size
-        at, size = at + size, 2 * size
+        if first < past:
+            yield _Queue(sought, candidates[first:past], few)
 
 
 def _portions(step: _Step) -> Iterator[Numbered]:
