@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 from pycrdt import Doc, Map, Text
@@ -215,6 +216,20 @@ def test_updates_and_notes_have_a_largest_size() -> None:
     doc, text = peer_of(note)
     text += "x" * limits.NOTE_BYTES
     with pytest.raises(TooLarge, match=str(limits.NOTE_BYTES)):
+        note.receive([doc.get_update()])
+
+
+@pytest.mark.parametrize("kind", [Map, Text])
+def test_what_is_no_part_of_a_note_is_refused(kind: type[Map[str]] | type[Text]) -> None:
+    note = written("ab")
+    doc: Doc[Any] = Doc()
+    doc.apply_update(note.whole())
+    other = doc.get("other", type=kind)
+    if isinstance(other, Text):
+        other += "hidden\0"
+    else:
+        other["x"] = "hidden"
+    with pytest.raises(InvalidParams, match=r"writes to 'other'; a note has its text in"):
         note.receive([doc.get_update()])
 
 

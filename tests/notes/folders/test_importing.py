@@ -251,7 +251,8 @@ def test_nonsense_in_the_list_of_an_export_holds_up_nothing(
     lines = [head, json.dumps({**json.loads(line), **told}), "[" * 100_000, "null", '{"path": 1}']
     listed.write_text("\n".join(lines))
     done = bring(other, base.out)
-    assert (done.failed, done.restored) == ({}, 0)
+    assert done.failed[NAME].startswith("2 lines of it cannot be read; suggestions")
+    assert (len(done.failed), done.restored) == (1, 0)
     entries = told["suggestions"] if isinstance(told["suggestions"], list) else []
     assert len(done.lost) == bool(entries)
     assert {one[2] for one in suggestions(other)} == {"importer"}

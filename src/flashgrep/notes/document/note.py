@@ -6,7 +6,9 @@
                 [client, clock, client, clock] of its first and its last character (see `anchors`)
     authors     who wrote which characters (Y.Map, see `anchors`)
 
-Peers write `contents` alone; what they write into the two maps is put back (see `causality`).
+Peers write `contents` alone: what they write into the two maps is put back (see `causality`), and
+an update that writes anywhere else is refused.
+
 Changes cannot be undone: pycrdt has no rollback. A note that met an error on the way is thrown
 away and loaded again; what the journal does not have has never happened.
 """
@@ -17,6 +19,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final
 
 from pycrdt import Doc, Map, Text, merge_updates
@@ -49,6 +52,9 @@ from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 
 CONTENTS: Final = "contents"
 RECORDS: Final = "records"
+_ROOTS: Final = frozenset({CONTENTS, RECORDS, AUTHORS})
+_SHOWN: Final = 40
+"""Characters of a name in an error."""
 NOTHING: Final = b"\0\0"
 """An update without any change."""
 
@@ -323,6 +329,7 @@ class Note:
                 for at, update in enumerate(updates):
                     part = split(update, have)
                     if not is_empty(part.ready):
+                        _check_roots(part.ready)
                         self._seconds.update(halves(part.ready))
                         if parts_a_character(part.ready, self._seconds):
                             raise InvalidParams(
@@ -368,6 +375,17 @@ class Note:
         with catching_panics(), _malformed("update"), self._doc.transaction():
             for update in updates:
                 self._doc.apply_update(update)
+
+
+def _check_roots(update: Update) -> None:
+    """Refuse what is no part of a note: it would be kept and sent to everybody, and none would see
+    it, nor its size. Whatever else is in such a place comes after the first that names it."""
+    for struct in chain.from_iterable(update.structs.values()):
+        if struct.root is not None and struct.root not in _ROOTS:
+            raise InvalidParams(
+                f"the update writes to {struct.root[:_SHOWN]!r}; a note has its text in "
+                f"{CONTENTS!r} and takes nothing else from an editor"
+            )
 
 
 @contextmanager

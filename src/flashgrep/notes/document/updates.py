@@ -51,7 +51,9 @@ class Struct:
     right: Name | None = None
     """What it was put before."""
     parent: Name | None = None
-    """What it is in, unless that is a root."""
+    """What it is in, unless that is a root…"""
+    root: str | None = None
+    """…which is given by its name, by the first that is put there; the others name their place."""
     halves: tuple[int, ...] = ()
     """The clocks of the second units of characters that have two."""
     is_skip: bool = False
@@ -130,7 +132,7 @@ def _struct(reader: _UpdateReader, clock: int) -> Struct:
     start = reader.at
     info = reader.byte()
     kind = info & _KIND
-    left = right = parent = None
+    left = right = parent = root = None
     halves: tuple[int, ...] = ()
     text_bytes = 0
     if kind in (_COLLECTED, _SKIP):
@@ -142,7 +144,7 @@ def _struct(reader: _UpdateReader, clock: int) -> Struct:
             # The engine puts it here or there, by how it happens to hold the text in memory.
             raise reader.fail("something is put after and before the same unit")
         if left is right is None:
-            parent = reader.parent(bool(info & _KEY))
+            parent, root = reader.parent(bool(info & _KEY))
         if kind == _STRING:
             text = reader.string()
             length, halves = _string(text, clock)
@@ -157,6 +159,7 @@ def _struct(reader: _UpdateReader, clock: int) -> Struct:
         left=left,
         right=right,
         parent=parent,
+        root=root,
         halves=halves,
         is_skip=kind == _SKIP,
         text_bytes=text_bytes,
@@ -220,13 +223,10 @@ class _UpdateReader:
     def name(self) -> Name:
         return Name(self.number(), self.number())
 
-    def parent(self, has_key: bool) -> Name | None:
-        """What a struct is in; None for a root, which is given by name."""
-        if self.number() == 1:
-            self.string()
-            found = None
-        else:
-            found = self.name()
+    def parent(self, has_key: bool) -> tuple[Name | None, str | None]:
+        """What a struct is in, or the name of the root."""
+        is_root = self.number() == 1
+        found = (None, self.string()) if is_root else (self.name(), None)
         if has_key:
             self.string()
         return found

@@ -266,6 +266,8 @@ class ExportManifest:
         self._directory = directory
         self.files: dict[str, ExportedFile] = {}
         self.is_there = False
+        self.unread = 0
+        """Lines that say nothing: cut short, or not ours."""
         for line in self._lines():
             self._learn(line)
 
@@ -286,9 +288,11 @@ class ExportManifest:
                 try:
                     value = json.loads(line)
                 except (ValueError, RecursionError):
-                    continue
+                    value = None
                 if isinstance(value, dict):
                     yield value
+                elif line.strip():
+                    self.unread += 1
 
     def _learn(self, line: dict[str, Any]) -> None:
         if _HEAD in line and line[_HEAD] != _VERSION:

@@ -218,7 +218,7 @@ class _Import:
         self._done = Imported()
 
     def run(self) -> Imported:
-        self._exported = _manifest(self._vault.root)
+        self._exported = self._read_export()
         self._moved = {
             digest: known for known in self._exported.values() for digest in known.suggestions
         }
@@ -241,6 +241,27 @@ class _Import:
         self._done.attached |= self._vault.attached
         self._done.hidden = self._vault.hidden
         return self._done
+
+    def _read_export(self) -> dict[str, ExportedFile]:
+        """What an export wrote into the folder, if one did."""
+        root = self._vault.root
+        try:
+            directory = open_folder(root)
+        except OSError:
+            return {}  # reported when the folder is read
+        try:
+            manifest = ExportManifest(directory)
+        except OSError as error:
+            raise from_os_error(error, str(root)) from None
+        finally:
+            os.close(directory)
+        if manifest.unread:
+            lines = "1 line" if manifest.unread == 1 else f"{manifest.unread:,} lines"
+            self._done.failed[note_file.NAME] = (
+                f"{lines} of it cannot be read; suggestions that were described there are "
+                "imported in your name, and those in code as text"
+            )
+        return manifest.files
 
     # ── notes ───────────────────────────────────────────────────────────────────────────────────
 
@@ -317,17 +338,3 @@ class _Import:
     def _step(self, count: int) -> None:
         self._count += count
         self._report(self._count)
-
-
-def _manifest(root: Path) -> dict[str, ExportedFile]:
-    """What an export wrote into the folder, if one did."""
-    try:
-        directory = open_folder(root)
-    except OSError:
-        return {}  # reported when the folder is read
-    try:
-        return ExportManifest(directory).files
-    except OSError as error:
-        raise from_os_error(error, str(root)) from None
-    finally:
-        os.close(directory)
