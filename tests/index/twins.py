@@ -14,7 +14,7 @@ import pytest
 
 from flashgrep.app import Application, build
 from flashgrep.errors import FlashgrepError
-from flashgrep.index.index import StartingIndex
+from flashgrep.index.index import BUILT_ELSEWHERE, StartingIndex
 from flashgrep.index.update.ranked_index import RankedIndex
 from flashgrep.index.watch import tracker
 from flashgrep.index.workspace_index import WorkspaceIndex
@@ -113,7 +113,7 @@ class Twins:
                 state._take(state.tracker.changes())
                 view = state.view
                 if view is None:  # a reader trusts no file that was written as it was indexed
-                    return index.status().reason == "another server builds the index"
+                    return index.status().reason == BUILT_ELSEWHERE
                 return not view.subtrees and view.entries <= state._stuck
 
         wait_for(is_folded, lambda: f"changes are not folded in: {state.view}")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from flashgrep.errors import Unavailable
+from flashgrep.index.index import BUILT_ELSEWHERE
 from flashgrep.terminal.index import wait_until_ready
 from tests.terminal.console import flashgrep
 
@@ -253,6 +254,23 @@ def test_an_index_that_is_off_is_not_waited_for() -> None:
     off = {"state": "off", "grep_ready": False, "query_ready": False, "reason": "disk full"}
     with pytest.raises(Unavailable, match="disk full"):
         wait_until_ready(lambda: off)
+
+
+def test_an_index_that_keeps_failing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flashgrep.terminal.index._RETRIES_SECONDS", 0.15)
+    failing: dict[str, Any] = {
+        "state": "building",
+        "grep_ready": False,
+        "query_ready": False,
+        "progress": 0.0,
+        "total_files": 0,
+        "reason": "a disk that is full",
+    }
+    elsewhere = {**failing, "reason": BUILT_ELSEWHERE}
+    steps = iter([failing, *[elsewhere] * 4, {**failing, "reason": ""}, {**failing, **READY}])
+    assert wait_until_ready(lambda: next(steps))["query_ready"]
+    with pytest.raises(Unavailable, match="cannot be built: a disk that is full"):
+        wait_until_ready(lambda: failing)
 
 
 READY = {"state": "ready", "grep_ready": True, "query_ready": True}

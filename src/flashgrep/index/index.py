@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from flashgrep import limits
 from flashgrep.ranking.question import RankedFile
@@ -29,6 +29,9 @@ Stopped = Callable[[], bool]
 Keeps = Callable[[str], bool]
 State = Literal["building", "ready", "off"]
 Freshness = Literal["watching", "sweeping"]
+
+BUILT_ELSEWHERE: Final = "another server builds the index"
+"""The reason of an index that is not there yet and needs nothing but time."""
 
 
 @dataclass(frozen=True)

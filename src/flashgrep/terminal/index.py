@@ -14,6 +14,7 @@ import click
 from flashgrep.errors import IOFailure, Unavailable
 from flashgrep.index.format.manifest import MANIFEST
 from flashgrep.index.format.store import newest, shared_by, sweep_shared
+from flashgrep.index.index import BUILT_ELSEWHERE
 from flashgrep.settings import Settings
 from flashgrep.system.clock import utc
 from flashgrep.system.lock import open_lock_file, try_lock
@@ -106,6 +107,9 @@ def _shown(name: str, value: Any) -> str:
 
 
 _POLL_SECONDS: Final = 0.1
+_RETRIES_SECONDS: Final = 10.0
+"""An update that fails is tried again after two seconds and after four: what passes has passed."""
+_LOGGED: Final = "see the server's log"
 _LOCK: Final = "lock"
 
 Look = Callable[[], Mapping[str, Any]]
@@ -175,15 +179,20 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
 
 
 def wait_until_ready(look: Look) -> Mapping[str, Any]:
-    """Look again and again, with a bar; an index that is off is `Unavailable`."""
+    """Look again and again, with a bar; `Unavailable` where it is off or keeps failing."""
+    failing = 0.0
     with Bar("indexing") as bar:
         while True:
             answer = look()
             if answer["grep_ready"] and answer["query_ready"]:
                 return answer
+            reason = answer.get("reason")
             if answer["state"] == "off":
-                reason = answer.get("reason") or "see the server's log"
-                raise Unavailable(f"there is no index here: {reason}")
+                raise Unavailable(f"there is no index here: {reason or _LOGGED}")
+            is_failing = bool(reason) and reason != BUILT_ELSEWHERE and not answer["grep_ready"]
+            failing = failing + _POLL_SECONDS if is_failing else 0.0
+            if failing > _RETRIES_SECONDS:
+                raise Unavailable(f"the index cannot be built: {reason}")
             note = f"{answer['total_files']:,} files, grep ready; ranking them for query"
             bar.show(answer["progress"], note if answer["grep_ready"] else "reading files")
             time.sleep(_POLL_SECONDS)

@@ -23,7 +23,7 @@ import numpy as np
 from flashgrep import limits
 from flashgrep.index.answer.view import IndexView
 from flashgrep.index.format.header import DamagedSegment
-from flashgrep.index.index import IndexStatus
+from flashgrep.index.index import BUILT_ELSEWHERE, IndexStatus
 from flashgrep.index.update import rescan
 from flashgrep.index.update.rescan import NO_RACY_FILES, RacyFiles, without
 from flashgrep.index.watch.changes import Changes, identity, is_below
@@ -215,7 +215,7 @@ class TreeState:
                 index_size_bytes=size,
                 last_update=updated,
                 freshness="watching" if self.watches else "sweeping",
-                reason="another server builds the index" if view is None else "",
+                reason=BUILT_ELSEWHERE if view is None else "",
             )
             self._take(missed)
             self._changed.notify_all()
