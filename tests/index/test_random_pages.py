@@ -26,7 +26,7 @@ from tests.index.twins import Twins, haste, unwatched
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-TREES = 110 if HEAVY else 1
+TREES = 120 if HEAVY else 1
 ROUNDS = 26 if HEAVY else 10
 _ROWS = {"files_with_matches": "paths", "count": "counts", "content": "matches"}
 _CONTEXT = ("context", "context_before", "context_after")
