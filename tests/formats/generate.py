@@ -264,13 +264,15 @@ def described(kb: KnowledgeBase) -> dict[str, Any]:
     fields = ("id", "note", "path", "line", "author", "time", "old", "new", "before", "after")
     paths = [entry.path or "" for entry in kb.ask(lambda library: library.catalogue.entries())]
     attachments = kb.home.attachments
+    decisions = kb.review.decisions(ADMIN)
+    rows = [(len(decisions) - place, *one) for place, one in enumerate(decisions)]
     return {
         "notes": kb.ask(notes),
         "suggestions": [{name: getattr(one, name) for name in fields} for one in page.suggestions],
         "decisions": [
             [
                 path,
-                row.id,
+                number,
                 row.suggestion,
                 row.action.value,
                 row.by,
@@ -280,11 +282,11 @@ def described(kb: KnowledgeBase) -> dict[str, Any]:
                 row.undone_by,
                 row.undone_time,
             ]
-            for path, row in kb.review.decisions(ADMIN)
+            for number, path, row in rows
         ],
         "words": {
-            str(row.id): [row.reason, row.text, [list(one) for one in row.comments]]
-            for _, row in kb.review.decisions(ADMIN)
+            str(number): [row.reason, row.text, [list(one) for one in row.comments]]
+            for number, _, row in rows
         },
         "comments": kb.commenting.listed(ADMIN)[0],
         "resolved": kb.commenting.resolved(ADMIN)[0],

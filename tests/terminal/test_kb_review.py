@@ -104,10 +104,11 @@ def test_they_are_accepted_and_rejected_once_and_what_was_not_is_told(desk: Desk
     assert accepted.status == 0
     rows = [line.split("\t") for line in accepted.lines]
     assert [row[:2] for row in rows] == [[first, "accepted"], [second, "accepted"]]
-    assert {row[2] for row in rows} == {"1", "2"}
+    assert len({int(row[2]) for row in rows}) == 2
     assert desk.text("Folder/N.md") == "one zwei three\n"
     rejected = desk.run("decide", "reject", first, third, "nonsense")
-    assert (rejected.status, rejected.lines) == (1, [f"{third}\trejected\t3"])
+    assert (rejected.status, len(rejected.lines)) == (1, 1)
+    assert rejected.lines[0].startswith(f"{third}\trejected\t")
     assert f"flashgrep: {first} was accepted by Ann already" in rejected.err
     assert "flashgrep: there is no pending suggestion nonsense" in rejected.err
     assert desk.text("M.md") == "alpha\n\n"

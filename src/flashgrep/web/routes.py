@@ -29,7 +29,7 @@ from starlette.routing import BaseRoute, Route
 from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.knowledge_base import KnowledgeBase
-from flashgrep.notes.review.review import ALL_DECISIONS, DecisionStatus, Query, StepResult
+from flashgrep.notes.review.review import DecisionStatus, Query, StepResult
 from flashgrep.notes.review.verdict import verdict_named
 from flashgrep.system.clock import milliseconds, moment
 from flashgrep.transports.access import Admission
@@ -114,7 +114,7 @@ class _SuggestionRoutes:
     def decisions(self, request: Request, who: Admission, _: Mapping[str, Any]) -> Answer:
         check_query(request, ("note", "by", "limit", "before"))
         limit = page_limit(request, limits.LISTED_SUGGESTIONS, limits.LISTED_SUGGESTIONS_MOST)
-        before = whole_number(request, "before", ALL_DECISIONS)
+        before = whole_number(request, "before", 0) if request.query_params.get("before") else None
         note = request.query_params.get("note", "").removeprefix("kb://") or None
         by = request.query_params.get("by") or None
         rows = self._review.decisions(who.on_notes, limit, before, note, by)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
-from flashgrep.index.plan.planner import GramTree, _first_apart, apart_first, plan
+from flashgrep.index.plan.gram_tree import GramTree, _first_apart, apart_first
+from flashgrep.index.plan.planner import plan
 from flashgrep.search.pattern import PatternSpec
 from tests.index.segments import block_bytes, made
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.format.segment import Segment
 from flashgrep.index.format.segment_set import segment_set
-from flashgrep.index.plan import lookup, planner
+from flashgrep.index.plan import gram_tree, lookup, planner
 from flashgrep.index.plan.lookup import Candidates
 from flashgrep.search.decode import decoded, text_of
 from flashgrep.search.match_count import TextMatcher
@@ -136,7 +136,7 @@ def thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "_FEW", 1)
     monkeypatch.setattr(lookup, "_IN_VAIN", 1_000)
     monkeypatch.setattr(lookup, "_LOOK", 0)
-    monkeypatch.setattr(planner, "_BACK_BYTES", 1_000)
+    monkeypatch.setattr(gram_tree, "_BACK_BYTES", 1_000)
 
 
 NARROWED = pytest.mark.parametrize(

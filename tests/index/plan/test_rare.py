@@ -9,8 +9,9 @@ import pytest
 
 from flashgrep.index.format.segment_set import SegmentSet, segment_set
 from flashgrep.index.plan import lookup, rare
+from flashgrep.index.plan.gram_tree import GramTree
 from flashgrep.index.plan.lookup import Candidates
-from flashgrep.index.plan.planner import GramTree, plan
+from flashgrep.index.plan.planner import plan
 from flashgrep.index.plan.rare import rare_blocks
 from flashgrep.search.pattern import PatternSpec, matching_lines
 from tests.index.segments import block_bytes, made

@@ -147,6 +147,26 @@ def test_nobody_sees_what_they_may_not_read(base: Base) -> None:
     assert base.review.decisions(stranger) == []
     with pytest.raises(NotFound):
         base.review.undo(row[1].id, stranger)
+    with pytest.raises(NotFound):
+        base.review.decisions(stranger, before=row[1].id)
+
+
+def test_pages_of_decisions_are_the_whole_log_cut(base: Base) -> None:
+    base.add("Mine/A.md", "alpha")
+    base.add("Yours/A.md", "alpha")
+    made = []
+    for turn in range(5):
+        for folder in ("Mine", "Yours"):
+            made.append(base.suggest(f"{folder}/A.md", "alpha", f"b{turn}"))
+            base.decide(REJECT, made[-1])
+    mine = Principal("m", (Grant(Role.READ, "Mine"),))
+    for who, expected in ((ADMIN, made[::-1]), (mine, made[::2][::-1])):
+        paged: list[str] = []
+        before = None
+        while rows := base.review.decisions(who, 2, before):
+            paged += [row.suggestion for _, row in rows]
+            before = rows[-1][1].id
+        assert paged == expected
 
 
 # ── deciding ────────────────────────────────────────────────────────────────────────────────────

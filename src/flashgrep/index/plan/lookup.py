@@ -20,7 +20,8 @@ import numpy as np
 from flashgrep.index.format.postings import decoded
 from flashgrep.index.format.segment import Mask, Numbers
 from flashgrep.index.format.segment_set import SegmentSet
-from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first, plan
+from flashgrep.index.plan.gram_tree import GramNode, GramSet, GramTree, apart_first
+from flashgrep.index.plan.planner import plan
 from flashgrep.index.plan.rare import rare_blocks
 from flashgrep.search.at_once import AT_ONCE_POSTINGS, may_wait
 from flashgrep.search.pattern import PatternSpec

@@ -12,7 +12,7 @@ from typing import Final
 
 from flashgrep.index.format.postings import STEP
 from flashgrep.index.format.segment_set import SegmentSet
-from flashgrep.index.plan.planner import GramNode, GramSet, GramTree, apart_first
+from flashgrep.index.plan.gram_tree import GramNode, GramSet, GramTree, apart_first
 
 _SHORT_BYTES: Final = 1024
 """Postings of the rarest gram, of all segments together, that are read in this way; and of a

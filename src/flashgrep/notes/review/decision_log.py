@@ -1,6 +1,6 @@
 """The log of decisions: who accepted or rejected which suggestion, and what it takes to undo that.
 
-    decisions   id           counts up, never given twice
+    decisions   id           counts up, never given twice; shown as a `decision_numbers` number
                 suggestion   its id
                 note         id of the note
                 action       accept or reject
@@ -34,6 +34,7 @@ from flashgrep.errors import NotFound
 from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.anchors import Anchor
 from flashgrep.notes.review.decide import Cut, Edge
+from flashgrep.notes.review.decision_numbers import DecisionNumbers
 from flashgrep.notes.review.verdict import Action, Outcome
 from flashgrep.notes.store.database import Database
 from flashgrep.notes.suggestions.outcomes import Ended, Outcomes
@@ -63,6 +64,7 @@ _COLUMNS: Final = (
 )
 
 
+_NEWER_THAN_ALL: Final = 2**62
 _AT_ONCE: Final = 500
 """Ids that are asked for at a time: SQLite allows so many values."""
 
@@ -99,6 +101,7 @@ class Decided:
     """One row of the log."""
 
     id: int
+    """Its number, as people see it."""
     suggestion: str
     note: str
     action: Action
@@ -140,6 +143,7 @@ class Decisions:
         """`outcomes` follow each decision."""
         self._database = database
         self._outcomes = outcomes
+        self._numbers = DecisionNumbers(database)
 
     def add(self, decided: Decided) -> Decided:
         """Write a row, which is given its number."""
@@ -163,7 +167,8 @@ class Decisions:
             json.dumps(decided.put) if decided.text is not None else None,
             json.dumps(decided.comments) if decided.comments else None,
         )
-        added = replace(decided, id=cursor.lastrowid or 0)
+        row = cursor.lastrowid or 0
+        added = replace(decided, id=self._numbers.shown(row))
         self._outcomes.decided(
             Ended(
                 author=added.author,
@@ -173,14 +178,17 @@ class Decisions:
                 old=added.old,
                 new=added.new,
             ),
-            added.id,
+            row,
         )
         return added
 
     def undo(self, number: int, by: str, time: int) -> Decided:
         """Record that a decision was undone."""
         self._database.execute(
-            "UPDATE decisions SET undone_by = ?, undone_time = ? WHERE id = ?", by, time, number
+            "UPDATE decisions SET undone_by = ?, undone_time = ? WHERE id = ?",
+            by,
+            time,
+            self._numbers.row(number),
         )
         undone = self.get(number)
         self._outcomes.undone(undone.author, undone.note, undone.suggestion)
@@ -188,9 +196,9 @@ class Decisions:
 
     def get(self, number: int) -> Decided:
         """One decision."""
-        rows = self._rows("id = ?", number)
+        rows = self._rows("id = ?", self._numbers.row(number))
         if not rows:
-            raise NotFound("there is no such decision")
+            raise no_decision()
         return rows[0]
 
     def latest(self, suggestion: str) -> Decided | None:
@@ -218,36 +226,47 @@ class Decisions:
     def page(
         self,
         count: int,
-        before: int,
+        before: int | None,
         wanted: Callable[[str], bool],
         note: str | None = None,
         by: str | None = None,
     ) -> list[Decided]:
-        """The newest decisions before a number, of the notes that are wanted.
+        """The newest decisions, or those before one of them, of the notes that are wanted.
 
         Of one `note`, or made `by` one person, where that is asked for.
         """
+        end = _NEWER_THAN_ALL
+        if before is not None:
+            if not wanted(self.get(before).note):  # or numbers could be tried, to count decisions
+                raise no_decision()
+            end = self._numbers.row(before) or end
         asked = {"note = ?": note, "by = ?": by}
         given = {condition: value for condition, value in asked.items() if value is not None}
         which = "".join(f"{condition} AND " for condition in given)
         found: list[Decided] = []
         while len(found) < count:
             rows = self._rows(
-                f"{which}id < ? ORDER BY id DESC LIMIT ?", *given.values(), before, count
+                f"{which}id < ? ORDER BY id DESC LIMIT ?", *given.values(), end, count
             )
             found += [row for row in rows if wanted(row.note)]
             if len(rows) < count:
                 break
-            before = rows[-1].id
+            end = self._numbers.row(rows[-1].id) or end
         return found[:count]
 
     def _rows(self, condition: str, *values: Any) -> list[Decided]:
         query = f"SELECT {_COLUMNS} FROM decisions WHERE {condition}"  # noqa: S608 - our own words
-        return [_decided(row) for row in self._database.rows(query, *values)]
+        found = self._database.rows(query, *values)
+        return [_decided(self._numbers.shown(number), rest) for number, *rest in found]
 
 
-def _decided(row: Sequence[Any]) -> Decided:
-    number, suggestion, note, action, by, time, record, old, new, cuts, marks, *rest = row
+def no_decision() -> NotFound:
+    """For a number that no decision has, and for one of a note that may not be read."""
+    return NotFound("there is no such decision")
+
+
+def _decided(number: int, row: Sequence[Any]) -> Decided:
+    suggestion, note, action, by, time, record, old, new, cuts, marks, *rest = row
     undone_by, undone_time, reason, text, put, comments = rest
     cuttings = tuple(
         Cutting(Cut(at, removed), _anchor(before), _anchor(behind))

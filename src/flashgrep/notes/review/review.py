@@ -35,7 +35,7 @@ from flashgrep.errors import (
 from flashgrep.notes.access.roles import Author, Principal, Role
 from flashgrep.notes.library import Library
 from flashgrep.notes.review.decision_jobs import DecisionJobs, Job
-from flashgrep.notes.review.decision_log import Decided
+from flashgrep.notes.review.decision_log import Decided, no_decision
 from flashgrep.notes.review.step import Step, path_of
 from flashgrep.notes.review.step_result import DecisionStatus as DecisionStatus
 from flashgrep.notes.review.step_result import StepResult as StepResult
@@ -61,8 +61,6 @@ DECISIONS_A_TURN: Final = 100
 
 IDS_A_TURN: Final = 200
 """Of many ids, how many are looked up (10 ms, where all were decided before) in one turn."""
-
-ALL_DECISIONS = 2**62
 
 log = logging.getLogger(__name__)
 
@@ -195,11 +193,14 @@ class Review:
         self,
         who: Principal,
         count: int = limits.LISTED_SUGGESTIONS,
-        before: int = ALL_DECISIONS,
+        before: int | None = None,
         note: str | None = None,
         by: str | None = None,
     ) -> list[tuple[str, Decided]]:
-        """The newest decisions and the paths of their notes; of one note, or by one person."""
+        """The newest decisions, or those before one, and the paths of their notes.
+
+        Of one note, or by one person, where that is asked for.
+        """
 
         def job(library: Library) -> list[tuple[str, Decided]]:
             def wanted(note: str) -> bool:
@@ -366,7 +367,7 @@ def _some_at_a_time(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 def _check_role(library: Library, row: Decided, who: Principal) -> None:
     path = path_of(library, row.note)
     if not who.may(Role.READ, path):
-        raise NotFound("there is no such decision")
+        raise no_decision()
     if not who.may(Role.WRITE, path):
         raise AccessDenied(f"undoing a decision needs the role write on {path}")
 
