@@ -113,8 +113,13 @@ def test_what_was_changed_is_found_and_put_back(
 
 
 def _texts(tree: Path) -> dict[str, str]:
-    files = (path for path in tree.rglob("*") if path.is_file())
-    return {str(path.relative_to(tree)): path.read_text(encoding="utf-8") for path in files}
+    """The sources of a tree; a part may have made a git repository of it."""
+    files = {path.relative_to(tree): path for path in tree.rglob("*") if path.is_file()}
+    return {
+        str(name): path.read_text(encoding="utf-8")
+        for name, path in files.items()
+        if name.parts[0] != ".git"
+    }
 
 
 @pytest.mark.parametrize("name", ["files", "pages", "counts"])
