@@ -314,6 +314,24 @@ def test_what_is_typed_among_many_marks_is_followed_when_somebody_asks(
     assert stored(kb) == rebuilt(kb)
 
 
+def test_an_edit_reads_the_marks_of_its_note_once(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the edit they are those after the last one, which are known."""
+    create(kb, "A.md", "alpha beta gamma")
+    suggest(kb, "A.md", "alpha")
+    read: list[str] = []
+    marks = critic._MarkupScan.marks
+
+    def noted(scan: critic._MarkupScan) -> Iterator[critic.Mark]:
+        read.append(scan._text)
+        return marks(scan)
+
+    monkeypatch.setattr(critic._MarkupScan, "marks", noted)
+    suggest(kb, "A.md", "gamma")
+    assert read == ["{--alpha--}{++new++} beta {--gamma--}{++new++}"]
+
+
 def test_other_rules_make_every_note_be_looked_at_again(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from flashgrep import limits
@@ -288,9 +288,24 @@ class ParsedMarkup:
         yield Piece(start=at, end=len(self.text), in_base=True, in_accepted=True)
 
 
+_KEPT_TEXTS: Final = 4
+_KEPT_CHARS: Final = 256 * limits.KIB
+"""The last few texts that were read, none longer than this, are not read again: an edit asks for
+the note before it, which is the note after the last one, and for the note after it, twice each."""
+
+
 def read(text: str, recorded: Iterable[Span] = ()) -> ParsedMarkup:
     """Read a text, with the spans that records hold as marks."""
+    if len(text) > _KEPT_CHARS:
+        return _read(text, tuple(recorded))
+    return _read_once(text, tuple(recorded))
+
+
+def _read(text: str, recorded: tuple[Span, ...]) -> ParsedMarkup:
     return ParsedMarkup(text, list(_MarkupScan(text, all_held(text, recorded)).marks()))
+
+
+_read_once = lru_cache(maxsize=_KEPT_TEXTS)(_read)
 
 
 def literal_places(text: str, places: Iterable[int], recorded: Iterable[Span]) -> set[int]:
