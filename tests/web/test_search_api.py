@@ -19,7 +19,7 @@ import pytest
 from flashgrep import limits
 from flashgrep.notes.access.roles import Role
 from tests.faults.processes import wait_until
-from tests.faults.test_heavy_patterns import LINE, is_at_rest, is_matching
+from tests.faults.test_heavy_patterns import LINE, long_at_it, wait_until_stopped
 from tests.faults.test_heavy_patterns import PATTERN as HEAVY
 from tests.tools import test_call_seconds
 from tests.transports.clients import PATIENCE_SECONDS, RawLines, tool_call
@@ -281,8 +281,8 @@ def test_a_search_ends_when_its_client_hangs_up(heavy: Desk, name: str) -> None:
     server = heavy.served.server
     with server.open_http() as connection:
         connection.sendall(sent(name, {"pattern": HEAVY}))
-        wait_until(lambda: is_matching(server.process.pid), "process that matches")
-    wait_until(lambda: is_at_rest(server.process.pid), "rest")
+        lost = wait_until(lambda: long_at_it(server.process.pid), "process that matches")
+    wait_until_stopped(server.process.pid, lost)
     found = heavy.ask("search", pattern="THE_RARE_NEEDLE")
     assert [file["path"] for file in found["files"]] == ["rare.txt"]
 
@@ -296,7 +296,7 @@ def test_heavy_searches_of_one_person_keep_nobody_else_waiting(heavy: Desk) -> N
     try:
         for connection in connections:
             connection.sendall(sent("search", {"pattern": HEAVY}))
-        wait_until(lambda: is_matching(server.process.pid), "process that matches")
+        lost = wait_until(lambda: long_at_it(server.process.pid), "process that matches")
         asked = {"pattern": "THE_RARE_NEEDLE", "where": "notes"}
         answer = heavy.served.post("/api/search", asked, token=other)
         assert [file["path"] for file in answer.json()["files"]] == ["kb://One.md"]
@@ -304,7 +304,7 @@ def test_heavy_searches_of_one_person_keep_nobody_else_waiting(heavy: Desk) -> N
     finally:
         for connection in connections:
             connection.close()
-    wait_until(lambda: is_at_rest(server.process.pid), "rest")
+    wait_until_stopped(server.process.pid, lost)
 
 
 @pytest.mark.thorough
