@@ -134,7 +134,7 @@ def test_the_owner_keeps_to_the_time_of_the_one_who_asked(place: Place) -> None:
     caller = {"key": "k", "author": "a", "token": "", "may_write": True, "notes_only": False}
     asked: dict[str, Any] = {
         "tool": "grep",
-        "arguments": {"pattern": ".*a.{880}[zq]", "path": "kb://"},
+        "arguments": {"pattern": ".*[ab]" + 6 * ".{1000}" + "[zq]", "path": "kb://"},
         "caller": {**caller, "principal": "a", "grants": [[Role.SUGGEST, ""]], "seen": []},
         "settings": {"call_seconds": 1},
     }
