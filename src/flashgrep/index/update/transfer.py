@@ -325,11 +325,28 @@ def _opened(source: str) -> Iterator[IO[bytes]]:
     if not source.startswith(("http://", "https://", "file://")):
         raise InvalidParams(f"{source}: only http, https and file URLs can be read")
     try:
-        answer = urllib.request.urlopen(source, timeout=_ANSWER_SECONDS)  # noqa: S310
+        answer = _opener().open(source, timeout=_ANSWER_SECONDS)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise _unreadable(source, error) from None
     with answer:
         yield answer
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """`urlopen` without FTP, which a server could redirect to."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.UnknownHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.FileHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener
 
 
 def _unreadable(source: str, error: Exception) -> IOFailure:
