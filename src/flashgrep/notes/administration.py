@@ -259,7 +259,8 @@ class Administration:
 
         def look(library: Library) -> tuple[Published, list[dict[str, Any]]]:
             now = library.read(entry.id)
-            return now, carried_suggestions.described(now.text, library.records(entry.id))
+            besides, authors = library.records(entry.id), partial(library.authors, entry.id)
+            return now, carried_suggestions.described(now.text, besides, authors)
 
         try:
             now, suggestions = self._notes.ask(look)

@@ -15,7 +15,7 @@ the end, and a second file would have to reach into this one for them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -32,7 +32,7 @@ from flashgrep.notes.document.loading import (
     Quarantined,
     Received,
 )
-from flashgrep.notes.document.note import NOTHING, Amendment, Note, NoteRecords
+from flashgrep.notes.document.note import NOTHING, Amendment, Note, NoteRecords, Span
 from flashgrep.notes.document.text import (
     Panicked,
     TextSplice,
@@ -250,6 +250,11 @@ class Library:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
         with self._cache.trusted(note):
             return self.loaded(note).writers(start, end)
+
+    def authors(self, note: str, spans: Sequence[Span]) -> list[Set[Author | None]]:
+        """Who wrote the characters of each span; None is in it where nobody knows."""
+        with self._cache.trusted(note):
+            return self.loaded(note).authors(spans)
 
     @contextmanager
     def looking(self, note: str) -> Iterator[Anchors]:

@@ -158,3 +158,26 @@ def test_what_is_left_of_a_stretch_is_found_as_its_characters_are(
     expected = sorted(place for place in one_by_one if place is not None)
     found = anchors.left_of(Anchor(7, 0), units)
     assert [place for start, end in found for place in range(start, end)] == expected
+    place = data.draw(st.integers(0, max(len(str(ours)) - 1, 0)))
+    names = [anchors.at(index) for index in range(place, len(str(ours)))]
+    widths = [len(value.encode("utf-16-le")) // 2 for value in str(ours)[place:]]
+    runs = anchors.runs(place, len(str(ours))) if names else []
+    assert [
+        (run.client, clock) for run in runs for clock in range(run.clock, run.clock + run.units)
+    ] == [
+        (name.client, name.clock + unit)
+        for name, width in zip(names, widths, strict=True)
+        for unit in range(width)
+    ]
+
+
+def test_characters_of_others_in_place_of_deleted_ones_are_runs_of_their_own() -> None:
+    ours, theirs = typed("abcdef", 7), typed("", 9)
+    exchange(ours, theirs)
+    del theirs[2:3]
+    theirs.insert(2, "X")
+    exchange(ours, theirs)
+    assert str(ours) == "abXdef"
+    runs = anchors_of(ours).runs(0, 6)
+    units = [(run.client, run.clock + unit) for run in runs for unit in range(run.units)]
+    assert units == [(7, 0), (7, 1), (9, 0), (7, 3), (7, 4), (7, 5)]

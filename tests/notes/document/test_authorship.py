@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from itertools import count
 from typing import Any
 
-from pycrdt import Map
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pycrdt import Doc, Map
 
-from flashgrep.notes.document.anchors import AUTHORS
+from flashgrep.notes.access.roles import Author
+from flashgrep.notes.document.anchors import AUTHORS, Authorship, Run
 from flashgrep.notes.document.note import Amendment, Note, is_same
 from flashgrep.notes.document.text import TextSplice
-from flashgrep.notes.document.updates import Update, encode, parse
+from flashgrep.notes.document.updates import Name, Update, encode, parse
 from flashgrep.notes.store.journal import Record
 from tests.notes.desk import MINUTE, Desk, Peer
+
+CASES = 5_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 40
 
 
 def writers(desk: Desk, note: str) -> list[str | None]:
@@ -75,6 +82,34 @@ def test_a_client_that_another_person_uses_writes_for_that_person_from_then_on(d
     type_at(desk, peer, 3, "bob", "bob")
     type_at(desk, peer, 6, "ann", "ann")
     assert writers(desk, note) == [*["ann"] * 3, *["bob"] * 3, *["ann"] * 3]
+
+
+@settings(max_examples=CASES)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8), st.sampled_from("abc"))))
+def test_runs_that_others_wrote_are_theirs_and_all_else_is_whose_it_was(
+    given_runs: list[tuple[int, int, str]],
+) -> None:
+    doc: Doc[Any] = Doc()
+    stored = doc.get(AUTHORS, type=Map)
+    keys = (Name(1, clock) for clock in count())
+    authorship = Authorship(stored)
+    authorship.add(Author("maker"), {7: 2}, next(keys))
+    authorship.add(Author("ann"), {7: 9}, next(keys))
+    expected = [None, None, *["maker"] * 7, *["ann"] * 31]
+    begins, written, taken = {2, 9}, [], set[int]()
+    for clock, units, name in given_runs:
+        places = set(range(clock, clock + units))
+        if taken & places:
+            continue
+        taken |= places
+        written.append((Run(7, clock, units), Author(name)))
+        if not begins & places:
+            expected[clock : clock + units] = [name] * units
+    authorship.ascribe(written, lambda: next(keys))
+    authorship.add(Author("bob"), {7: 40}, next(keys))
+    for each in (authorship, Authorship(stored)):
+        found = [each.author_of(Name(7, clock)) for clock in range(41)]
+        assert [one.name if one else None for one in found] == [*expected, "bob"]
 
 
 def test_nobody_knows_who_wrote_what_came_without_a_name(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.notes.access.roles import Author
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.folders import carried_suggestions
 from flashgrep.notes.folders.carried_suggestions import (
@@ -28,12 +29,19 @@ def beside(text: str, *marks: str, author: str = "robot", **more: Any) -> NoteRe
     return NoteRecords({"kind": "suggestion", "author": author, "time": 5, **more}, spans)
 
 
+def written_by(*authors: str | None) -> carried_suggestions.Authors:
+    """Every character was written by these."""
+    found = {Author(name) if name else None for name in authors}
+    return lambda spans: [found] * len(spans)
+
+
 def carried(text: str = TEXT) -> list[ExportedSuggestion]:
     besides = {
         ID: beside(text, "{--old--}", "{++new++}"),
         "s_1111111111111111": beside(text, "{++code++}", author="bob", changed=9),
     }
-    found, strange = parsed(json.loads(json.dumps(described(text, besides))))
+    said = described(text, besides, written_by("robot"))
+    found, strange = parsed(json.loads(json.dumps(said)))
     assert strange == 0
     return found
 
@@ -49,12 +57,46 @@ def test_what_is_written_is_read() -> None:
     assert (one.id, one.author, one.time, one.changed) == (ID, "robot", 5, None)
     assert [(mark.at, mark.size) for mark in one.marks] == [(4, 9), (13, 9)]
     assert (two.author, two.changed) == ("bob", 9)
+    assert (one.is_own, two.is_own) == (True, False)
     assert places(TEXT, [one, two]) == {"robot": ["{--old--}", "{++new++}"], "bob": ["{++code++}"]}
 
 
 def test_suggestions_whose_marks_are_gone_are_not_written() -> None:
-    assert described("plain", {ID: NoteRecords({"kind": "suggestion", "author": "x"})}) == []
-    assert described(TEXT, {"w": beside(TEXT, "{++new++}", kind="withdrawn")}) == []
+    nobody = written_by(None)
+    gone = {ID: NoteRecords({"kind": "suggestion", "author": "x"})}
+    assert described("plain", gone, nobody) == []
+    assert described(TEXT, {"w": beside(TEXT, "{++new++}", kind="withdrawn")}, nobody) == []
+
+
+@pytest.mark.parametrize(
+    ("authors", "is_own"),
+    [
+        (["robot"], True),
+        (["bob"], False),
+        (["robot", "bob"], False),
+        (["robot", None], False),
+        ([None], False),
+    ],
+)
+def test_a_suggestion_is_own_where_each_character_is_known_to_be_its_authors(
+    authors: list[str | None], is_own: bool
+) -> None:
+    besides = {ID: beside(TEXT, "{--old--}", "{++new++}")}
+    (one,) = described(TEXT, besides, written_by(*authors))
+    assert one.get("own", False) is is_own
+
+
+def test_of_more_suggestions_than_are_looked_up_the_rest_is_not_called_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(carried_suggestions, "OWN_LOOKUPS", 1)
+    assert [one.is_own for one in carried()] == [True, False]
+    besides = {
+        ID: beside(TEXT, "{++new++}"),
+        "s_1111111111111111": beside(TEXT, "{++code++}"),
+    }
+    said = described(TEXT, besides, written_by("robot"))
+    assert [one.get("own", False) for one in said] == [True, False]
 
 
 BOTH = {"robot", "bob"}
@@ -91,7 +133,7 @@ def test_of_several_places_each_is_taken_once_and_the_nearest_first() -> None:
         f"s_{at:016x}": NoteRecords({"kind": "suggestion", "author": str(at), "time": 0}, (span,))
         for at, span in enumerate(marks)
     }
-    known, _ = parsed(described(text, besides))
+    known, _ = parsed(described(text, besides, written_by(None)))
     assert [spans for _, spans in fitted(text, known).found] == [(span,) for span in marks]
     moved = fitted("xx" + text, known).found
     assert [spans for _, spans in moved] == [((start + 2, end + 2),) for start, end in marks]

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from flashgrep import limits
-from flashgrep.errors import TooLarge
+from flashgrep.errors import Conflict, TooLarge
 from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
+from flashgrep.notes.library import Library
 from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions.plan import Edit
@@ -144,6 +145,72 @@ def test_an_agent_finds_its_own_suggestion_and_a_retry_does_nothing(
     bring(other, base.out)
     done = propose(other.notes, "Deep/N.md", Edit("beta", "gamma"), "robot/agent")
     assert done.is_repeated
+
+
+@pytest.mark.parametrize("markup", list(Markup))
+def test_an_author_goes_on_with_its_own_suggestions_in_place(
+    base: Base, other: Base, markup: Markup
+) -> None:
+    base.notes.ask(lambda library: library.create("W.md", "é 😀 alpha beta\n", "maker"))
+    for old, new in (("alpha", "日本😀\nzwei"), ("beta", "gamma")):
+        propose(base.notes, "W.md", Edit(old, new), "robot/agent", markup=markup)
+    base.export()
+    bring(other, base.out)
+    before = suggestions(other)
+    propose(other.notes, "W.md", Edit("日本😀\nzwei", "日😀\ndrei"), "robot/agent", markup=markup)
+    after = suggestions(other)
+    assert [one[5] for one in after if one[1] == "W.md"] == ["日😀\ndrei", "gamma"]
+    assert [one[0] for one in after] == [one[0] for one in before]
+    propose(other.notes, "W.md", Edit("gamma", "beta"), "robot/agent", markup=markup)
+    propose(other.notes, "W.md", Edit("日😀\ndrei", "alpha"), "robot/agent", markup=markup)
+    assert other.text("W.md") == "é 😀 alpha beta\n"
+
+
+def test_words_that_a_person_typed_into_a_suggestion_stay_theirs_after_two_imports(
+    base: Base, other: Base, tmp_path: Path
+) -> None:
+    base.edit("Deep/N.md", "gamma", "gam, mild, ma")  # as a person types into an insertion
+    base.export()
+    bring(other, base.out)
+    with pytest.raises(Conflict, match="importer typed into your pending suggestion"):
+        propose(other.notes, "Deep/N.md", Edit("gam, mild, ma", "gamma"), "robot/agent")
+    other.out = tmp_path / "second"
+    other.export()
+    (tmp_path / "third").mkdir()
+    third = Base(tmp_path / "third")
+    try:
+        bring(third, other.out)
+        assert suggestions(third) == suggestions(base)
+        with pytest.raises(Conflict, match="typed into your pending suggestion"):
+            propose(third.notes, "Deep/N.md", Edit("gam, mild, ma", "gamma"), "robot/agent")
+        propose(third.notes, "Deep/N.md", Edit("KODE", "CODE"), "robot/agent")
+    finally:
+        third.notes.close()
+
+
+def test_what_is_typed_beside_a_restored_suggestion_is_the_importers(
+    base: Base, other: Base
+) -> None:
+    base.export()
+    bring(other, base.out)
+    assert writers(other, "Deep/N.md", "alpha ") == {"importer"}
+    assert writers(other, "Deep/N.md", "{++gamma++}") == {"robot/agent"}
+    assert writers(other, "Deep/N.md", LONG) == {"other"}
+    assert writers(other, "Deep/N.md", "fine ") == {"importer"}
+    other.edit("Deep/N.md", "alpha ", "alpha x ")
+    assert writers(other, "Deep/N.md", "x ") == {"ann"}
+
+
+def writers(base: Base, path: str, words: str) -> set[str]:
+    """Who wrote these words of a note, as the journal has it."""
+
+    def job(library: Library) -> set[str]:
+        note = library.find(path).id
+        start = library.read(note).text.index(words)
+        found = library.writers(note, start, start + len(words))
+        return {writer.name for _, writer in found if writer}
+
+    return base.notes.ask(job)
 
 
 @pytest.mark.parametrize("markup", list(Markup))

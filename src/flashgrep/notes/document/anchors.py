@@ -33,9 +33,10 @@ the map existed have no known author.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from pycrdt import Assoc, Map, StickyIndex, Text
@@ -56,6 +57,16 @@ class Anchor(NamedTuple):
 
     client: int
     clock: int
+
+
+class Run(NamedTuple):
+    """Characters that one client wrote one after the other."""
+
+    client: int
+    clock: int
+    """Of the first of them."""
+    units: int
+    """How many, as clocks count: in UTF-16 units."""
 
 
 class _Block(NamedTuple):
@@ -130,6 +141,22 @@ class Anchors:
             if start is not None and stop is not None:
                 found.append((start, stop + 1))
         return sorted(found)
+
+    def runs(self, start: int, end: int) -> list[Run]:
+        """A stretch of the text as its clients wrote it; few places of it are looked up."""
+        first, last = self.at(start), self.at(end - 1)
+        run = Run(first.client, first.clock, self._units(start, end))
+        if last == (run.client, run.clock + run.units - self._units(end - 1, end)):
+            written = self.left_of(first, run.units)
+            is_whole = all(one[1] == two[0] for one, two in pairwise(written))
+            if is_whole and (written[0][0], written[-1][1]) == (start, end):
+                return [run]
+        middle = (start + end) // 2
+        return [*self.runs(start, middle), *self.runs(middle, end)]
+
+    def _units(self, start: int, end: int) -> int:
+        offsets = self._offsets
+        return offsets.units(offsets.byte(end)) - offsets.units(offsets.byte(start))
 
     def _find_in_block(self, anchor: Anchor) -> int | None:
         starts, blocks = self._blocks.get(anchor.client, ([], []))
@@ -230,9 +257,20 @@ class Authorship:
     def author_of(self, name: Name) -> Author | None:
         """Who wrote a character; None where that was never recorded."""
         rows = self._rows().get(name.client, [])
-        at = bisect_right(rows, name.clock, key=lambda row: row[0])
+        at = bisect_right(rows, name.clock, key=_clock)
         found = rows[at - 1][1] if at else _NOBODY
         return found if found.name else None
+
+    def of_run(self, run: Run) -> set[Author | None]:
+        """Who wrote the characters of a run."""
+        rows = self._rows().get(run.client, [])
+        begins = bisect_left(rows, run.clock + run.units, key=_clock)
+        first = bisect_right(rows, run.clock, key=_clock)
+        names = [
+            Name(run.client, run.clock),
+            *(Name(run.client, at) for at, _ in rows[first:begins]),
+        ]
+        return {self.author_of(name) for name in names}
 
     def all(self) -> dict[int, list[tuple[int, Author]]]:
         """What is stored: for each client, from which clock on it wrote for whom."""
@@ -253,17 +291,50 @@ class Authorship:
         }
         if not new:
             return False
-        numbers = [number for pair in new.items() for number in pair]
-        kind = [author.source.value] if author.source else []
-        self._stored[f"{key.client}.{key.clock}"] = [author.name, *numbers, *kind]
+        self._put(author, map(Name._make, new.items()), key)
         for client, clock in new.items():
             rows.setdefault(client, []).append((clock, author))
         return True
+
+    def ascribe(self, written: Sequence[tuple[Run, Author]], key: Callable[[], Name]) -> None:
+        """Record that others wrote some of what clients have sent already.
+
+        A run in which another row begins keeps the author it has. What comes after a run is whose
+        it was. An author's runs make one entry, and `key` gives each entry's.
+        """
+        whose: dict[Name, Author] = {}
+        after: dict[Name, Author] = {}
+        for run, author in written:
+            rows = self._rows().get(run.client, [])
+            end = run.clock + run.units
+            at = bisect_left(rows, run.clock, key=_clock)
+            if at < len(rows) and rows[at][0] < end:
+                continue
+            whose[Name(run.client, run.clock)] = author
+            if at == len(rows) or rows[at][0] > end:
+                after[Name(run.client, end)] = rows[at - 1][1] if at else _NOBODY
+        begins = after | whose
+        by_author: dict[Author, list[Name]] = {}
+        for name in sorted(begins):
+            by_author.setdefault(begins[name], []).append(name)
+        for author, names in by_author.items():
+            self._put(author, names, key())
+        for name, author in begins.items():
+            insort(self._rows().setdefault(name.client, []), (name.clock, author), key=_clock)
+
+    def _put(self, author: Author, begins: Iterable[Name], key: Name) -> None:
+        numbers = [number for name in begins for number in name]
+        kind = [author.source.value] if author.source else []
+        self._stored[f"{key.client}.{key.clock}"] = [author.name, *numbers, *kind]
 
     def _rows(self) -> dict[int, list[tuple[int, Author]]]:
         if self._known is None:
             self._known = self.all()
         return self._known
+
+
+def _clock(row: tuple[int, Author]) -> int:
+    return row[0]
 
 
 def _in_order(row: tuple[int, Author]) -> tuple[int, str, str]:

@@ -80,6 +80,8 @@ class Amendment:
     """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
     keeps_version: bool = False
     """The note as it was before becomes a version that can be gone back to."""
+    written: Sequence[tuple[Span, Author]] = ()
+    """Stretches of the text as it is then that somebody else wrote, in the note it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,14 @@ class Note:
             named = [anchors.at(place) for place in places]
         return [self._authorship.author_of(Name(*anchor)) for anchor in named]
 
+    def authors(self, spans: Sequence[Span]) -> list[Set[Author | None]]:
+        """Who wrote the characters of each span; None is in it where nobody knows."""
+        with self.looking() as anchors:
+            return [
+                {author for run in anchors.runs(*span) for author in self._authorship.of_run(run)}
+                for span in spans
+            ]
+
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def amend(
@@ -235,6 +245,7 @@ class Note:
                 self._sign(Author(author, source))
             check_size(self.text.splice(change.splices))
             stored = self._put_records(change.records)
+            self._ascribe(change.written)
         if known is None or not _come_back(change.records, stored - known.keys()):
             return
         push = Push(ordered(before, change.splices)) if known else None
@@ -250,6 +261,14 @@ class Note:
         """What our own client writes from now on is this author's."""
         own = self._own_clock()
         self._authorship.add(author, {own.client: own.clock}, own)
+
+    def _ascribe(self, written: Sequence[tuple[Span, Author]]) -> None:
+        """Record who wrote some of the text before it came here."""
+        if not written:
+            return
+        anchors = Anchors(self._text, clocks(self._doc.get_state()))
+        runs = [(run, author) for span, author in written for run in anchors.runs(*span)]
+        self._authorship.ascribe(runs, self._own_clock)
 
     def _own_clock(self) -> Name:
         client = self._doc.client_id

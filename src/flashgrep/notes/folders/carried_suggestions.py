@@ -8,6 +8,8 @@ comment of the note:
      "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
      "from": "token",                      the kind of its author (`roles.AuthorKind`), where known
+     "own": true,                          only where nobody else has typed into it, as far as that
+                                           was looked up (see `OWN_LOOKUPS`)
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
                                            characters of the text with LF line ends and without a
                                            byte order mark, and the start of the SHA-256 of its text
@@ -26,16 +28,27 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from flashgrep import limits
-from flashgrep.notes.access.roles import AuthorKind, source_named
+from flashgrep.notes.access.roles import Author, AuthorKind, source_named
 from flashgrep.notes.document.note import NoteRecords
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import DELIMITERS, WIDTH, MarkKind, Span
-from flashgrep.notes.suggestions.pending import ANSWERS, CHANGED, FROM, made_at, pending, recorded
+from flashgrep.notes.suggestions.pending import (
+    ANSWERS,
+    CHANGED,
+    FROM,
+    Pending,
+    made_at,
+    pending,
+    recorded,
+)
+
+Authors = Callable[[Sequence[Span]], Sequence[Set[Author | None]]]
+"""Who wrote the characters of each of some spans; None is in it where nobody knows."""
 
 SEARCHED_TEXTS: Final = 8
 """How many times a file's characters may be looked at to find its suggestions again."""
@@ -43,6 +56,10 @@ SEARCHED_TEXTS: Final = 8
 CARRIED_AUTHOR_CHARS: Final = 1_000
 """Longest name of an author that an import takes from an export; no metadata holds a longer one."""
 
+OWN: Final = "own"
+OWN_LOOKUPS: Final = 500
+"""Suggestions of one note for which it is looked up who wrote them (50 ms): each takes the engine
+some walks through the note, so that ten times as many take a hundred times as long."""
 _ID: Final = re.compile(r"[cs]_[0-9a-f]{16}")
 _COMMENT_ID: Final = re.compile(r"c_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
@@ -85,6 +102,8 @@ class ExportedSuggestion:
     marks: tuple[CarriedMark, ...]
     source: AuthorKind | None = None
     answers: str = ""
+    is_own: bool = False
+    """All that it brings is its author's own words."""
 
     @property
     def is_comment(self) -> bool:
@@ -94,9 +113,12 @@ class ExportedSuggestion:
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, Any]]:
+def described(
+    text: str, besides: Mapping[str, NoteRecords], authors: Authors
+) -> list[dict[str, Any]]:
     """The pending suggestions and the comments of a note, as JSON has them."""
     read = pending(text, recorded(besides))
+    own = _own(read, authors)
     found = []
     for record in read.records:
         marks = read.marks_of(record)
@@ -118,8 +140,27 @@ def described(text: str, besides: Mapping[str, NoteRecords]) -> list[dict[str, A
             given[ANSWERS] = record.answers
         if record.source:
             given[FROM] = record.source.value
+        if record.id in own:
+            given[OWN] = True
         found.append(given)
     return found
+
+
+def _own(read: Pending, authors: Authors) -> set[str]:
+    """The ids of suggestions that bring nothing but their author's words."""
+    some = read.suggestions[:OWN_LOOKUPS]
+    brought = {one.id: [mark.new for mark in read.marks_of(one)] for one in some}
+    spans = [span for found in brought.values() for span in found if span[0] < span[1]]
+    wrote = dict(zip(spans, authors(spans), strict=True))
+    return {
+        one.id
+        for one in some
+        if all(
+            writer is not None and writer.is_same(Author(one.author, one.source))
+            for span in brought[one.id]
+            for writer in wrote.get(span, ())
+        )
+    }
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
@@ -161,6 +202,7 @@ def _carried(given: Any) -> ExportedSuggestion | None:
         marks=known,
         source=source,
         answers=answers,
+        is_own=given.get(OWN) is True,
     )
 
 

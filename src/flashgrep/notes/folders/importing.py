@@ -23,14 +23,14 @@ export for the first time, and in a note that holds it. Otherwise a suggestion g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
-from flashgrep.notes.access.roles import AuthorKind
+from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import between
 from flashgrep.notes.folders import carried_suggestions, note_file
@@ -257,10 +257,23 @@ class _Restoring:
             fresh = new_comment_id() if one.is_comment else new_id()
             names[one.id] = one.id if is_kept else fresh
         put: dict[str, NoteRecords | None] = {}
+        written: list[tuple[critic.Span, Author]] = []
         for one, spans in found.found:
             answers = names.get(one.answers, one.answers)
             put[names[one.id]] = _as_it_was(text, replace(one, answers=answers), spans)
-        return Amendment(records=put)
+            if one.is_own:
+                author = Author(one.author, one.source)
+                written += [(part, author) for part in _brought(text, spans)]
+        return Amendment(records=put, written=written)
+
+
+def _brought(text: str, spans: Sequence[critic.Span]) -> Iterator[critic.Span]:
+    """What the marks of a suggestion hold besides the text they take away."""
+    for span in spans:
+        if mark := critic.held(text, span):
+            start, end = mark.old
+            parts = [(mark.start, start), (end, mark.end)] if start < end else [span]
+            yield from (part for part in parts if part[0] < part[1])
 
 
 def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...]) -> NoteRecords:

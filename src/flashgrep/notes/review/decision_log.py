@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep.errors import NotFound
 from flashgrep.notes.access.roles import Author
-from flashgrep.notes.document.anchors import Anchor
+from flashgrep.notes.document.anchors import Anchor, Run
 from flashgrep.notes.review.decide import Cut, Edge
 from flashgrep.notes.review.decision_numbers import DecisionNumbers
 from flashgrep.notes.review.verdict import Action, Outcome
@@ -76,16 +76,6 @@ class Cutting:
     cut: Cut
     before: Anchor | None
     behind: Anchor | None
-
-
-class Run(NamedTuple):
-    """Characters that one client wrote one after the other."""
-
-    client: int
-    clock: int
-    """Of the first of them."""
-    units: int
-    """How many, as clocks count: in UTF-16 units."""
 
 
 class LeftComment(NamedTuple):

@@ -18,7 +18,7 @@ from flashgrep.errors import (
     NotFound,
 )
 from flashgrep.notes.access.roles import Principal, Role
-from flashgrep.notes.document.anchors import Anchor, Anchors
+from flashgrep.notes.document.anchors import Anchor, Anchors, Run
 from flashgrep.notes.document.loading import Quarantined
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.library import Library
@@ -26,7 +26,7 @@ from flashgrep.notes.markup.critic import WIDTH, Mark, Span
 from flashgrep.notes.review import decide
 from flashgrep.notes.review.decide import Cut, Edge
 from flashgrep.notes.review.deciding_many import Deciding
-from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, LeftComment, Run
+from flashgrep.notes.review.decision_log import Cutting, Decided, Decisions, LeftComment
 from flashgrep.notes.review.step_result import (
     DecisionStatus,
     StepResult,
@@ -246,9 +246,7 @@ class Step:
             ]
             with library.looking(self._note) as anchors:
                 cuttings = _cuttings({}, anchors, decision.cuts, beside)
-                put = tuple(
-                    run for span in decision.put for run in _runs(anchors, decision.text, *span)
-                )
+                put = tuple(run for span in decision.put for run in anchors.runs(*span))
             self._log(name, replace(row, cuttings=cuttings, put=put))
 
     def _decision(
@@ -323,21 +321,6 @@ def _left(
         )
         for one in said
     )
-
-
-def _runs(anchors: Anchors, text: str, start: int, end: int) -> list[Run]:
-    """The characters that were put in just now, by their names; looked up at few places."""
-    first, last = anchors.at(start), anchors.at(end - 1)
-    units = _units(text[start:end])
-    if (first.client, first.clock + units - _units(text[end - 1])) == last:
-        return [Run(first.client, first.clock, units)]
-    middle = (start + end) // 2
-    return [*_runs(anchors, text, start, middle), *_runs(anchors, text, middle, end)]
-
-
-def _units(text: str) -> int:
-    """How long a text is as clocks count."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 def _cuttings(
