@@ -215,7 +215,8 @@ def ask(connection: http.client.HTTPConnection, method: str, path: str, body: An
 
 
 def served(scratch: Path, notes: int, each: int) -> None:
-    home = Home.create(scratch / "served").path
+    print(f"{notes * each:,} suggestions in {notes} notes")
+    home = Home.create(scratch / f"served{notes}").path
     kb = KnowledgeBase(home)
     for number in range(notes):
         file = IncomingNote(f"N{number}.md", marked(each, "a"), "bench")
@@ -284,6 +285,7 @@ def main() -> None:
             return
         if given.served:
             served(scratch, 200, 25)
+            served(scratch, 1, 5_000)
             return
         if given.decide:
             for notes, each, word in (

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from flashgrep.notes.document.anchors import MANY
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import TextSplice
 from tests.notes.desk import Desk
@@ -16,7 +17,7 @@ from tests.notes.yjs import Node, YjsPeer, running_node
 
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 SEED = int(os.environ.get("FLASHGREP_SEED", "1"))
-ROUNDS = 1_000 if HEAVY else 15
+ROUNDS = 1_000 if HEAVY else 10
 STEPS = 40
 WORDS = ("a", "é", "😀", "日本", "word\n", "{--", "e\u0301", "👩\u200d👧", "", "")
 
@@ -118,7 +119,13 @@ class Round:
         return self.desk.text(self.note)
 
 
-def test_random_peers_agree_in_the_end(node: Node, tmp_path: Path) -> None:
+@pytest.mark.parametrize("many", [1, MANY])
+def test_random_peers_agree_in_the_end(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """Whether the engine is asked for each place, or all is put in order at once."""
+    for module in ("anchors", "note"):
+        monkeypatch.setattr(f"flashgrep.notes.document.{module}.MANY", many)
     desk = Desk(tmp_path / "kb")
     for number in range(ROUNDS):
         seed = SEED * 1_000_000 + number

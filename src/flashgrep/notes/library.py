@@ -246,6 +246,11 @@ class Library:
         with self._cache.trusted(note):
             return self.loaded(note).anchors()
 
+    def whole(self, note: str) -> bytes:
+        """All of a note as one update."""
+        with self._cache.trusted(note):
+            return self.loaded(note).whole()
+
     def writers(self, note: str, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
         with self._cache.trusted(note):
@@ -257,9 +262,9 @@ class Library:
             return self.loaded(note).authors(spans)
 
     @contextmanager
-    def looking(self, note: str) -> Iterator[Anchors]:
-        """The same for a block that asks for many: one look at the document, and not one each."""
-        with self._cache.trusted(note), self.loaded(note).looking() as anchors:
+    def looking(self, note: str, many: int = 0) -> Iterator[Anchors]:
+        """The same for a block that asks for about as `many`, and changes nothing."""
+        with self._cache.trusted(note), self.loaded(note).looking(many) as anchors:
             yield anchors
 
     def quarantined(self) -> dict[str, str]:

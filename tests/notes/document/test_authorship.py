@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pycrdt import Doc, Map
 
 from flashgrep.notes.access.roles import Author
-from flashgrep.notes.document.anchors import AUTHORS, Authorship, Run
+from flashgrep.notes.document.anchors import AUTHORS, Authorship
 from flashgrep.notes.document.note import Amendment, Note, is_same
+from flashgrep.notes.document.order import Run
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.document.updates import Name, Update, encode, parse
 from flashgrep.notes.store.journal import Record

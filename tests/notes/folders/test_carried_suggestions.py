@@ -86,19 +86,6 @@ def test_a_suggestion_is_own_where_each_character_is_known_to_be_its_authors(
     assert one.get("own", False) is is_own
 
 
-def test_of_more_suggestions_than_are_looked_up_the_rest_is_not_called_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(carried_suggestions, "OWN_LOOKUPS", 1)
-    assert [one.is_own for one in carried()] == [True, False]
-    besides = {
-        ID: beside(TEXT, "{++new++}"),
-        "s_1111111111111111": beside(TEXT, "{++code++}"),
-    }
-    said = described(TEXT, besides, written_by("robot"))
-    assert [one.get("own", False) for one in said] == [True, False]
-
-
 BOTH = {"robot", "bob"}
 
 

@@ -20,7 +20,7 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.document.anchors import Anchors
 from flashgrep.notes.document.note import Amendment, NoteRecords
-from flashgrep.notes.document.text import Push, TextSplice, spliced
+from flashgrep.notes.document.text import Push, SharedText, TextSplice, spliced
 from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
@@ -222,42 +222,27 @@ def test_the_log_and_what_is_undone_are_the_same_too(
     with monkeypatch.context() as patched:
         if is_prepared:
             patched.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 1)
-            patched.setattr("flashgrep.notes.review.step.ANCHORS_A_TURN", 3)
         quick = history(first, seed, names)
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
     assert any(status is DecisionStatus.DONE for _, status, _ in quick[0])
 
 
-def test_no_turn_of_the_notes_names_more_than_a_few_characters_for_decisions(
+def test_prepared_decisions_ask_the_engine_for_no_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others get their turns in between; in the transaction itself nothing is named."""
+    """Each would be a walk over all blocks before it, on the thread of the notes."""
     home, names = made_home(tmp_path / "kb", seed=1)
     kb = KnowledgeBase(home)
-    named: list[int] = []
-    turn = 0
-    at, work = Anchors.at, kb._do
-
-    def counted_at(anchors: Anchors, index: int) -> Any:
-        named.append(turn)
-        return at(anchors, index)
-
-    def counted_turn(*given: Any) -> None:
-        nonlocal turn
-        turn += 1
-        work(*given)
-
+    asked: list[object] = []
     monkeypatch.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 1)
-    monkeypatch.setattr("flashgrep.notes.review.step.ANCHORS_A_TURN", 3)
     monkeypatch.setattr(deciding_many, "_tangled", lambda _: {})  # all decided together
-    monkeypatch.setattr(Anchors, "at", counted_at)
-    monkeypatch.setattr(kb, "_do", counted_turn)
-    kb.review.decide(names, Action.ACCEPT, ADMIN)
+    monkeypatch.setattr(Anchors, "at", lambda *given: asked.append(given))
+    monkeypatch.setattr(SharedText, "_change", lambda *given: asked.append(given))
+    decided = kb.review.decide(names, Action.ACCEPT, ADMIN)
     kb.close()
-    assert len(named) > 12
-    assert max(map(named.count, named)) <= 3
-    assert turn not in named
+    assert {one.status for one in decided} >= {DecisionStatus.DONE}
+    assert asked == []
 
 
 def test_a_note_that_changes_while_decisions_are_prepared_is_decided_as_it_is_then(

@@ -15,6 +15,9 @@ For all other characters the blocks themselves are looked up, in the document wr
 update, and counted through from where they begin. That takes as long as the document is large, but
 only once for all anchors of a text. `tests/notes/slow_anchors.py` has the same without it.
 
+Each question to the engine is a walk over the blocks before the place. A caller that will ask for
+many says so, and is answered from `order`, in which all blocks are put in order once.
+
 Who wrote each character of a note, by the name that Yjs gives the character.
 
     authors    a Y.Map beside the text. Each entry says who wrote what some clients sent from a
@@ -43,9 +46,12 @@ from pycrdt import Assoc, Map, StickyIndex, Text
 
 from flashgrep.errors import InvalidParams
 from flashgrep.notes.access.roles import Author, source_named
+from flashgrep.notes.document.order import Run, TextOrder, order_of
 from flashgrep.notes.document.text import Offsets, catching_panics
-from flashgrep.notes.document.updates import Name, number, parse
+from flashgrep.notes.document.updates import Name, Update, number, parse
 
+MANY: Final = 1_000
+"""Look-ups for which it pays to put all blocks in order: 25 ms for as many as belong to them."""
 _ITEM: Final = b"\0"
 """A relative position as bytes begins with this where it names an item; client, clock follow…"""
 _AFTER: Final = b"\0"
@@ -57,16 +63,6 @@ class Anchor(NamedTuple):
 
     client: int
     clock: int
-
-
-class Run(NamedTuple):
-    """Characters that one client wrote one after the other."""
-
-    client: int
-    clock: int
-    """Of the first of them."""
-    units: int
-    """How many, as clocks count: in UTF-16 units."""
 
 
 class _Block(NamedTuple):
@@ -84,16 +80,24 @@ class Anchors:
     Callers that ask for many do so in a transaction of the document, which saves one for each.
     """
 
-    def __init__(self, text: Text, clocks: dict[int, int]) -> None:
-        """`clocks` is the document's state vector: what it does not name is not there."""
+    def __init__(self, text: Text, clocks: dict[int, int], root: str = "", many: int = 0) -> None:
+        """`clocks` is the document's state vector: what it does not name is not there.
+
+        `root` is the text's name in the document, and `many` how much will be asked for.
+        """
         self._text = text
         self._clocks = clocks
+        self._root = root if many >= MANY else ""
         with catching_panics():
-            self._data = str(text).encode()
+            shown = str(text)
+        self._data = shown.encode()
         self._offsets = Offsets(self._data)
+        self._shown = shown
 
     def at(self, index: int) -> Anchor:
         """The anchor of a character."""
+        if self._order and (name := self._order.name(index)):
+            return Anchor(*name)
         place = self._offsets.byte(index) if index >= 0 else len(self._data)
         if place >= len(self._data):
             raise InvalidParams(f"there is no character {index} in the note to hold on to")
@@ -111,6 +115,8 @@ class Anchors:
         """Where an anchor's character is; None where it was deleted or never was."""
         if not (0 <= anchor.clock < self._clocks.get(anchor.client, 0)) or not self._data:
             return None
+        if self._order:
+            return self._order.find(Name(*anchor))
         place = self._seen(anchor)
         if place < len(self._data) and self._data[place] & 0xC0 != 0x80:
             claimed = self._claim(place)
@@ -144,6 +150,8 @@ class Anchors:
 
     def runs(self, start: int, end: int) -> list[Run]:
         """A stretch of the text as its clients wrote it; few places of it are looked up."""
+        if self._order:
+            return self._order.runs(start, end)
         first, last = self.at(start), self.at(end - 1)
         run = Run(first.client, first.clock, self._units(start, end))
         if last == (run.client, run.clock + run.units - self._units(end - 1, end)):
@@ -184,12 +192,19 @@ class Anchors:
     # ── blocks ──────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
+    def _written(self) -> Update:
+        with catching_panics():
+            return parse(self._text.doc.get_update())
+
+    @cached_property
+    def _order(self) -> TextOrder | None:
+        return order_of(self._written, self._root, self._shown) if self._root else None
+
+    @cached_property
     def _blocks(self) -> dict[int, tuple[list[int], list[_Block]]]:
         """The texts of the document, by client: the clocks they begin with, and themselves."""
-        with catching_panics():
-            update = parse(self._text.doc.get_update())
         found: dict[int, tuple[list[int], list[_Block]]] = {}
-        for client, row in update.structs.items():
+        for client, row in self._written.structs.items():
             blocks = [
                 _Block(struct.clock, struct.length, struct.text_bytes)
                 for struct in row

@@ -27,7 +27,7 @@ from pycrdt import Doc, Map, Text, merge_updates
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, TooLarge
 from flashgrep.notes.access.roles import Author, AuthorKind
-from flashgrep.notes.document.anchors import AUTHORS, Anchor, Anchors, Authorship
+from flashgrep.notes.document.anchors import AUTHORS, MANY, Anchor, Anchors, Authorship
 from flashgrep.notes.document.causality import (
     PeerWatch,
     halves,
@@ -36,6 +36,7 @@ from flashgrep.notes.document.causality import (
     says_again,
     split,
 )
+from flashgrep.notes.document.order import TextOrder, order_of
 from flashgrep.notes.document.text import (
     NotText,
     Panicked,
@@ -53,6 +54,9 @@ from flashgrep.notes.store.journal import DamagedNote, NoteSnapshot, Record
 CONTENTS: Final = "contents"
 RECORDS: Final = "records"
 _ROOTS: Final = frozenset({CONTENTS, RECORDS, AUTHORS})
+_ANCHORS_A_RECORD: Final = 4
+"""Of a suggestion: both ends of a deletion and of an insertion."""
+_LOOKUPS_A_RUN: Final = 4
 _SHOWN: Final = 40
 """Characters of a name in an error."""
 NOTHING: Final = b"\0\0"
@@ -80,6 +84,8 @@ class Amendment:
     """New and changed ones, with spans in the text as the splices leave it; None takes one away."""
     keeps_version: bool = False
     """The note as it was before becomes a version that can be gone back to."""
+    order: TextOrder | None = None
+    """Of the text as it is before, where it was worked out already."""
     written: Sequence[tuple[Span, Author]] = ()
     """Stretches of the text as it is then that somebody else wrote, in the note it comes from."""
 
@@ -176,15 +182,19 @@ class Note:
         with catching_panics():
             return self._doc.get_update()
 
-    def anchors(self) -> Anchors:
-        """The names of the text's characters, as it is now."""
-        return Anchors(self._text, clocks(self.state()))
+    def anchors(self, many: int = 0) -> Anchors:
+        """The names of the text's characters, as it is now; `many` is how much will be asked."""
+        return Anchors(self._text, clocks(self.state()), CONTENTS, many)
 
     @contextmanager
-    def looking(self) -> Iterator[Anchors]:
-        """The same for a block that asks for many, and changes nothing."""
+    def looking(self, many: int = 0) -> Iterator[Anchors]:
+        """The same for a block that asks for several, and changes nothing."""
         with catching_panics(), self._doc.transaction():
-            yield self.anchors()
+            yield self.anchors(many)
+
+    def order(self) -> TextOrder | None:
+        """The order of the text's characters; None where that is not known for sure."""
+        return order_of(parse(self.whole()), CONTENTS, self.text.read())
 
     def records(self) -> dict[str, NoteRecords]:
         """What is beside the text, in the order it was made. Peers may have written nonsense."""
@@ -198,8 +208,7 @@ class Note:
         if not stored:
             return {}
         found = []
-        with catching_panics(), self._doc.transaction():  # one, and not one for each anchor
-            anchors = self.anchors()
+        with self.looking(many=_ANCHORS_A_RECORD * len(stored)) as anchors:
             for name, entry in stored.items():
                 if isinstance(entry, dict) and isinstance(entry.get("value"), dict):
                     spans = _spans(anchors, entry.get("anchors"))
@@ -209,20 +218,19 @@ class Note:
 
     def writers(self, start: int, end: int) -> list[tuple[Anchor, Author | None]]:
         """The characters of a stretch of the text, and who wrote each; None if nobody knows."""
-        with catching_panics(), self._doc.transaction():  # one, and not one for each anchor
-            anchors = self.anchors()
+        with self.looking(many=end - start) as anchors:
             named = [anchors.at(place) for place in range(start, end)]
             return [(anchor, self._authorship.author_of(Name(*anchor))) for anchor in named]
 
     def writers_at(self, places: Sequence[int]) -> list[Author | None]:
         """Who wrote the characters at some places; None if nobody knows."""
-        with self.looking() as anchors:
+        with self.looking(many=len(places)) as anchors:
             named = [anchors.at(place) for place in places]
         return [self._authorship.author_of(Name(*anchor)) for anchor in named]
 
     def authors(self, spans: Sequence[Span]) -> list[Set[Author | None]]:
         """Who wrote the characters of each span; None is in it where nobody knows."""
-        with self.looking() as anchors:
+        with self.looking(many=_LOOKUPS_A_RUN * len(spans)) as anchors:
             return [
                 {author for run in anchors.runs(*span) for author in self._authorship.of_run(run)}
                 for span in spans
@@ -243,7 +251,10 @@ class Note:
         with catching_panics(), self._doc.transaction():
             if any(splice.text for splice in change.splices):
                 self._sign(Author(author, source))
-            check_size(self.text.splice(change.splices))
+            order = change.order
+            if order is None and len(change.splices) >= MANY:
+                order = self.order()
+            check_size(self.text.splice(change.splices, order))
             stored = self._put_records(change.records)
             self._ascribe(change.written)
         if known is None or not _come_back(change.records, stored - known.keys()):
@@ -266,7 +277,7 @@ class Note:
         """Record who wrote some of the text before it came here."""
         if not written:
             return
-        anchors = Anchors(self._text, clocks(self._doc.get_state()))
+        anchors = self.anchors(_LOOKUPS_A_RUN * len(written))
         runs = [(run, author) for span, author in written for run in anchors.runs(*span)]
         self._authorship.ascribe(runs, self._own_clock)
 
@@ -278,7 +289,8 @@ class Note:
         """Write records; gives the names of those that were there before."""
         if not records:
             return frozenset()
-        anchors = Anchors(self._text, clocks(self._doc.get_state()))
+        spans = sum(len(beside.spans) for beside in records.values() if beside)
+        anchors = self.anchors(2 * spans)
         stored = self._records.to_py() or {}
         made = max((_made(entry) for entry in stored.values()), default=0)
         for name, beside in records.items():

@@ -24,6 +24,8 @@ from pycrdt import Doc, Text
 
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, IOFailure, TooLarge, Unavailable
+from flashgrep.notes.document.order import Run, TextOrder
+from flashgrep.notes.document.updates import Name, Struct, Update, clocks, encode, text_struct
 from flashgrep.workspace.text import common_prefix
 
 # ── splices ──────────────────────────────────────────────────────────────────────────────────────
@@ -248,27 +250,39 @@ class SharedText:
             raise NotText("the note's text holds an embedded object; a note holds characters only")
         return text
 
-    def splice(self, splices: Iterable[TextSplice]) -> str:
+    def splice(self, splices: Iterable[TextSplice], order: TextOrder | None = None) -> str:
         """Make all changes or none, in one transaction; gives the new text.
 
-        The middle one first, then those before it, then those after it, and so on in each half.
-        The engine cuts a block in two at each place, and copies both; from one end to the other a
-        long text would be copied for each change.
+        Where the text's order is known they are one update, and the engine need not look for the
+        place of each.
         """
         text = self.checked()
         changes = ordered(text, splices)
         expected = spliced(text, changes)
-        places = _byte_places(text, changes)
         with catching_panics(), self._text.doc.transaction():
-            for number, shift in _middle_first(changes, places):
-                start, end = places[number]
-                if end > start:
-                    del self._text[start + shift : end + shift]
-                for piece in _pieces(changes[number].text):
-                    self._text.insert(start + shift, piece)
+            if order and order.length and order.text() == text:
+                doc = self._text.doc
+                own = Name(doc.client_id, clocks(doc.get_state()).get(doc.client_id, 0))
+                doc.apply_update(encode(_as_update(changes, order, own)))
+            else:
+                self._change(changes, _byte_places(text, changes))
         if self.read() != expected:
             raise Panicked("the note's engine made another change than the one asked for")
         return expected
+
+    def _change(self, changes: Sequence[TextSplice], places: Sequence[tuple[int, int]]) -> None:
+        """Make changes one by one: the middle one first, then those before it, then those after
+        it, and so on in each half.
+
+        The engine cuts a block in two at each place, and copies both; from one end to the other a
+        long text would be copied for each change.
+        """
+        for number, shift in _middle_first(changes, places):
+            start, end = places[number]
+            if end > start:
+                del self._text[start + shift : end + shift]
+            for piece in _pieces(changes[number].text):
+                self._text.insert(start + shift, piece)
 
 
 def _middle_first(
@@ -301,6 +315,26 @@ def _pieces(text: str) -> list[str]:
     """
     head, tail = text[:-END_CHARS], text[-END_CHARS:]
     return [tail, head] if tail.isascii() and not head.isascii() else [text] if text else []
+
+
+def _as_update(changes: Iterable[TextSplice], order: TextOrder, own: Name) -> Update:
+    """Changes as a peer would send them whose next unit is `own`."""
+    structs: list[Struct] = []
+    deletions: list[Run] = []
+    place, left, clock = -1, None, own.clock
+    for change in changes:
+        deletions += order.runs(change.start, change.end)
+        if change.start != place:
+            place, left = change.start, order.last_unit(change.start - 1)
+        right, ends = order.name(place), list[int]()
+        for piece in _pieces(change.text):
+            structs.append(text_struct(piece, clock, left, right))
+            right, clock = Name(own.client, clock), structs[-1].end
+            ends.append(clock - 1)
+        if ends:  # the first of the pieces is the last in the text
+            left = Name(own.client, ends[0])
+    ranges = [(run.client, run.clock, run.units) for run in sorted(deletions)]
+    return Update({own.client: structs} if structs else {}, ranges)
 
 
 def _byte_places(text: str, changes: Iterable[TextSplice]) -> list[tuple[int, int]]:

@@ -65,6 +65,11 @@ class Struct:
     def end(self) -> int:
         return self.clock + self.length
 
+    @property
+    def text(self) -> str:
+        """Its text, which ends its data; empty if it is not text."""
+        return self.data[len(self.data) - self.text_bytes :].decode()
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -116,6 +121,23 @@ def encode(update: Update) -> bytes:
         parts += [number(client), number(len(pairs))]
         parts += [number(value) for pair in pairs for value in pair]
     return b"".join(parts)
+
+
+def text_struct(text: str, clock: int, left: Name | None, right: Name | None) -> Struct:
+    """Some text that is put between two units; one of them at least is there."""
+    encoded = text.encode()
+    info = _STRING | (_ORIGIN if left else 0) | (_RIGHT if right else 0)
+    places = [number(value) for name in (left, right) if name for value in name]
+    length, halves = _string(text, clock)
+    return Struct(
+        clock=clock,
+        length=length,
+        data=b"".join([bytes([info]), *places, number(len(encoded)), encoded]),
+        left=left,
+        right=right,
+        halves=halves,
+        text_bytes=len(encoded),
+    )
 
 
 def number(value: int) -> bytes:

@@ -8,8 +8,7 @@ comment of the note:
      "author": "robot/agent", "time": 1700000000000,
      "changed": 1700000000001,             only where its author changed it later
      "from": "token",                      the kind of its author (`roles.AuthorKind`), where known
-     "own": true,                          only where nobody else has typed into it, as far as that
-                                           was looked up (see `OWN_LOOKUPS`)
+     "own": true,                          only where nobody else has typed into it
      "marks": [[12, 9, "16 hex digits"]]}  for each mark: its first character and its length, in
                                            characters of the text with LF line ends and without a
                                            byte order mark, and the start of the SHA-256 of its text
@@ -57,9 +56,6 @@ CARRIED_AUTHOR_CHARS: Final = 1_000
 """Longest name of an author that an import takes from an export; no metadata holds a longer one."""
 
 OWN: Final = "own"
-OWN_LOOKUPS: Final = 500
-"""Suggestions of one note for which it is looked up who wrote them (50 ms): each takes the engine
-some walks through the note, so that ten times as many take a hundred times as long."""
 _ID: Final = re.compile(r"[cs]_[0-9a-f]{16}")
 _COMMENT_ID: Final = re.compile(r"c_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
@@ -148,13 +144,12 @@ def described(
 
 def _own(read: Pending, authors: Authors) -> set[str]:
     """The ids of suggestions that bring nothing but their author's words."""
-    some = read.suggestions[:OWN_LOOKUPS]
-    brought = {one.id: [mark.new for mark in read.marks_of(one)] for one in some}
+    brought = {one.id: [mark.new for mark in read.marks_of(one)] for one in read.suggestions}
     spans = [span for found in brought.values() for span in found if span[0] < span[1]]
     wrote = dict(zip(spans, authors(spans), strict=True))
     return {
         one.id
-        for one in some
+        for one in read.suggestions
         if all(
             writer is not None and writer.is_same(Author(one.author, one.source))
             for span in brought[one.id]

@@ -32,7 +32,8 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep.errors import NotFound
 from flashgrep.notes.access.roles import Author
-from flashgrep.notes.document.anchors import Anchor, Run
+from flashgrep.notes.document.anchors import Anchor
+from flashgrep.notes.document.order import Run
 from flashgrep.notes.review.decide import Cut, Edge
 from flashgrep.notes.review.decision_numbers import DecisionNumbers
 from flashgrep.notes.review.verdict import Action, Outcome

@@ -1,16 +1,15 @@
 """The decisions on one note as one transaction on the thread of the notes.
 
-Deciding thousands of them takes seconds, most of it to work out what is to be done. That part can
-be prepared before: in the thread of the caller, and in short turns on the thread of the notes,
-with others in between. Where the note changes meanwhile, it is worked out again in the transaction.
+Deciding thousands of them takes a second, most of it to work out what is to be done. That part can
+be prepared before, in the thread of the caller. Where the note changes meanwhile, it is worked out
+again in the transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from flashgrep.errors import (
     Conflict,
@@ -18,9 +17,11 @@ from flashgrep.errors import (
     NotFound,
 )
 from flashgrep.notes.access.roles import Principal, Role
-from flashgrep.notes.document.anchors import Anchor, Anchors, Run
+from flashgrep.notes.document.anchors import Anchor
 from flashgrep.notes.document.loading import Quarantined
-from flashgrep.notes.document.note import Amendment, NoteRecords
+from flashgrep.notes.document.note import CONTENTS, Amendment, NoteRecords
+from flashgrep.notes.document.order import Run, TextOrder, order_of
+from flashgrep.notes.document.updates import Name, parse
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup.critic import WIDTH, Mark, Span
 from flashgrep.notes.review import decide
@@ -43,8 +44,9 @@ from flashgrep.notes.suggestions.pending import pending
 if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase
 
-ANCHORS_A_TURN: Final = 200
-"""…for which so many characters are named at a time (40 ms in a note of 15,000 blocks)."""
+
+NameOf = Callable[[int], Name | Anchor | None]
+"""What a character of a text is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,15 @@ class _DecisionRow:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What was worked out before the transaction."""
+    """What was worked out before it is done."""
 
     sequence: int
     """Of the note that it was worked out for."""
-    many: Deciding
     taken: int
-    anchors: Mapping[int, Anchor]
-    """Of the characters beside all cuts."""
+    """How many can be decided together."""
+    missing: Sequence[str]
+    rows: Mapping[str, _DecisionRow]
+    change: Amendment
 
 
 class Step:
@@ -95,43 +98,55 @@ class Step:
         self._prepared: _Prepared | None = None
 
     def prepare(self, kb: KnowledgeBase, names: Sequence[str]) -> None:
-        """Work out in short turns what `run` will do; for any thread but that of the notes."""
+        """Work out what `run` will do; for any thread but that of the notes."""
 
-        def look(library: Library) -> tuple[int, str, dict[str, NoteRecords], Anchors] | None:
+        def look(library: Library) -> tuple[int, str, dict[str, NoteRecords], bytes] | None:
             if not self._note or self._refusal(library):
                 return None
             found = library.read(self._note)
-            besides, anchors = library.records(self._note), library.anchors(self._note)
-            return found.sequence, found.text, besides, anchors
+            besides, whole = library.records(self._note), library.whole(self._note)
+            return found.sequence, found.text, besides, whole
 
         try:
             found = kb.ask(look)
             if found is None:
                 return
-            sequence, text, besides, anchors = found
-            many = Deciding(text, pending_suggestions.recorded(besides), self._action)
-            taken = many.take(names)
-            beside = (pair for made in many.made.values() for pair in made.beside)
-            places = sorted({place for pair in beside for place in pair if place is not None})
-            named: dict[int, Anchor] = {}
-            for at in range(0, len(places), ANCHORS_A_TURN):
-                some = places[at : at + ANCHORS_A_TURN]
-                more = kb.ask(partial(self._named, sequence=sequence, anchors=anchors, places=some))
-                if more is None:
-                    return
-                named |= more
+            sequence, text, besides, whole = found
+            if order := order_of(parse(whole), CONTENTS, text):
+                self._prepared = self._worked_out(sequence, text, besides, names, order, order.name)
         except FlashgrepError:
             return  # `run` reports it
-        self._prepared = _Prepared(sequence=sequence, many=many, taken=taken, anchors=named)
 
-    def _named(
-        self, library: Library, sequence: int, anchors: Anchors, places: Sequence[int]
-    ) -> dict[int, Anchor] | None:
-        """The anchors of some characters; None where the note has changed."""
-        with library.looking(self._note):  # one look at the document, and not one each
-            if library.read(self._note).sequence != sequence:
-                return None
-            return {place: anchors.at(place) for place in places}
+    def _worked_out(
+        self,
+        sequence: int,
+        text: str,
+        besides: Mapping[str, NoteRecords],
+        names: Sequence[str],
+        order: TextOrder | None,
+        name_of: NameOf,
+    ) -> _Prepared:
+        """All that can be decided together, from the first one on."""
+        many = Deciding(text, pending_suggestions.recorded(besides), self._action)
+        taken = many.take(names)
+        rows = {
+            name: _DecisionRow(
+                record=besides[name],
+                change=made.change,
+                cuttings=_cuttings(name_of, made.cuts, made.beside),
+                marks=made.marks,
+                comments=_left(text, besides, made.comments),
+            )
+            for name, made in many.made.items()
+        }
+        said = (one.id for row in rows.values() for one in row.comments)
+        return _Prepared(
+            sequence=sequence,
+            taken=taken,
+            missing=many.missing,
+            rows=rows,
+            change=Amendment(many.splices, dict.fromkeys([*rows, *said]), order=order),
+        )
 
     def run(self, library: Library, names: Sequence[str]) -> dict[str, StepResult]:
         """An outcome for each name, as if they were decided one after the other."""
@@ -159,46 +174,30 @@ class Step:
 
     def _many(self, library: Library, names: Sequence[str]) -> int:
         """Decide all that can be decided together, from the first one on; gives how many."""
-        taken, rows, gone = 0, dict[str, _DecisionRow](), set[str]()
+        done: list[_Prepared] = []
 
         def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
-            nonlocal taken
             prepared, self._prepared = self._prepared, None
-            if prepared and prepared.sequence == library.read(self._note).sequence:
-                deciding_all, taken, named = prepared.many, prepared.taken, prepared.anchors
-            else:
-                deciding_all, named = (
-                    Deciding(text, pending_suggestions.recorded(besides), self._action),
-                    {},
-                )
-                taken = deciding_all.take(names)
-            gone.update(deciding_all.missing)
-            if not deciding_all.made:
-                return None
-            with library.looking(self._note) as anchors:
-                for name, made in deciding_all.made.items():
-                    cuttings = _cuttings(named, anchors, made.cuts, made.beside)
-                    rows[name] = _DecisionRow(
-                        record=besides[name],
-                        change=made.change,
-                        cuttings=cuttings,
-                        marks=made.marks,
-                        comments=_left(text, besides, made.comments),
-                    )
-            said = (one.id for row in rows.values() for one in row.comments)
-            return Amendment(deciding_all.splices, dict.fromkeys([*deciding_all.made, *said]))
+            sequence = library.read(self._note).sequence
+            if not prepared or prepared.sequence != sequence:
+                with library.looking(self._note) as anchors:
+                    prepared = self._worked_out(sequence, text, besides, names, None, anchors.at)
+            done.append(prepared)
+            return prepared.change if prepared.rows else None
 
         library.amend(self._note, plan, self._by)
-        for name in names[:taken]:
-            if name in rows:
-                self._log(name, rows[name])
-            elif name in gone:
+        (made,) = done
+        missing = set(made.missing)
+        for name in names[: made.taken]:
+            if name in made.rows:
+                self._log(name, made.rows[name])
+            elif name in missing:
                 self._outcomes[name] = StepResult(
                     name, DecisionStatus.GONE, decide.no_marks().message
                 )
             else:
                 self._outcomes[name] = self._unknown(library, name)
-        return taken
+        return made.taken
 
     def _one(self, library: Library, name: str) -> None:
         """One suggestion. Only the plan refuses; a storage error ends the whole transaction."""
@@ -245,7 +244,7 @@ class Step:
                 for cut in decision.cuts
             ]
             with library.looking(self._note) as anchors:
-                cuttings = _cuttings({}, anchors, decision.cuts, beside)
+                cuttings = _cuttings(anchors.at, decision.cuts, beside)
                 put = tuple(run for span in decision.put for run in anchors.runs(*span))
             self._log(name, replace(row, cuttings=cuttings, put=put))
 
@@ -324,15 +323,15 @@ def _left(
 
 
 def _cuttings(
-    known: Mapping[int, Anchor],
-    anchors: Anchors,
+    name_of: NameOf,
     cuts: Iterable[Cut],
     beside: Iterable[tuple[int | None, int | None]],
 ) -> tuple[Cutting, ...]:
     """Cuts with the anchors of the characters beside them."""
 
     def named(place: int | None) -> Anchor | None:
-        return known.get(place) or anchors.at(place) if place is not None else None
+        name = name_of(place) if place is not None else None
+        return Anchor(*name) if name else None
 
     return tuple(
         Cutting(cut, named(before), named(behind))
