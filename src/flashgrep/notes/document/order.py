@@ -42,7 +42,7 @@ class Run(NamedTuple):
         return (self.client, self.clock + self.units) == (other.client, other.clock)
 
 
-class _Block:
+class _Item:
     """A struct of the text, or a part of one, between its neighbours."""
 
     __slots__ = ("before", "behind", "client", "clock", "end", "left", "right", "struct")
@@ -56,11 +56,11 @@ class _Block:
         self.end = end
         self.left = left
         self.right = struct.right
-        self.before: _Block | None = None
-        self.behind: _Block | None = None
+        self.before: _Item | None = None
+        self.behind: _Item | None = None
 
 
-class _NotUnderstood(Exception):
+class _NoOrder(Exception):
     """The document holds what has no place here."""
 
 
@@ -72,11 +72,11 @@ class _Row:
         self._root = root
         self._next = dict.fromkeys(update.structs, 0)
         self._clocks: dict[int, list[int]] = {client: [] for client in update.structs}
-        self._blocks: dict[int, list[_Block | None]] = {client: [] for client in update.structs}
+        self._blocks: dict[int, list[_Item | None]] = {client: [] for client in update.structs}
         """By client, in the order of clocks; None for what is not part of the text."""
         self._have = {client: row[0].clock for client, row in update.structs.items()}
         self._steps = _STEPS_A_BLOCK * sum(map(len, update.structs.values()))
-        self.first: _Block | None = None
+        self.first: _Item | None = None
         for client in update.structs:
             self._all_of(client)
 
@@ -93,7 +93,7 @@ class _Row:
                 if len(waiting) > 1:
                     waiting.pop()
             elif missing in waiting:
-                raise _NotUnderstood
+                raise _NoOrder
             else:
                 waiting.append(missing)
 
@@ -102,14 +102,14 @@ class _Row:
         for name in (struct.left, struct.right, struct.parent):
             if name is not None and name.clock >= self._have.get(name.client, 0):
                 if name.client == client or name.client not in self._structs:
-                    raise _NotUnderstood
+                    raise _NoOrder
                 return name.client
         return None
 
     def _put(self, client: int, struct: Struct) -> None:
         block = None
         if self._is_of_text(struct):
-            block = _Block(struct, client, struct.clock, struct.end, struct.left)
+            block = _Item(struct, client, struct.clock, struct.end, struct.left)
             self._integrate(block)
         self._clocks[client].append(struct.clock)
         self._blocks[client].append(block)
@@ -122,13 +122,13 @@ class _Row:
             return struct.root == self._root
         return self._at(name) is not None
 
-    def _at(self, name: Name) -> _Block | None:
+    def _at(self, name: Name) -> _Item | None:
         at = bisect_right(self._clocks[name.client], name.clock) - 1
         if at < 0:
-            raise _NotUnderstood
+            raise _NoOrder
         return self._blocks[name.client][at]
 
-    def _integrate(self, new: _Block) -> None:
+    def _integrate(self, new: _Item) -> None:
         left = self._ending_at(new.left) if new.left else None
         right = self._beginning_at(new.right) if new.right else None
         behind = left.behind if left else self.first
@@ -144,15 +144,15 @@ class _Row:
             behind.before = new
 
     def _place(
-        self, new: _Block, left: _Block | None, other: _Block | None, right: _Block | None
-    ) -> _Block | None:
+        self, new: _Item, left: _Item | None, other: _Item | None, right: _Item | None
+    ) -> _Item | None:
         """After which block one goes that was put where others were put at the same time."""
         conflicting: set[int] = set()
         before: set[int] = set()
         while other is not None and other is not right:
             self._steps -= 1
             if self._steps < 0:
-                raise _NotUnderstood
+                raise _NoOrder
             before.add(id(other))
             conflicting.add(id(other))
             if new.left == other.left:
@@ -170,24 +170,24 @@ class _Row:
             other = other.behind
         return left
 
-    def _ending_at(self, name: Name) -> _Block:
+    def _ending_at(self, name: Name) -> _Item:
         """The block that ends with a unit."""
         block = self._at(name)
         if block is None:
-            raise _NotUnderstood
+            raise _NoOrder
         if block.end > name.clock + 1:
             self._split(block, name.clock + 1)
         return block
 
-    def _beginning_at(self, name: Name) -> _Block:
+    def _beginning_at(self, name: Name) -> _Item:
         """The block that begins with a unit."""
         block = self._at(name)
         if block is None:
-            raise _NotUnderstood
+            raise _NoOrder
         return self._split(block, name.clock) if block.clock < name.clock else block
 
-    def _split(self, block: _Block, clock: int) -> _Block:
-        rest = _Block(block.struct, block.client, clock, block.end, Name(block.client, clock - 1))
+    def _split(self, block: _Item, clock: int) -> _Item:
+        rest = _Item(block.struct, block.client, clock, block.end, Name(block.client, clock - 1))
         block.end = clock
         rest.before, rest.behind = block, block.behind
         if block.behind:
@@ -198,7 +198,7 @@ class _Row:
         self._blocks[block.client].insert(at, rest)
         return rest
 
-    def in_order(self) -> Iterator[_Block]:
+    def in_order(self) -> Iterator[_Item]:
         block = self.first
         while block is not None:
             yield block
@@ -293,11 +293,11 @@ def _name(piece: _Piece) -> tuple[int, int]:
 def _pieces(client: int, clock: int, text: str, start: int) -> Iterator[_Piece]:
     """A part as it is looked up; one in which units must be counted, in short pieces."""
     if text.isascii() or (text and max(text) <= _LAST_OF_ONE_UNIT):
-        yield _Piece(client, clock, text, start, is_plain=True)
+        yield _Piece(client=client, clock=clock, text=text, start=start, is_plain=True)
         return
     for at in range(0, len(text), _COUNTED_CHARACTERS):
         some = text[at : at + _COUNTED_CHARACTERS]
-        yield _Piece(client, clock, some, start + at, is_plain=False)
+        yield _Piece(client=client, clock=clock, text=some, start=start + at, is_plain=False)
         clock += _units(some)
 
 
@@ -305,7 +305,7 @@ def order_of(update: Update, root: str, text: str) -> TextOrder | None:
     """The order of the text `root` of a whole document; None where it is not known for sure."""
     try:
         row = _Row(update, root)
-    except _NotUnderstood:
+    except _NoOrder:
         return None
     gone: dict[int, list[tuple[int, int]]] = {}
     for client, clock, length in sorted(update.deletions):
@@ -315,7 +315,7 @@ def order_of(update: Update, root: str, text: str) -> TextOrder | None:
 
 
 def _left_of(
-    blocks: Iterable[_Block], gone: Mapping[int, list[tuple[int, int]]]
+    blocks: Iterable[_Item], gone: Mapping[int, list[tuple[int, int]]]
 ) -> Iterator[tuple[int, int, str]]:
     """The characters of blocks that were not deleted."""
     for block in blocks:
