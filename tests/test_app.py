@@ -59,6 +59,31 @@ def test_what_is_listed(workdir: Path, given: dict[str, Any], expected: str) -> 
         application.close()
 
 
+@pytest.mark.parametrize("has_state_dir", [False, True])
+def test_the_state_of_other_workspaces_is_out_of_reach_too(
+    workdir: Path, tmp_path: Path, has_state_dir: bool
+) -> None:
+    token = tmp_path / "cache" / "flashgrep" / "other-0123" / "token"
+    token.parent.mkdir(parents=True)
+    token.write_text("secret\n")
+    own = {"state_dir": str(tmp_path / "own")} if has_state_dir else {}
+    application = made(workdir, **own)
+    caller = application.callers.get("agent")
+    try:
+        for tool, path in (("view", token), ("glob", token.parent), ("grep", token)):
+            arguments = (
+                {"path": str(path), "pattern": "**"} if tool != "view" else {"path": str(path)}
+            )
+            answer = anyio.run(application.toolbox.call, tool, arguments, caller)
+            assert answer.code == "access_denied", (tool, answer.text)
+        found = anyio.run(
+            application.toolbox.call, "grep", {"pattern": "secret", "path": str(tmp_path)}, caller
+        )
+        assert found.text == "No matches found"
+    finally:
+        application.close()
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workdir": "/no/such/place"}, "--workdir.*/no/such/place"),
     ({"allow_dir": ["/no/such/place"]}, "--allow-dir.*/no/such/place"),

@@ -21,8 +21,8 @@ from flashgrep.settings import Settings
 from flashgrep.system.state import (
     StateDirectory,
     StateUnavailable,
-    repositories_path,
     state_path,
+    state_root,
 )
 from flashgrep.tools.catalog import all_tools, instructions, offered
 from flashgrep.tools.dispatch.call import Services
@@ -144,9 +144,7 @@ def build_for_terminal(
     """
     environment = os.environ if environment is None else environment
     workdir = os.path.realpath(os.fsencode(settings.workdir))
-    places = [state_path(settings.state_dir, workdir, environment)]
-    if not settings.state_dir:
-        places.append(repositories_path(environment))
+    places = [state_path(settings.state_dir, workdir, environment), state_root(environment)]
     own = tuple(os.path.realpath(os.fsencode(place)) for place in places)
     scope = Scope(settings.workdir, settings.allow_dir, settings.deny_dir, own)
     history = CommitHistory(scope.workdir, scope.permits)

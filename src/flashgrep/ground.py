@@ -21,6 +21,7 @@ from flashgrep.system.state import (
     StateDirectory,
     repositories_path,
     state_path,
+    state_root,
     workspace_id,
 )
 from flashgrep.workspace.scope import Scope, is_within, shown_name
@@ -93,8 +94,7 @@ def _denied(
 ) -> tuple[bytes, ...]:
     """Our own directories: no file tool reaches them, and none of them holds the workdir."""
     own = {"--state-dir": state, **({"--kb": settings.kb} if settings.kb else {})}
-    if not settings.state_dir:
-        own["XDG_CACHE_HOME"] = repositories_path(environment)
+    own["XDG_CACHE_HOME"] = state_root(environment)  # other workspaces' tokens too
     denied = {flag: os.path.realpath(os.fsencode(path)) for flag, path in own.items()}
     for flag, path in denied.items():
         if is_within(workdir, path) and not settings.no_workspace:

@@ -51,6 +51,7 @@ _ATOMS = [
     "",
 ]
 _QUANTIFIERS = ["", "", "", "", "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "+?", "{", "{,2}"]
+_QUANTIFIERS += ["{1,\N{SUPERSCRIPT TWO}}", "{2,\N{ARABIC-INDIC DIGIT THREE}}"]  # plain characters
 
 
 def _joined(parts: list[tuple[str, str]]) -> str:

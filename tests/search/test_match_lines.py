@@ -246,6 +246,8 @@ def test_the_alternatives_of_a_pattern_of_literals(pattern: str, expected: list[
         ("foo|b*", None),
         (r"\w+\s+\w+", None),
         ("interface{}", None),
+        ("ab{2,\N{SUPERSCRIPT TWO}}cde", None),
+        ("ab{2,\N{ARABIC-INDIC DIGIT THREE}}cde", None),
         (r"\Qa.b\E", {b"a.b"}),
         (r"\x41BC", {b"ABC"}),
         ("(?=foo)", None),

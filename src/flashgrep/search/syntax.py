@@ -350,7 +350,7 @@ class _PatternParser:
             return (1, None) if character == "+" else (0, None) if character == "*" else (0, 1)
         end = self.pattern.find("}", self.at)
         low, comma, high = (self.pattern[self.at + 1 : end] if end > 0 else "").partition(",")
-        if not low.isascii() or not low.isdigit() or (high and not high.isdigit()):
+        if not _is_count(low) or (high and not _is_count(high)):
             raise _NotUnderstood  # RE2 takes such a brace for a plain character
         self.at = end + 1
         return int(low), int(high) if high else None if comma else int(low)
@@ -362,6 +362,11 @@ class _PatternParser:
         character = self._peek()
         self.at += 1
         return character
+
+
+def _is_count(text: str) -> bool:
+    """Whether RE2 takes it for a number: other digits than those of ASCII are letters to it."""
+    return text.isascii() and text.isdigit()
 
 
 # ── literals ─────────────────────────────────────────────────────────────────────────────────────

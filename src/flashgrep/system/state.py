@@ -41,15 +41,16 @@ def state_path(given: str, workdir: bytes, environment: Mapping[str, str]) -> Pa
     """Where the state of a workspace lives; nothing is made."""
     if given:
         return Path(os.path.abspath(given))
-    return _cache(environment) / workspace_id(workdir)
+    return state_root(environment) / workspace_id(workdir)
 
 
 def repositories_path(environment: Mapping[str, str]) -> Path:
     """Where trees of one repository keep what they share, for each repository."""
-    return _cache(environment) / "repositories"
+    return state_root(environment) / "repositories"
 
 
-def _cache(environment: Mapping[str, str]) -> Path:
+def state_root(environment: Mapping[str, str]) -> Path:
+    """Where the state of all workspaces lives, unless --state-dir says otherwise."""
     cache = environment.get("XDG_CACHE_HOME", "")
     # The XDG rules: a relative value is to be ignored.
     root = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"

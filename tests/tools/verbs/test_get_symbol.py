@@ -118,6 +118,27 @@ def test_a_budget_pages_and_a_direct_method_has_none(tmp_path: Path) -> None:
         assert whole["next_offset"] is None
 
 
+def test_many_definitions_leave_room_and_are_not_repeated_on_every_page(tmp_path: Path) -> None:
+    with workshop(tmp_path, no_index=True, max_output_chars=6_000) as shop:
+        for number in range(20):
+            methods = "".join(
+                f"class C{at}:\n    def needle(self, first, second):\n        pass\n"
+                for at in range(20)
+            )
+            shop.file(f"{number:02}.py", methods)
+        first = shop.call("get_symbol", symbol_name="needle")
+        later = shop.call("get_symbol", symbol_name="needle", offset=100)
+        whole = shop.direct("get_symbol", symbol_name="needle")["definitions"]
+        assert len(whole) == 400
+        pages = [answer.data for answer in (first, later) if answer.data]
+        for answer, page in zip((first, later), pages, strict=True):
+            assert len(answer.text) <= 6_000
+            assert page["definitions"] == whole[: len(page["definitions"])]
+            assert len(page["definitions"]) + page["definitions_left_out"] == 400
+            assert len(page["references"]) > 10
+        assert len(pages[0]["definitions"]) > 4 * len(pages[1]["definitions"]) > 0
+
+
 def test_lines_beyond_what_is_looked_at_are_told_as_incomplete(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,10 +37,15 @@ it (as a whole word, case counts; complete for any language, comments and text t
 definitions (file_path, line, kind, signature), references (file_path, line, text), total \
 references (null where not all were counted), truncated, next_offset. Definitions come from \
 parsing (C, C++, C#, Go, Java, JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, \
-elsewhere, from the shape of lines. limit and offset page through references."""
+elsewhere, from the shape of lines. limit and offset page through references. \
+Of many definitions definitions_left_out are not shown; their lines are references too."""
 
 _ROW_CHARS: Final = 34
 """The least that a reference takes of an answer."""
+
+_FIRST_SHARE: Final = 2
+_LATER_SHARE: Final = 16
+"""What part of an answer definitions take at most: many are not repeated on every page."""
 
 _MORE_BYTES: Final = 256 * 1024
 """Once a definition is known, so much more is parsed for lines that are most likely uses."""
@@ -67,10 +72,11 @@ def run(call: Call, arguments: Arguments) -> Answer:
     known = sum(counts_of(files))
     search = _SymbolSearch(call, name)
     search.run(result, files)
-    answer: dict[str, Any] = {
-        "symbol_name": name,
-        "definitions": [vars(definition) for definition in search.in_order()],
-    }
+    found = [vars(definition) for definition in search.in_order()]
+    shown = _shown(call, found, offset)
+    answer: dict[str, Any] = {"symbol_name": name, "definitions": shown}
+    if len(shown) < len(found):
+        answer["definitions_left_out"] = len(found) - len(shown)
     if not search.is_complete:
         answer["definitions_incomplete"] = True
     used = len(json_text(answer))
@@ -83,6 +89,14 @@ def run(call: Call, arguments: Arguments) -> Answer:
     answer["next_offset"] = following if is_cut else None
     result.answered()
     return json_answer(answer | skipped_rows(result.skipped))
+
+
+def _shown(call: Call, found: list[dict[str, Any]], offset: int) -> list[dict[str, Any]]:
+    """The definitions that an answer has room for beside references, which name them all."""
+    room = json_room(call.output_chars)
+    if room is None:
+        return found
+    return fitting(found, room // (_FIRST_SHARE if not offset else _LATER_SHARE))
 
 
 def definitions_of(call: Call, name: str) -> list[Definition]:
