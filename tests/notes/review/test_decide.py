@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 
 import pytest
@@ -57,6 +58,35 @@ def test_a_decision_only_deletes() -> None:
     assert decision.splices == (TextSplice(4, 16), TextSplice(19, 22))
     assert decision.cuts == (Cut(4, "{--old--}{++"), Cut(7, "++}"))
     assert decision.marks == (((0, 0), (0, 9)), ((0, 9), (1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("source", "action", "made"),
+    [
+        ("see ⟦{--x--}⟧⟦{++{++}⟧>> words <<} end", Action.ACCEPT, "{>>"),
+        ("see ⟦{++{++}⟧++ words ++} end", Action.ACCEPT, "{++"),
+        ("see {-⟦{++x++}⟧- words --} end", Action.REJECT, "{--"),
+        ("see {++ words +⟦{--x--}⟧+} end", Action.ACCEPT, "++}"),
+        ("see ⟦{--a--}⟧⟦{++{++}⟧⟪{--x--}⟫++ words ++} end", Action.ACCEPT, ""),
+        # no mark comes of it: in code, or without the other delimiter
+        ("see `⟦{++{++}⟧>> words <<}` end", Action.ACCEPT, ""),
+        ("see ⟦{++{++}⟧>> words end", Action.ACCEPT, ""),
+        # a mark that somebody typed inside is one as it is
+        ("see ⟦{++a {++b++} c++}⟧ end", Action.ACCEPT, ""),
+        ("see ⟦{--x--}⟧⟦{++{++}⟧>> words <<} end", Action.REJECT, ""),
+    ],
+)
+def test_no_decision_makes_a_mark_of_texts_that_were_apart(
+    source: str, action: Action, made: str
+) -> None:
+    note = note_of(source)
+    spans = note.records[0].spans
+    others = [span for one in note.records[1:] for span in one.spans]
+    if not made:
+        assert decide(note.text, spans, action, others).cuts
+        return
+    with pytest.raises(Conflict, match=f"would make {re.escape(made)} of texts that are apart"):
+        decide(note.text, spans, action, others)
 
 
 def test_a_suggestion_that_was_edited_away_is_told() -> None:

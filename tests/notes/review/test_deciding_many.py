@@ -28,10 +28,12 @@ from flashgrep.notes.markup import critic
 from flashgrep.notes.review import decide, deciding_many
 from flashgrep.notes.review.decide import Cut
 from flashgrep.notes.review.deciding_many import Deciding, _Gone
-from flashgrep.notes.review.review import DecisionStatus
+from flashgrep.notes.review.review import DecisionStatus, Query
 from flashgrep.notes.review.step import Step
 from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.pending import Recorded, pending
+from flashgrep.notes.suggestions.plan import Edit
+from flashgrep.notes.suggestions.propose import propose
 from tests.notes.marked import Note, notes
 
 CASES = 2_000 if os.environ.get("FLASHGREP_HEAVY") == "1" else 50
@@ -226,6 +228,31 @@ def test_the_log_and_what_is_undone_are_the_same_too(
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
     assert any(status is DecisionStatus.DONE for _, status, _ in quick[0])
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_what_would_make_a_mark_of_a_persons_words_is_left_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool
+) -> None:
+    if is_prepared:
+        monkeypatch.setattr("flashgrep.notes.review.review.DECISIONS_A_TURN", 0)
+    Home.create(tmp_path / "kb")
+    kb = KnowledgeBase(tmp_path / "kb")
+    text = "see x>> important words <<} and more\n"
+    kb.ask(partial(Library.create, path="A.md", text=text, author="ann"))
+    for old, new in ((">> im", "R im"), ("x", "{"), ("more", "less")):
+        propose(kb, "A.md", Edit(old, new), old)
+    found = kb.review.suggestions(Query(), ADMIN).suggestions
+    ids = {one.author: one.id for one in found}
+    kb.review.decide([ids[">> im"]], Action.REJECT, ADMIN)
+    done = kb.review.decide([ids["x"], ids["more"]], Action.ACCEPT, ADMIN)
+    now = kb.ask(lambda library: library.read(library.find("A.md").id).text)
+    left = [one.id for one in kb.review.suggestions(Query(), ADMIN).suggestions]
+    kb.close()
+    assert [one.status for one in done] == [DecisionStatus.REFUSED, DecisionStatus.DONE]
+    assert "would make {>>" in done[0].message
+    assert left == [ids["x"]]
+    assert now == "see {--x--}{++{++}>> important words <<} and less\n"
 
 
 def test_prepared_decisions_ask_the_engine_for_no_place(

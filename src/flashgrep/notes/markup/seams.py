@@ -20,6 +20,14 @@ def joined(before: str, old: str, new: str, behind: str) -> str | None:
     return min(made)[1] if made else None
 
 
+def over(before: str, behind: str) -> str | None:
+    """The delimiter that reaches over the border of two texts; None if none does."""
+    left, right = before[max(len(before) - WIDTH + 1, 0) :], behind[: WIDTH - 1]
+    text = left + right
+    pieces = (text[at : at + WIDTH] for at in range(len(left)))
+    return next((piece for piece in pieces if critic.token(piece)), None)
+
+
 def _across(before: str, middle: str, behind: str) -> set[tuple[bool, str]]:
     """The delimiters that reach over an end of the middle text: whether over its end, and which."""
     text = before + middle + behind

@@ -35,8 +35,12 @@ from flashgrep.notes.document.text import (
 )
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import WIDTH, Mark, MarkKind, ParsedMarkup, Span
-from flashgrep.notes.markup.seams import joined
+from flashgrep.notes.markup.seams import joined, over
 from flashgrep.notes.review.verdict import Action
+
+
+class MakesMark(Conflict):
+    """What is left of the text would be a mark that nobody made."""
 
 
 class Cut(NamedTuple):
@@ -91,7 +95,27 @@ def decide(
     another; then what reads as a mark is decided, and nothing inside somebody else's. `comments`
     are the marks of those on the suggestion, which leave the text with it.
     """
-    return _decision(text, _marks_of(text, spans, others), action, comments)
+    others = set(others)
+    marks = _marks_of(text, spans, others)
+    decision = _decision(text, marks, action, comments)
+    _check_seams(decision, others - {mark.span for mark in (*marks, *comments)})
+    return decision
+
+
+def _check_seams(decision: Decision, others: Iterable[Span]) -> None:
+    """Refuse what makes a mark, which nobody made, of texts that were apart."""
+    text = decision.text
+    seams = [cut.at for cut in decision.cuts if over(text[: cut.at], text[cut.at :])]
+    if not seams:
+        return
+    for mark in critic.read(text, Push(decision.splices).spans(others)).marks:
+        for start in () if mark.is_recorded else (mark.start, mark.end - WIDTH):
+            if any(start < seam < start + WIDTH for seam in seams):
+                raise MakesMark(
+                    f"this would make {text[start : start + WIDTH]} of texts that are apart now, "
+                    "and so a mark of what nobody marked; edit the note there first, or decide "
+                    "otherwise"
+                )
 
 
 def accept_as(

@@ -14,11 +14,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
-from flashgrep.notes.markup.critic import Mark, Span
+from flashgrep.notes.markup.critic import WIDTH, Mark, Span
+from flashgrep.notes.markup.seams import over
 from flashgrep.notes.review.decide import Cut, Edge, in_order, refused
 from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions import comments
@@ -75,7 +76,10 @@ class Deciding:
             if name in self._tangled or any(one.record.id in self._tangled for one in known):
                 return at
             if self._marks[name]:
-                self.made[name] = self._decided(record, self._marks[name])
+                made = self._decided(record, self._marks[name])
+                if made is None:
+                    return at
+                self.made[name] = made
             else:
                 self.missing.append(name)
         return len(names)
@@ -84,11 +88,14 @@ class Deciding:
         held = critic.all_held(self._text, record.spans)
         return [mark for mark in held if mark.kind in critic.SUGGESTIONS]
 
-    def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made:
+    def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made | None:
+        """None where a delimiter may come of it, which `decide` looks at more closely."""
         said = self._comments.get(record.id, ())
         marks = [*marks, *(one.mark for one in said)]
         pieces = [span for mark in in_order(marks) for span in refused(mark, self._action)]
         cuts = self._joined(span for span in pieces if span[0] < span[1])
+        if self._makes_delimiter(cuts):
+            return None
         places = [self._gone.place(cut[0][0]) for cut in cuts]
         self._gone.add(piece for cut in cuts for piece in cut)
         made, gone = [], 0
@@ -107,6 +114,36 @@ class Deciding:
             change=self._read.change(record),
             comments=tuple(said),
         )
+
+    def _makes_delimiter(self, cuts: Sequence[Sequence[Span]]) -> bool:
+        """Whether one reaches over a place where something is cut out."""
+        kept = [self._before(cuts[0][0][0])]
+        kept += [self._left_of(one[-1][1], other[0][0]) for one, other in pairwise(cuts)]
+        kept.append(self._behind(cuts[-1][-1][1]))
+        return any(over("".join(kept[:at]), "".join(kept[at:])) for at in range(1, len(kept)))
+
+    def _before(self, place: int) -> str:
+        """The last few characters that are left before a place."""
+        found = ""
+        while len(found) < WIDTH - 1 and (at := self._gone.before(place)) is not None:
+            found, place = self._text[at] + found, at
+        return found
+
+    def _behind(self, place: int) -> str:
+        """The first few characters that are left from a place on."""
+        found = ""
+        while len(found) < WIDTH - 1 and (at := self._gone.behind(place)) is not None:
+            found, place = found + self._text[at], at + 1
+        return found
+
+    def _left_of(self, start: int, end: int) -> str:
+        """What is left between two places, as far as a delimiter at either end can reach."""
+        first = last = ""
+        while len(first) < WIDTH - 1 and (at := self._gone.behind(start)) is not None and at < end:
+            first, start = first + self._text[at], at + 1
+        while len(last) < WIDTH - 1 and (at := self._gone.before(end)) is not None and at >= start:
+            last, end = self._text[at] + last, at
+        return first + last
 
     def _joined(self, pieces: Iterable[Span]) -> list[list[Span]]:
         """Pieces between which nothing is left are one cut."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError
+from flashgrep.notes.review.decide import MakesMark
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.verdict import Outcome, ProposalChanged
 
@@ -19,6 +20,8 @@ class DecisionStatus(StrEnum):
     ALREADY = "already_decided"
     GONE = "gone"
     CHANGED = "changed"
+    REFUSED = "refused"
+    """It is still pending: to decide it so would make a mark that nobody made."""
     NOT_FOUND = "not_found"
     FORBIDDEN = "forbidden"
 
@@ -66,7 +69,9 @@ def failed_result(name: str, error: FlashgrepError) -> StepResult:
     """A suggestion that could not be decided as it is now."""
     if isinstance(error, ProposalChanged):
         return StepResult(name, DecisionStatus.CHANGED, error.message, now=error.now)
-    return StepResult(name, DecisionStatus.GONE, error.message)
+    is_refused = isinstance(error, MakesMark)
+    status = DecisionStatus.REFUSED if is_refused else DecisionStatus.GONE
+    return StepResult(name, status, error.message)
 
 
 def past(row: Decided) -> str:

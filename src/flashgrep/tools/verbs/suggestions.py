@@ -191,6 +191,7 @@ DECIDE_SUGGESTIONS = ToolSpec(
         "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
         "were), results (id, status, message, and the decision that counts). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
+        "refused (the text left would be a mark that nobody made; it is still pending), "
         "not_found or forbidden. Accepting leaves the new text, rejecting the old one; reason says "
         "to its author why it is rejected, text is accepted in the place of the new text. Above "
         f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."
