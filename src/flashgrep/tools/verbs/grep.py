@@ -465,8 +465,8 @@ SPEC = ToolSpec(
         Parameter(
             "multiline",
             "boolean",
-            "Let patterns span lines, and . match newlines; ^ and $ are then the ends of the file, "
-            "those of lines with (?m)",
+            "Let patterns span lines, and . match newlines; ^ and $ then match the ends of the "
+            "file, or of lines with (?m)",
             default=False,
         ),
         Parameter(

@@ -259,9 +259,9 @@ READ_CODE = ToolSpec(
     description=(
         "Read lines of a file, or with symbol_name the lines around its definition, as JSON: "
         "file_path, start_line, end_line, content, truncated, continuation_start_line, file_hash, "
-        "total_lines. Without start_line and end_line it is the whole file; max_lines, max_bytes "
-        "and max_tokens (a token is taken as 4 characters) end it earlier, at a line end, after "
-        "at least one line. Pass file_hash to write_code as expected_file_hash."
+        "total_lines. Without start_line and end_line it reads the whole file; max_lines, "
+        "max_bytes and max_tokens (a token counts as 4 characters) stop it earlier, at a line end, "
+        "after at least one line. Pass file_hash to write_code as expected_file_hash."
     ),
     parameters=(
         file_path_row("File, absolute or relative to the working directory", required=False),
