@@ -1,4 +1,4 @@
-"""What the rest of the server may ask of the index, before it is there and where there is none."""
+"""What the rest of the server may ask of the index, even before it exists or if there is none."""
 
 from __future__ import annotations
 

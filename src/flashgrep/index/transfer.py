@@ -1,4 +1,4 @@
-"""What a terminal asks of `update.transfer`: write an index to a file, or begin one with a file."""
+"""What a terminal asks of `update.transfer`: write an index to a file, or start one from a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What `flashgrep kb` does to the notes of an open knowledge base, as calls with JSON on both ends.
 
-A terminal makes them on notes that it opened itself, or on the socket of the owner: the
-same functions either way. `NotesApi` is what both look like. File contents are base64.
+A terminal makes them on notes that it opened itself, or over the owner's socket, with the same
+functions either way. `NotesApi` is the interface of both. File contents are base64.
 
     kb/list     {trash}                       the notes, and which of them are quarantined
     kb/history  {note}                        what can be gone back to

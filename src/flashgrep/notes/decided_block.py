@@ -1,6 +1,6 @@
-"""The list of decisions that ends a reading of a note: what became of the reader's suggestions.
+"""The list of decisions at the end of a `read` of a note: what became of the reader's suggestions.
 
-Each is told once (see `outcomes`): with a reading that was answered. What does not fit is told by
+Each is reported once (see `outcomes`), by a `read` that was answered. What does not fit is left to
 the next one.
 """
 

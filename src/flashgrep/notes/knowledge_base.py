@@ -1,9 +1,8 @@
 """An open knowledge base: one owner, one thread with all documents, and the tree of its notes.
 
-pycrdt's documents belong to one thread. It runs an event loop; other threads submit a job
-and get a future. Jobs run one after the other and
-each runs to its end, so that a note is loaded once however many ask for it at the same time, and
-nothing comes between looking at a note and changing it.
+pycrdt's documents belong to one thread. It runs an event loop; other threads submit a job and get a
+future. Jobs run one after the other, each to its end, so a note is loaded once however many ask for
+it at the same time, and nothing comes between looking at a note and changing it.
 """
 
 from __future__ import annotations

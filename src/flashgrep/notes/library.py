@@ -1,12 +1,12 @@
-"""All notes: read, changed, received from peers, moved, kept. Lives on the thread that owns them.
+"""Reads, changes, moves and keeps all notes, and takes what peers send. Lives on their thread.
 
-A change goes one way: the document in memory is changed, what is new in it is appended to the
-journal, and once that is durable the text is published and listeners are called. Nothing of a
-change is seen before it is durable, and a change that fails on the way, for a full disk or a panic
+Every change takes the same way: the document in memory is changed, the difference is appended to
+the journal, and once that is durable the text is published and listeners are called. Nobody sees a
+change before it is durable, and a change that fails on the way, because of a full disk or a panic
 of the engine, is undone by throwing the document away and loading it again.
 
-`published` is the exception to the one thread: what is put there is immutable and may be read by
-any. All methods are called through `KnowledgeBase.submit`.
+`published` is the exception to the one thread: its contents are immutable, and any thread may read
+them. All methods are called through `KnowledgeBase.submit`.
 
 Over 400 lines, because everything that changes a note goes through the same few private steps at
 the end, and a second file would have to reach into this one for them.

@@ -1,16 +1,14 @@
 """Moves notes and folders, with the links that follow them; and deletes folders.
 
-Everything is one transaction: the new paths and the mended links of all other notes. What has to be
-mended is asked of the table of links; a note is read only where a link of it is broken
-(`links.rewrite`). Many notes are read and their links worked out before, by the thread that asks,
-so that the thread of the notes has only the changes left to make; what changed in between is worked
-out again there.
+Everything is one transaction: the new paths and the mended links of all other notes. The table of
+links tells what to mend; a note is read only if one of its links is broken (`links.rewrite`). The
+asking thread reads many notes and works out their links beforehand, so that the thread of the notes
+has only the changes left to make; what changed in between is worked out again there.
 
 Links follow in the notes that the mover may write. Those in notes that they may only read are left
-as they are and counted, and so are those that suggestions cut apart, or in notes that cannot be
-read. A link means what it means to the mover: where one led to a note that they may not see, the
-mended one would tell them its path. So nothing depends on such a note, and links in one are not
-counted.
+alone and counted, and so are those that suggestions cut apart, or in notes that cannot be read. A
+link means what it means to the mover: if one led to a note that they may not see, the mended link
+would reveal its path. So nothing depends on such a note, and links in one are not counted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The texts of notes as readers see them: views, the search over them, suggestions and comments.
 
-Most notes hold no mark, and are the same in every view: then the published bytes themselves are
-the view. Of the others each view is worked out once, and kept until the note changes. A note is
-known to be unchanged by what is published of it being the same object: sequences begin anew when
-a note does.
+Most notes hold no mark and look the same in every view: the published bytes are the view. For the
+others each view is worked out once and kept until the note changes. A note is unchanged if its
+published text is the same object; sequences would not do, because they begin anew when a note does.
 """
 
 from __future__ import annotations

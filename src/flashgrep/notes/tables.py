@@ -1,14 +1,14 @@
-"""What is known of each note without loading it: tables of suggestions, comments and links.
+"""Tables of suggestions, comments and links, which answer for each note without loading it.
 
     looked   note       id
              sequence   the record after which the note's rows were worked out
              rules      the number of the rules by which that was done
 
-The rows of a note are written in the transaction of its change. Those of a long note would take
-longer than the change itself: its row in `looked` is deleted instead, in the same transaction, and
-the note is looked at when somebody asks next. So whenever a process ends, the tables are right, or
-known to be behind: a note is behind where its newest record is not the one in `looked`, or other
-rules are in force.
+A note's rows are written in the transaction of its change. For a long note that would take longer
+than the change itself: its row in `looked` is deleted instead, in the same transaction, and the
+note is read when somebody asks next. So whenever a process ends, the tables are right or known to
+be stale: a note is stale if its newest record is not the one in `looked`, or if the rules have
+changed.
 """
 
 from __future__ import annotations

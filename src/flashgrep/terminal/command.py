@@ -2,7 +2,7 @@
 
     0  something was found       1  nothing was       2  an error, on stderr
 
-as in ripgrep; a reader that goes away (`| head`) is not an error either.
+as in ripgrep; a reader that goes away (`| head`) is no error.
 """
 
 from __future__ import annotations

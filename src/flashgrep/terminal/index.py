@@ -1,4 +1,4 @@
-"""flashgrep index and stats: build the index, show how far it is, its figures, or remove it."""
+"""flashgrep index and stats: build the index, show its progress and figures, or remove it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The lines of a file that match, and how they are printed: text as ripgrep has it, or JSON Lines.
+"""The lines of a file that match, and how they are printed: text as in ripgrep, or JSON Lines.
 
-The tools cut long lines and answers; here every line is whole, and a file is read as it is
+The tools cut long lines and answers; here every line is whole, and a file is read while it is
 printed. Lines are as they were searched: UTF-8 whatever the file's encoding, ended by `\\n` alone.
 """
 

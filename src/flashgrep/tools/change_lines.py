@@ -1,7 +1,7 @@
 """Replaces lines of files: in one file, or in several as a batch.
 
 A replacement is text. One newline at its end ends its last line and adds no empty one, so the
-content of get_slice can be sent back as it is, with a newline at the end or without. The file's
+content of get_slice can be sent back unchanged, with a newline at the end or without. The file's
 own last line keeps its end, or its lack of one.
 """
 

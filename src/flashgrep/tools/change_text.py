@@ -1,9 +1,9 @@
 """Changes a file, one change at a time: the edit that `edit` and `str_replace` make.
 
-Within this server a lock per file queues the changes. Another program may get in between the
-read and the rename; the last look notices, and the change begins again from a fresh read. So two
-editors of different lines both win, and the loser of a race for one line is refused with what the
-file has now.
+Within this server a lock per file queues the changes. Another program may get in between the read
+and the rename; the last check notices, and the change starts over from a fresh read. So two editors
+of different lines both win, and the loser of a race for one line is refused and shown what the file
+has now.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Who calls, by token, and how many connections may stay open.
 
-The server's own token, given or generated, opens everything, and so does its absence with
-`--no-auth`: on notes it has the role admin, through the tools the role suggest. A token of the
-knowledge base has the roles it was made with, on every route, and opens notes only; the one made
-for the agents of this workspace opens its files as well. A session of somebody who has signed in
-stands for one of these tokens (see `web.sessions`), and counts in a cookie only.
+The server's own token, given or generated, opens everything, as does no token with `--no-auth`: on
+notes it has the role admin, but through the tools the role suggest. A knowledge base token has the
+roles it was made with, on every route, and opens only notes; the one made for the agents of this
+workspace opens its files as well. The session of somebody who has signed in stands for one of these
+tokens (see `web.sessions`), and counts only in a cookie.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Files found by name, from arrays: what a walk would find, without an object for each file.
+"""Finds files by name from arrays: what a walk would find, without an object for each file.
 
-Whether a file is wanted is asked of the columns of its segment (`name_columns`); a file is made
-into an entry when it is on the page. What the segments do not have for certain, and links, are
-looked at on disk by the walk's own code, `Finder`.
+The columns of a file's segment tell whether it is wanted (`name_columns`); only a file on the page
+becomes an entry. The walk's own code, `Finder`, looks on disk at links and at whatever the segments
+do not know for certain.
 """
 
 from __future__ import annotations

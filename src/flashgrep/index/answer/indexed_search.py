@@ -1,9 +1,9 @@
 """A search answered from the index: candidates from the postings, matches from the packs.
 
-What the index does not know for certain is searched on disk by the same scanner that works without
-an index, and both answers are one. RE2 decides every match, so the index can make a search fast
-but not wrong. A page is matched until it is certain what is on it (`walk_pages`, `newest_pages`),
-and the next one continues from there.
+Whatever the index does not know for certain is searched on disk, by the same scanner that works
+without an index, and the two answers are merged. RE2 decides every match, so the index can make a
+search fast but not wrong. A page is matched until its contents are certain (`walk_pages`,
+`newest_pages`), and the next one continues from there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Searches that were answered with a page, kept so that the next page goes on from there.
+"""Searches that answered with a page, kept so that the next page can continue from there.
 
-A search is taken out while it is used, so no two calls share one. It is of use only while the view
-is the one it was made with: any change of the tree makes another view, and a search of an older one
-is let go of, so that nothing keeps segments that were replaced.
+A search is taken out while in use, so no two calls share one. It is usable only with the view it
+was made with: any change of the tree makes another view, and searches of older views are dropped,
+so that nothing keeps replaced segments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Matches stretches of a pack: one call into RE2 for many files.
 
-Where nearly every file matches, each gets a call instead. What is to be matched is plain data, so
-that another process that maps the same segment can do it.
+Where nearly every file matches, each gets its own call instead. A request to match is plain data,
+so that another process that maps the same segment can serve it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Processes that match segments: some help a search, some can be killed.
 
-They start a moment after the first search that could use them, so as not to slow the next one
-down, and sleep between searches. A search takes those that are idle, gives each a share,
-and does one itself; where none is idle it does everything. One that does not come back after a
-cancel is killed, and another takes its place.
+They start a moment after the first search that could use them, so as not to slow the next one down,
+and sleep between searches. A search takes the idle ones, gives each a share, and does one itself;
+if none is idle it does everything. One that does not return after a cancel is killed and replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Matches files from the newest on, as far as a page needs them, and on from there for the next."""
+"""Matches files newest first, as far as a page needs, and continues from there for the next
+page."""
 
 from __future__ import annotations
 

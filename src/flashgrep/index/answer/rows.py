@@ -1,4 +1,4 @@
-"""The files an indexed search found; names and texts are read late, for the few that are shown."""
+"""The files that an indexed search found; names and texts are read only for the few shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands candidates to other processes: to those that help, or to those that can be killed."""
+"""Hands candidates to other processes: to helpers, or to those that can be killed."""
 
 from __future__ import annotations
 

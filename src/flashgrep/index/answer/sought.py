@@ -1,4 +1,5 @@
-"""What of the segments one search may have to match: its candidates, in the places asked for."""
+"""The parts of the segments that a search may have to match: its candidates, in the places asked
+for."""
 
 from __future__ import annotations
 

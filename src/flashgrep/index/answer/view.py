@@ -1,4 +1,4 @@
-"""What one query sees of the index: a snapshot, and what has to be read from disk."""
+"""What one query sees of the index: a snapshot, and what must be read from disk."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Matches candidates in walk order, as far as a page needs them, and on from there for the next.
+"""Matches candidates in walk order, as far as a page needs, and continues there for the next page.
 
 The base holds the tree in walk order, and the files of every later segment come between the base's.
-So each of these is a part by itself: once every part has as many results as are wanted, or no more
-candidates, the first of all are among them.
+So each segment is a separate part: once every part has as many results as wanted, or no more
+candidates, the first results overall are among them.
 """
 
 from __future__ import annotations

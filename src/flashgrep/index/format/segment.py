@@ -19,8 +19,8 @@
     postings    per key: the blocks that hold it (see `postings`)
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
-A segment says what files of these names and bytes hold. It does not say where such files are:
-that is for the roster of each tree that uses the segment (see `roster`).
+A segment says what files with these names and bytes contain. It does not say where such files are:
+the roster of each tree that uses the segment does (see `roster`).
 
 A pack holds what `search.decode.lines_of` gives, with invalid sequences hidden (see there), so a
 search in it is a search in the file.
@@ -28,7 +28,7 @@ A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece)
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
-matched. One that is never a candidate need not be: its grams were.
+matched. A piece that is never a candidate needs no check: its grams had theirs.
 """
 
 from __future__ import annotations

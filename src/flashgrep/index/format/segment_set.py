@@ -1,7 +1,7 @@
-"""The segments of a snapshot numbered through: blocks, pieces and files as if there were but one.
+"""Numbers the blocks, pieces and files of a snapshot's segments as if there were only one segment.
 
-What a query of the index costs is calls into numpy, and there are as many for ten segments as for
-one, if they are asked together.
+A query of the index costs calls into numpy, and asking ten segments together takes no more calls
+than asking one.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@
         *.roster    what the tree knows of a segment's files (see `roster`)
         *.seg       segments (see `segment`), unless they are shared (see `shelf`)
 
-A new generation is a set of complete segments and rosters and then a manifest put in place by one
-rename. So a crash at any moment leaves the generation before it, and what is not whole is never
-read. Anything that is not as it was written is thrown away and built again: the index is a copy of
-the workspace.
+A new generation is a set of complete segments and rosters, then a manifest put in place by one
+rename. So a crash at any moment leaves the previous generation, and nothing incomplete is ever
+read. Anything damaged is thrown away and rebuilt: the index is a copy of the workspace.
 """
 
 from __future__ import annotations

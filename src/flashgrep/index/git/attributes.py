@@ -1,9 +1,9 @@
 """Which files may differ from their blobs on disk, by git's attributes.
 
 Conversions of line ends only ever add or only ever remove bytes, so a file of its blob's size is
-its blob. A `filter` and a `working-tree-encoding` can do anything, and `ident` writes its id over
-one that the blob has. Files they may apply to are found from the attribute files, generously: what
-a pattern could mean, it means.
+its blob. A `filter` and a `working-tree-encoding` can do anything, and `ident` overwrites an id in
+the blob with its own. The attribute files tell which files these may apply to, read generously: if
+a pattern could match, it counts as a match.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads git's index: the files it tracks, each with the id of its blob and its status then.
 
-Versions 2, 3 and 4 are read. One that is damaged, split or sparse, or has an extension that git
-itself would not skip, is not used. Of the entries only those are given whose id is that of the
-file's content if the status is the same: no conflicts, no links or submodules, nothing that git
-was told to take for unchanged or to leave out.
+Versions 2, 3 and 4 are read. An index that is damaged, split or sparse, or has an extension that
+git itself would not skip, is not used. Only entries with an id that holds for the file's content
+while its status is the same are returned: no conflicts, no links or submodules, nothing that git
+was told to assume unchanged or to skip.
 """
 
 from __future__ import annotations

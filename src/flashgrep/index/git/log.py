@@ -1,13 +1,12 @@
-"""What a tree's newest commits say and changed, told by git itself.
+"""What a tree's newest commits say and changed, according to git itself.
 
-Everything else in this folder reads git's files. Here that would be most of git: packs, deltas, the
-differences of trees. So `git log` is run, once for each place that HEAD comes to: 0.1 to 0.4 s for
-2,000 commits. Without git, or outside a repository, there are no commits.
+Everything else in this folder reads git's files. Here that would mean most of git: packs, deltas,
+the differences of trees. So `git log` is run, once each time HEAD moves: 0.1 to 0.4 s for 2,000
+commits. Without git, or outside a repository, there are no commits.
 
 A workspace may be anybody's, and its configuration can name programs. Those that `git log` would
-run are switched off: the one that verifies signatures, the one that looks at the file system,
-transports that fetch what a partial clone lacks. Variables that lead git elsewhere are not passed
-on.
+run are switched off: the signature checker, the file system monitor, and transports that fetch what
+a partial clone lacks. Variables that point git elsewhere are not passed on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the repository of a workspace: its working tree, its git directory and what trees share."""
+"""Finds the repository of a workspace: its working tree, its git directory and the shared one."""
 
 from __future__ import annotations
 

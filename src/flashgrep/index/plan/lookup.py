@@ -1,9 +1,8 @@
-"""Looks up the grams of a plan in segments: the blocks or files that could match.
+"""Looks up the grams of a plan in segments, for the blocks or files that could match.
 
-All segments are asked at once, as if their blocks were numbered through: what a look-up costs is
-the calls into numpy, and there are as many for ten segments as for one. Of many grams that must all
-be there, the rarest are looked at first, and the others only while they can save more than they
-cost.
+All segments are queried at once, as if their blocks were numbered consecutively: a lookup costs
+calls into numpy, and ten segments take as many as one. If many grams must all be there, the rarest
+are looked up first, and the others only while they can save more than they cost.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ r"""Turns a pattern into what every match must hold: AND and OR of sets of 4-gra
 
 A plan may only be too wide, never too narrow. It is made from the pattern's tree (`search.syntax`),
 seen as a row of steps: one character out of a set, a run of such characters, a gap about which
-nothing is known. From each single step, every way to go on for four bytes is followed; together
-the ways are the grams that can be there, and one of them must. So a literal gives one gram for
-each of its places, and `\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200
-ranges of keys, because the last byte of a gram is a range. Before the end, and before a gap, the
-ways back are followed too.
+nothing is known. From each single step, every continuation of four bytes is followed; these are the
+grams that can be there, and one of them must. So a literal gives one gram at each position, and
+`\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200 ranges of keys, because the
+last byte of a gram is a range. Before the end, and before a gap, continuations are followed
+backwards too.
 
 Under `(?i)` both cases of a letter are in the set. `k` and `s` have twins outside ASCII (the Kelvin
 sign, the long s); the block table marks blocks that hold those, and they stay candidates.

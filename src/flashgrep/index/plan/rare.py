@@ -1,7 +1,7 @@
-"""Looks up grams that few blocks hold, without arrays.
+"""Looks up grams that few blocks contain, without arrays.
 
-A call into numpy takes a microsecond or more whatever it does, and a look-up in ten segments makes
-a hundred. Where the postings are a few hundred bytes in all, plain loops over them take less.
+A call into numpy takes a microsecond or more whatever it does, and a lookup in ten segments makes a
+hundred. If the postings are a few hundred bytes in all, plain loops over them are faster.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compacts changes into the index, and decides which files to read again.
 
-A small change becomes a small segment after the others; in those, its files are dead.
-Many small ones are joined into one, and when much of the base is dead, or there is none, the base
-is built anew. A file that changed to what a segment holds, as after a switch between branches, is
-alive there again and built into none.
+A small change becomes a small segment after the others, in which its files are then dead. Many
+small segments are joined into one, and when much of the base is dead, or there is none, the base is
+rebuilt. A file that changed back to what a segment holds, as after a switch between branches, is
+alive there again and not rebuilt.
 """
 
 from __future__ import annotations

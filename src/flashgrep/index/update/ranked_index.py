@@ -1,8 +1,8 @@
 """Keeps the ranked index in step with the segments, in another thread, and answers from it.
 
 Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
-the updater does not wait for it. What is not ranked yet, or has changed since, is read from disk
-when a question comes.
+the updater does not wait for it. Files that are not ranked yet, or have changed since, are read
+from disk when a question comes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Finds files of the tree among those of the segments: by status, or by what they hold.
+"""Finds files of the tree among those of the segments: by status, or by content.
 
-A file that has the status the roster knows, and was not read right after a change, holds what the
-segment has. So does one whose content is known by its id, whoever knows it: git's index, or
-a process that has read the file. The name has to be the same too: segments are in walk order.
+A file that has the status in the roster, and was not read right after a change, has the content
+that the segment holds. So does a file with a matching id, whether git's index knows it or a process
+that has read the file. The name must be the same too: segments are in walk order.
 """
 
 from __future__ import annotations

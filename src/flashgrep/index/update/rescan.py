@@ -1,4 +1,4 @@
-"""Finds what changed in the tree: after events, by hard links, or by looking at everything."""
+"""Finds what changed in the tree: after events, by hard links, or by a full check."""
 
 from __future__ import annotations
 

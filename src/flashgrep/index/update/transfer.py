@@ -1,4 +1,4 @@
-"""Carries an index to another machine: a file with the texts of a tree, each with git's id of it.
+"""Carries an index to another machine: a file with the texts of a tree, each with its git id.
 
     8 bytes   magic and version, b"flashsn1"
     4 bytes   length of the header, little end first
@@ -6,11 +6,10 @@
     stream    zlib: a record for each file (see `carried_files`), in walk order
     32 bytes  sha256 of everything before
 
-Nothing in it is believed but what a hash proves: a text that does not have its id is an error.
-Everything else a segment holds is made here from the texts, the postings included, by processes
-that build while the next texts are unpacked and proved. So a file can hold less than the tree, or
-another tree, and answers stay those of a scan; what it holds is only used for files of the same
-name and id.
+Only what a hash proves is believed: a text that does not match its id is an error. Everything else
+in a segment is rebuilt here from the texts, postings included, by processes that build while the
+next texts are unpacked and verified. So a file may hold less than the tree, or another tree, and
+answers still equal those of a scan; its texts are used only for files of the same name and id.
 
 Files whose bytes are not their text (other line ends, other encodings, binary ones) are not
 carried: a segment does not have their bytes. The next server reads them.

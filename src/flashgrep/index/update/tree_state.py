@@ -1,8 +1,8 @@
-"""What is known of the tree, under one lock: searches and the updater share it.
+"""What is known of the tree, under one lock that searches and the updater share.
 
-A view is replaced, never changed, so a search that has one needs no lock. Changes are part
-of the view as soon as they are known: a search looks at them on disk until the updater has put
-them into a segment.
+A view is replaced, never changed, so a search that has one needs no lock. Changes are in the view
+as soon as they are known: a search reads them from disk until the updater has put them into a
+segment.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The background thread of the index: puts what changed into segments, and sleeps until something
-does."""
+"""The background thread of the index: puts changes into segments, and sleeps until there are
+any."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Builds one segment from a list of files.
 
 Runs in other processes, one per core, so that indexing never holds up the server. A file is checked
-before and after it is read; one that changed meanwhile is left out, and searched on disk. One whose
-bytes another segment holds is told and not written again.
+before and after it is read; one that changed meanwhile is left out, and searched on disk. If
+another segment already holds a file's bytes, the file is reported and not written again.
 """
 
 from __future__ import annotations

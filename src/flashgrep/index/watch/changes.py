@@ -1,7 +1,8 @@
 """What changes in a tree: the names and states of its files, and inotify by ctypes.
 
-Draining our own descriptor at the start of a query sees every change made before it, for about a
-microsecond when there is none. A library that watches in another thread cannot promise that.
+Draining our own descriptor at the start of a query sees every change made before it, and costs
+about a microsecond when there is none. A library that watches in another thread cannot promise
+that.
 """
 
 from __future__ import annotations

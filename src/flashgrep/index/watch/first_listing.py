@@ -1,10 +1,10 @@
 """Lists a tree that was indexed before, while the index itself is still being loaded.
 
-The first search of a new process waits for two things: for numpy and the segments, and for a look
-at every file. So other processes begin to look as soon as it is known that the tree is large,
-before the client has said anything. The updater takes what they have found in the place of its own
-first listing. It is as good: every directory was watched before it was listed, so what changed
-since is in the queue.
+The first search of a new process waits for two things: for numpy and the segments to load, and for
+every file to be checked. So other processes start checking as soon as the tree is known to be
+large, before the client has said anything. The updater uses what they found instead of its own
+first listing. It is as good: every directory was watched before it was listed, so later changes are
+in the queue.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lists a tree, in this process and in others: `python -m` this module lists for the server.
 
-A small tree is listed right here. What is left after a while goes to processes, one per core,
-because a server that starts, or has lost track, must not wait for a hundred thousand stats.
-They watch through the server's own inotify descriptor, which they inherit.
+A small tree is listed right here. Whatever is left after a while goes to processes, one per core,
+because a server that starts, or has lost track, must not wait for a hundred thousand stats. They
+watch through the server's own inotify descriptor, which they inherit.
 """
 
 from __future__ import annotations

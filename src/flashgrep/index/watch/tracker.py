@@ -1,9 +1,9 @@
 """What the tree holds and what changed since: every directory watched, every change remembered.
 
-A directory is watched before it is listed, so nothing can happen in between unseen. What happens
-later is drained when a query asks: single entries, or whole subtrees where a directory came, went
-or moved, or an ignore file changed. Such places are searched on disk, so reporting too much is
-never wrong, and reporting too little always is.
+A directory is watched before it is listed, so nothing can happen unseen in between. A query drains
+later events: single entries, or whole subtrees where a directory came, went or moved, or an ignore
+file changed. Such places are searched on disk, so reporting too much is never wrong, and reporting
+too little always is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Who somebody is and what they may do: authors, and roles on all notes or some folders.
 
-    read      see notes and what is suggested
-    suggest   propose changes that somebody decides on; where agents are
+    read      see notes and suggestions
+    suggest   propose changes that somebody decides on; the role of agents
     write     change notes, make, move and delete them, decide on suggestions
-    admin     all of that, and what concerns the knowledge base itself
+    admin     all of that, and manage the knowledge base itself
 
 Each role includes those before it. Where several grants cover a path, the highest counts.
 """

@@ -1,10 +1,10 @@
-"""What an update needs before a document can take it, and what it changes there.
+"""What an update needs before a document can take it, and what it changes in the document.
 
-The engine takes any update in silence. One whose predecessor is missing may show nothing, or show
-at once although it is in no state vector, no event and no snapshot, so that it is gone after a
-restart; and given many of them out of order the engine now and then loses one for good. So the
-engine is given nothing that is not ready: all that came before it is there. The rest is kept beside
-the document, and no peer is told that it is durable. Yjs does the same internally.
+The engine accepts any update silently. An update that lacks its predecessor may show nothing, or
+may show at once although it is in no state vector, event or snapshot, and so be gone after a
+restart; given many of them out of order, the engine occasionally loses one for good. So the engine
+only gets updates that are ready: everything before them is there. The rest is kept beside the
+document, and no peer is told that it is durable. Yjs does the same internally.
 """
 
 from __future__ import annotations

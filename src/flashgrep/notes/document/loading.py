@@ -1,9 +1,9 @@
 """Documents from the journal: loaded, checked, compacted, cached, or read as texts alone.
 
-A snapshot is made from what the journal has, not from the document in memory, and only where both
-are the same; what a peer sent too early is in neither (see `causality`), so that a snapshot cannot
-lose it. It is stored, read back, loaded and compared before anything is trimmed; all in one
-transaction, so that a failure leaves the journal as it was.
+A snapshot is made from the journal, not from the document in memory, and only if both agree; what a
+peer sent too early is in neither (see `causality`), so a snapshot cannot lose it. The snapshot is
+stored, read back, loaded and compared before anything is trimmed, all in one transaction, so that a
+failure leaves the journal unchanged.
 """
 
 from __future__ import annotations

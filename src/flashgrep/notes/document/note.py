@@ -1,4 +1,4 @@
-"""A note in memory: its document, loaded from the journal, changed, and what of it is new.
+"""A note in memory: its document, loaded from the journal and changed, and which changes are new.
 
     contents    the text (Y.Text); characters only, lines end with LF
     records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
@@ -6,11 +6,11 @@
                 [client, clock, client, clock] of its first and its last character (see `anchors`)
     authors     who wrote which characters (Y.Map, see `anchors`)
 
-Peers write `contents` alone: what they write into the two maps is put back (see `causality`), and
-an update that writes anywhere else is refused.
+Peers write only `contents`: what they write into the two maps is reverted (see `causality`), and an
+update that writes anywhere else is refused.
 
-Changes cannot be undone: pycrdt has no rollback. A note that met an error on the way is thrown
-away and loaded again; what the journal does not have has never happened.
+Changes cannot be undone: pycrdt has no rollback. After an error a note is thrown away and loaded
+again; what the journal does not have never happened.
 """
 
 from __future__ import annotations

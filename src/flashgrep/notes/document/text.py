@@ -3,8 +3,8 @@
 pycrdt counts UTF-8 bytes in `len`, `insert`, `del` and relative positions, but code points in
 `text[a:b]`. An offset inside a character does not fail: it inserts at the end, deletes everything,
 or panics. So no other module touches a `pycrdt.Text`. Each change is checked before it is made
-(the text must be nothing but characters: an embedded object counts in offsets and is not in
-`str()`) and compared with Python's own splice after it.
+(the text must be only characters: an embedded object counts in offsets but is not in `str()`) and
+compared with Python's own splice afterwards.
 
 The unit may become characters in a later release; `check_offsets` refuses what is not bytes.
 """

@@ -1,10 +1,9 @@
-"""Notes and attachments become files of a folder, each put in place as a whole.
+"""Writes notes and attachments as files of a folder, each put in place as a whole.
 
 Nothing is written outside the folder: it is entered by descriptor, name by name, and no link is
-followed. Nothing is deleted. A file that somebody changed since we wrote it, or took it, is left
-and listed, and so are files whose notes are gone. A folder that is neither empty nor one of our
-exports is refused.
-`force` overwrites what is in the way, and nothing else.
+followed. Nothing is deleted. A file that somebody changed since we wrote or imported it is left and
+listed, and so are files whose notes are gone. A folder that is neither empty nor one of our exports
+is refused. `force` overwrites what is in the way, and nothing else.
 
 Files are not synced one by one: the truth is the journal, and an export can be made again.
 """

@@ -1,8 +1,8 @@
-"""The links from and to a note, asked of the table of links.
+"""The links from and to a note, from the table of links.
 
-Nothing resolved is stored: a new note can change what a link elsewhere means, and a stored answer
-would have to be found and corrected. The table has the links by the *name* they end with, so a
-question looks only at links that could be meant, and the paths as they are now decide.
+No resolution is stored: a new note can change what a link elsewhere means, and a stored answer
+would have to be found and corrected. The table keys links by the *name* they end with, so a query
+looks only at links that could match, and the present paths decide.
 """
 
 from __future__ import annotations

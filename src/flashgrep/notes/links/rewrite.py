@@ -1,9 +1,9 @@
-"""Links that follow notes to other paths: which are broken by a move, and how they are mended.
+"""Links that follow notes to other paths: which ones a move breaks, and how they are mended.
 
-A link is broken where it would mean another note than before, or none, or where a path such as A/x
-or ../x is no longer the way there. That is so for links to a
-note that moves, for relative links of the note itself, and for links to notes that stay, where a
-moved one now comes first for their name. It is mended in its path alone, in the way it is written:
+A link is broken if it would now mean another note or none, or if a path such as A/x or ../x no
+longer leads there. That happens to links to a note that moves, to the note's own relative links,
+and to links to notes that stay if a moved one now comes first for their name. Only the path is
+mended, in the style it is written in:
 
     [[N|alias]]  [[N#H]]  ![[N|100]]   wiki links keep what follows the path
     [t](a%20b.md#h "title")            Markdown keeps heading, title, and how characters are escaped
@@ -11,7 +11,7 @@ moved one now comes first for their name. It is mended in its path alone, in the
 
 The new path has the form of the old one: a name alone, a path from the top, a path from the note's
 own folder, with or without `.md`. Where that form would mean another note, the whole path is taken.
-What leads nowhere is left alone, and so is what is in code.
+Links that led nowhere are left alone, and so are links in code.
 
 A note with suggestions has two readings. A path is mended where it is the same stretch of the text
 in both, or where only one of them has it: inside what a mark inserts or deletes. Delimiters are

@@ -1,7 +1,7 @@
-"""Texts that become a delimiter of a mark together with what is beside them.
+"""Texts that form a delimiter of a mark with the text beside them.
 
-Neither `{` nor `++ keep ++}` is a mark; without the word between them they are one. Somebody's own
-words would be a suggestion then, which nobody made.
+Neither `{` nor `++ keep ++}` is a mark; take out a word between them and they are one. Somebody's
+own words would then be a suggestion that nobody made.
 """
 
 from __future__ import annotations

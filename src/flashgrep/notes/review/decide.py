@@ -1,16 +1,16 @@
 """Accepts and rejects a suggestion of a note; `deciding_many` does so with many at once.
 
-What stays keeps its characters, so it stays its writer's, and what people type in it at that
-moment stays too. A decision can be undone from what it says was cut out: an entry of the log is
+Text that stays keeps its characters, so it remains its writer's, and what people are typing in it
+stays too. A decision can be undone from what it says was cut out: an entry of the log is
 `Decision.cuts` and `Decision.marks`, both plain tuples.
 
     text        see {--old--}{++new++}!           accept: see new!
     cuts        (4, "{--old--}{++"), (7, "++}")   places in the text afterwards
     marks       ((0, 0), (0, 9)), ((0, 9), (1, 3))   from which cut and character, to which
 
-Who accepts a suggestion may put another text in the place of what it brings. As little as possible
-of that is written anew: what both texts have in common stays its writer's. Then the cuts hold what
-was taken out of the proposed text too, and `Decision.put` says what was put in:
+Whoever accepts a suggestion may replace the text it inserts. As little as possible is rewritten:
+what both texts share remains its writer's. The cuts then also hold what was taken out of the
+proposed text, and `Decision.put` says what was put in:
 
     text        see {--old--}{++new++}!           accept as "newer": see newer!
     cuts        (4, "{--old--}{++"), (7, "++}")

@@ -1,12 +1,12 @@
-"""Many suggestions of one note decided at once, as if one after the other.
+"""Decides many suggestions of one note at once, as if one after the other.
 
 `decide.decide` is the definition: it reads the text for each suggestion, as the one before has
 left it. Decisions only delete, so everything that one of them would find follows from the
 text as it was, and from what was deleted before. That holds for suggestions whose spans share no
 character with another record's; the rest, where people edited delimiters, are left to `decide`.
 
-What a decision needs to be undone is given in numbers of characters of the text as it was: each
-keeps its anchor, also where a later decision deletes it.
+What an undo needs is given as character offsets into the earlier text: each character keeps its
+anchor, even if a later decision deletes it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Decisions on so many suggestions that nobody waits for the answer: a job, which reports progress.
+"""Jobs that decide on more suggestions than anybody would wait for, and report their progress.
 
-Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
-the server for one, has decided some notes and not the others. The ids of the rest are pending as
-they were, and can be sent again. Progress is told after each note, and while one takes long, the
-same again: who waits sees that it runs. To undo what a job has decided is a job too. The last jobs
-are remembered, as long as the server runs.
+Each note is one transaction, and decisions stand: a job that is stopped, say because the server
+ends, has decided some notes and not the others. The other ids are still pending and can be sent
+again. Progress is reported after each note, and repeated while one takes long, so that whoever
+waits sees that the job is running. Undoing what a job decided is a job too. The server remembers
+the last jobs for as long as it runs.
 """
 
 from __future__ import annotations

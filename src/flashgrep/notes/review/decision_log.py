@@ -1,4 +1,4 @@
-"""The log of decisions: who accepted or rejected which suggestion, and what it takes to undo that.
+"""The log of decisions: who accepted or rejected which suggestion, and what an undo needs.
 
     decisions   id           counts up, never given twice; shown as a `decision_numbers` number
                 suggestion   its id

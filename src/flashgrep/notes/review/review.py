@@ -1,13 +1,13 @@
-"""Reviewing: what is suggested in all notes, and the decisions on it, which can be undone.
+"""Reviewing: the suggestions in all notes, and the decisions on them, which can be undone.
 
-Which suggestions there are is asked of a table in the store (`tables`), which every change
-keeps up: a list loads no note. A decision is made on the thread of the notes, by id; the first one
-wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
-transaction for each note.
+A list of suggestions comes from a table in the store (`tables`), which every change updates, so it
+loads no note. Decisions are made on the thread of the notes, by id; the first one wins. The change,
+the end of the suggestions' records and the rows in the log (`decisions`) are one transaction for
+each note.
 
-An undone decision brings the marks back where the text is now (`undoing`).
+Undoing a decision brings the marks back where the text is now (`undoing`).
 
-The methods wait for the thread of the notes and are for any other one.
+The methods wait for the thread of the notes; call them from any other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Brings a decided suggestion back into the text as it is now.
 
-Each cut is put between the two characters it was between, or beside the one of them that is left;
-it stays with the text that the mark held. What the decision put in is taken out, as far as it is
-still there; what others have typed beside it stays. Where neither character is left, or another
-mark is there now, it is refused. `undo_each` goes through many.
+Each cut goes back between the two characters it was between, or beside the one that is left; it
+stays with the text that the mark held. What the decision put in is taken out, as far as it is still
+there; what others have typed beside it stays. If neither character is left, or another mark is
+there now, the undo is refused. `undo_each` goes through many.
 """
 
 from __future__ import annotations

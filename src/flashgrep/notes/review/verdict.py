@@ -1,8 +1,8 @@
 """What somebody decides on suggestions: an action, and the words that go with it.
 
-A reason goes with a rejection. A text goes with the acceptance of one suggestion, in the place of
-what that brings. Both are refused where they do not belong. Who says what they saw of a suggestion
-decides on that alone: one that was changed meanwhile stays pending.
+A reason goes with a rejection. A text goes with the acceptance of one suggestion, and replaces what
+it inserts. Both are refused where they do not belong. A caller who states the suggestion they saw
+decides on that alone: if it was changed meanwhile, it stays pending.
 """
 
 from __future__ import annotations

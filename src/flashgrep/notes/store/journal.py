@@ -3,11 +3,11 @@
 A note's records are numbered from 1 without gaps. `append` names the number before the new one, so
 of two writers that saw the same text only one succeeds. What `append` has returned from is durable;
 listeners are called only then. A snapshot is a whole note at one of its numbers: a start for
-loading, and a version to go back to. Records are trimmed up to the snapshot before the newest one,
-so a snapshot that turns out to be damaged is not needed.
+loading, and a version to go back to. Records are trimmed up to the second-newest snapshot, so the
+note can be loaded without the newest one if that turns out to be damaged.
 
-This is all that documents know of storage. An engine that spans machines goes in here: nothing
-below is about SQLite, and subscribers learn of records that others have appended.
+This is all that documents know of storage. An engine that spans machines would plug in here: the
+protocol says nothing of SQLite, and subscribers learn of records that others have appended.
 """
 
 from __future__ import annotations

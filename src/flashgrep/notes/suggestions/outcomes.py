@@ -1,4 +1,4 @@
-"""What became of suggestions, and what of that their authors were told.
+"""What became of suggestions, and how much of that was reported to their authors.
 
     outcomes   author       whose suggestion it is…
                source       …and what kind of author (see `roles.AuthorKind`); NULL where that was
@@ -13,10 +13,10 @@
                             is decided, and are told nothing: theirs is always `decision`
                withdrawn    1 where its author took it back, else 0
 
-A row comes when a suggestion is pending no longer, for whatever reason, in the transaction that
-ends it, and stays. One that is in `pending` again is pending, whatever its row says. An author is
-to be told something where `decision` and `told` differ: so one that was undone before anybody
-heard of it is never told, and one that was undone afterwards is told as undone.
+A row is added when a suggestion stops being pending, for whatever reason, in the transaction that
+ends it, and stays. A suggestion that is in `pending` again is pending, whatever its row says. There
+is something to report where `decision` and `told` differ: so a decision undone before anybody heard
+of it is never reported, and one undone afterwards is reported as undone.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `suggestions_in` is the one definition. The table in the store (`tables`) holds what it gives for
 each note, and is written with every change; it can be made again from the notes.
 
-Suggestions among what is known beside a note's text: from records and back.
+How a suggestion is written as a record beside a note's text, and read back.
 
     kind      "suggestion"
     author    who proposes it

@@ -5,9 +5,9 @@
               time     when it was made, in milliseconds since 1970
               author, line, old, new, before, after, source     see `pending.PendingSuggestion`
 
-Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
-and id, page by page, straight from an index: no answer looks at all notes, nor at all rows but
-where a text is looked for. `tables` keeps the rows.
+Rows of notes in the trash stay, but are left out of every answer. Lists come in the order of time
+and id, page by page, straight from an index: no answer looks at all notes, and only a search for a
+text looks at all rows. `tables` keeps the rows up to date.
 """
 
 from __future__ import annotations

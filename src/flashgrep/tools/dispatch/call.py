@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back: a `Call`, and an `Answer` within a budget."""
+"""What a handler takes and returns: a `Call`, and an `Answer` within a budget."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one dispatcher: every transport lists and calls tools through a `Toolbox`.
 
-Handlers are plain functions run in a thread; the event loop never waits on a disk. What takes less
-time than a thread does is tried without one (`CallMoments`). A cancelled call sets the handler's
+Handlers are plain functions run in a thread; the event loop never waits on a disk. A call that is
+quicker than a thread is tried without one (`CallMoments`). A cancelled call sets the handler's
 `Cancellation`, which every long loop looks at.
 """
 

@@ -3,9 +3,9 @@
 Lines are those of `view`: long ones are cut, what is not text is U+FFFD. Unlike `view`, which gives
 a model a whole file, a window is small whatever the file's size, so --max-file-size is no bound.
 
-Lines near the start are read without the rest of the file. For those further on the newlines before
-are counted in bytes, 1 GB in about 0.3 seconds, and how many each piece holds is kept for the
-files looked at last: the next window of the same file is found at once.
+Lines near the start are read without the rest of the file. For later ones the newlines before them
+are counted, 1 GB in about 0.3 seconds, and the count of each piece is kept for the most recent
+files: the next window of the same file is found at once.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `kb://Folder/Note.md` is a note, `kb://Folder` or `kb://` all notes below; on a server without a
 workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To a
-caller, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
-for is the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
+caller, an edit of a note is the edit of a file: the same words, the same refusals. The edit applies
+to the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
 """
 
 from __future__ import annotations

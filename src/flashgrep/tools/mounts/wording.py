@@ -1,7 +1,7 @@
-"""What notes add to the tools: their descriptions beside files and alone, a parameter, refusals.
+"""What notes add to the tools: descriptions beside files and alone, a parameter, refusals.
 
-Everything a tool says about notes is here, so that a verb says nothing of any mount but describes
-itself on files.
+Everything a tool says about notes is here, so that a verb mentions no mount and describes itself
+only for files.
 """
 
 from __future__ import annotations

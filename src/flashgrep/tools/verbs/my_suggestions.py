@@ -1,4 +1,4 @@
-"""list_my_suggestions: what became of what the caller suggested in the notes."""
+"""list_my_suggestions: what became of the caller's own suggestions in the notes."""
 
 from __future__ import annotations
 

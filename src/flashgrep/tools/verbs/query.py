@@ -1,4 +1,4 @@
-"""query: the places of the workspace that answer a few words best."""
+"""query: the places in the workspace that best match a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""stats: how far the index is, and what this server's answers depend on."""
+"""stats: the index's progress, and what this server's answers depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write and create_file: write a document whole."""
+"""write and create_file: write a whole document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flashgrep serve`: where it listens, and all listeners served together."""
+"""`flashgrep serve`: opens the listeners and serves them all together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Streamable HTTP: `/mcp` in both protocol eras and `/health`, sessions, and how streams end.
 
-Further routes, those of the notes, are mounted beside them. `connections` has how uvicorn serves
-them, `guard` what a request must pass first.
+The routes of the notes are mounted beside them. `connections` says how uvicorn serves them, `guard`
+what a request must pass first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Bytes to JSON-RPC messages and back: lines under a limit, decoded strictly; open requests.
 
 The splitter holds at most one message's limit of an unfinished line: a longer line is dropped as it
-comes and reported at its end. The decoder refuses broken UTF-8 instead of repairing it (a repaired
-write would store U+FFFD), nesting deeper than any schema of ours, and so many values that a small
-message would become a large object.
+arrives and reported at its end. The decoder refuses broken UTF-8 instead of repairing it (a
+repaired write would store U+FFFD), nesting deeper than any schema of ours, and so many values that
+a small message would become a large object.
 """
 
 from __future__ import annotations

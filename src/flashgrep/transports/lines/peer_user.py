@@ -9,11 +9,11 @@ ports:
     /proc/net/tcp6  read, so in a thread, one reader at a time
 
 Only a row with an inode counts: a peer that has closed leaves a row with owner 0, which would make
-it root. Listeners and half-open connections do not count either. A peer that cannot be determined
-is not our user; on a system with neither table none is.
+it root. Listeners and half-open connections do not count either. An unknown peer is not our user;
+on a system with neither table, no peer is.
 
 The uid is that of the process that made the socket. A process of our user that passes its socket
-on, or forwards connections, acts for our user: that cannot be seen here.
+on, or forwards connections, acts as our user: nothing here can detect that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A connection's side of the SDK: messages to its loop and back, in both protocol eras.
 
-Importing this module imports the SDK: a session does so when it first has something for it.
+Importing this module imports the SDK; a session does so when it first needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The SDK for one connection: imported for the first message that needs it, and given all in order.
+"""The SDK for one connection: imported for the first message that needs it, fed in order.
 
-Meanwhile messages wait here. A handshake that was answered before is repeated to the SDK first, so
-that it knows who asks, and for which version of the protocol.
+During the import messages wait here. A handshake that was answered earlier is replayed to the SDK
+first, so that it knows who is asking, and in which version of the protocol.
 """
 
 from __future__ import annotations
