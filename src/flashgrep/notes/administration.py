@@ -69,7 +69,7 @@ METHODS: Final = (
 
 
 class NotesApi(Protocol):
-    """Answers the methods: notes that are open here, or the process that owns them."""
+    """Answers the methods, with notes that are open here or through the process that owns them."""
 
     home: Path
     """The directory of the knowledge base."""
@@ -79,7 +79,7 @@ class NotesApi(Protocol):
 
 
 class Administration:
-    """The methods, on notes that this process owns. May be called by any thread."""
+    """The methods, on notes that this process owns. Any thread may call them."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self.home = notes.home.path

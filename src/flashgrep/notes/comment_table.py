@@ -49,7 +49,7 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A comment that is in no text any more."""
+    """A comment that is no longer in any text."""
 
     id: str
     author: str

@@ -71,7 +71,7 @@ _COLUMNS: Final = "note, sequence, epoch, rules, checksum, place, size, raw, acc
 
 
 class KeptText(NamedTuple):
-    """A text in its three views, which are the same bytes where there are no marks."""
+    """A text in its three views, which are the same bytes if there are no marks."""
 
     raw: bytes
     accepted: bytes
@@ -86,7 +86,7 @@ def views(raw: bytes, read: Pending | None) -> tuple[bytes, bytes]:
 
 
 class TextTable:
-    """The rows, and which notes have none that counts. Used on the thread of the notes."""
+    """The rows, and which notes lack a valid one. Used on the thread of the notes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -70,7 +70,7 @@ class NoteLeaf:
 
 
 class NoteList:
-    """All notes in walk order. One that came, went or moved is put in its place."""
+    """All notes in walk order, kept so as notes come, go and move."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self._notes = notes

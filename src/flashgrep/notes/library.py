@@ -77,7 +77,7 @@ Plan = Callable[[str, Mapping[str, NoteRecords]], Amendment | None]
 
 @dataclass(frozen=True, slots=True)
 class ReadyText:
-    """A change of a note without marks, that brings none."""
+    """A change of a note without marks that adds none."""
 
     published: Published
     """The note as it is."""
@@ -88,7 +88,7 @@ class ReadyText:
 
 @dataclass(frozen=True, slots=True)
 class ReadyChange:
-    """A change that was worked out and not made."""
+    """A change that was worked out but not made."""
 
     text: ReadyText
     update: bytes

@@ -125,7 +125,7 @@ def _below(library: Library, folder: str) -> Sequence[CatalogueEntry]:
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
-    """What a move breaks, as the notes are at one moment."""
+    """What a move would break, given the notes at one moment."""
 
     moves: Moves
     renaming: Renaming

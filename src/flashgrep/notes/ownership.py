@@ -34,15 +34,15 @@ _PAUSE_SECONDS: Final = 0.05
 
 
 class NoOwner(Unavailable):
-    """Nobody answers for these notes; nothing was asked."""
+    """No process answers for these notes; nothing was asked."""
 
 
 class OwnerGone(Unavailable):
-    """The owner ended before it answered: what was asked may have been done or not."""
+    """The owner ended before it answered; the request may or may not have been carried out."""
 
 
 class OwnerSilent(Unavailable):
-    """The owner did not answer in time: what was asked may have been done or not."""
+    """The owner did not answer in time; the request may or may not have been carried out."""
 
 
 class Connection(Protocol):
@@ -71,7 +71,7 @@ class Connection(Protocol):
 
 
 class Listener(Protocol):
-    """Answers other processes for as long as the notes are ours."""
+    """Answers other processes while the notes are ours."""
 
     def drain(self, seconds: float) -> bool:
         """Take no more questions, answer those that came, and close; False if one still runs."""

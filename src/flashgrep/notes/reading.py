@@ -57,7 +57,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True)
 class NoteReading:
-    """A note's text with what is known beside it, both of one moment."""
+    """A note's text and the records beside it, both from one moment."""
 
     published: Published
     besides: Mapping[str, NoteRecords]
@@ -260,7 +260,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 @dataclass(frozen=True, slots=True)
 class _PendingRow:
-    """A suggestion: where it is in the text, what is known of it, and what it changes."""
+    """A suggestion: its place in the text, its record, and what it changes."""
 
     start: int
     named: str

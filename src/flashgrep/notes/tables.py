@@ -162,7 +162,7 @@ CREATE TABLE looked (
 
 
 class Tables:
-    """The tables, and which notes they are behind. Used on the thread of the notes."""
+    """The tables, and for which notes they are stale. Used on the thread of the notes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

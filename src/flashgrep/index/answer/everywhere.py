@@ -29,7 +29,7 @@ INDEX_EACH_BYTES: Final = 24 * limits.KIB
 
 
 class Everywhere:
-    """One search's matching of everything."""
+    """Matches every candidate of one search."""
 
     def __init__(self, sought: Sought, counter: Counter, sharing: Sharing) -> None:
         self._sought = sought

@@ -32,7 +32,7 @@ _SOME: Final = 1_000
 
 
 class FoundFiles(Entries):
-    """Files of the segments by their numbers, and `entries` that are in none."""
+    """Files of the segments by number, and `entries` that are in no segment."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class FoundFiles(Entries):
 
 
 class _MadeEntries(Sequence[FoundEntry]):
-    """Entries that are made as they are read: an answer may have room for a few only."""
+    """Entries made as they are read, because an answer may have room for only a few."""
 
     def __init__(self, found: FoundFiles, files: Numbers) -> None:
         self._found = found
@@ -182,7 +182,7 @@ def _look_at(
 
 
 class _Names:
-    """The names of all files of a snapshot below a directory, and patterns on them."""
+    """The names of all files of a snapshot below a directory, and how patterns match them."""
 
     def __init__(self, snapshot: IndexSnapshot, root: str) -> None:
         self.snapshot = snapshot

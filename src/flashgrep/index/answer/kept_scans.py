@@ -29,7 +29,7 @@ Asked = tuple[str, object]
 
 
 class KeptScans:
-    """The searches that may be continued."""
+    """The searches that can be continued."""
 
     def __init__(self) -> None:
         self._scans: OrderedDict[Asked, tuple[IndexedScan, int]] = OrderedDict()

@@ -166,7 +166,7 @@ def match_texts(counter: Counter, segment: Segment, files: list[int]) -> dict[in
 
 
 class LineFinder:
-    """One search's matching in the thread that asks."""
+    """Matches for one search in the asking thread."""
 
     def __init__(self, request: ScanRequest, scanner: Scanner) -> None:
         self._request = request
@@ -251,7 +251,7 @@ def packed(work: Work) -> Packed:
 
 
 class MatchJobs:
-    """The segments this process has mapped, and what it matches in them."""
+    """The segments that this process has mapped, and the matching it does in them."""
 
     def __init__(self) -> None:
         self._segments: dict[str, Segment] = {}

@@ -215,7 +215,7 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
 
 
 class SnapshotGone(Exception):
-    """A segment has been replaced on disk: only a process that has it mapped can still read it."""
+    """A segment was replaced on disk: only a process that has it mapped can still read it."""
 
 
 def _hits(answer: Any) -> list[Hits]:
@@ -241,7 +241,7 @@ def _hits(answer: Any) -> list[Hits]:
 
 
 class KillableMatching:
-    """One search's matching, done elsewhere."""
+    """Matches for one search in a process that can be killed."""
 
     def __init__(self, request: ScanRequest, pool: Pool, cancelled: CancelFlag) -> None:
         self._request = request

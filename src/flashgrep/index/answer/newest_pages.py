@@ -37,7 +37,7 @@ _LONGEST: Final = 64
 
 
 class NewestPages:
-    """One search for files, matched from the newest on until enough are found."""
+    """One search for files, matched newest first until enough are found."""
 
     def __init__(self, sought: Sought, counter: Counter, sharing: Sharing) -> None:
         self._sought = sought

@@ -65,7 +65,7 @@ _NOTHING: Final = np.empty(0, np.int64)
 
 
 class Table:
-    """Found files, as columns: those of the segments first, then those found on disk."""
+    """Found files as columns: those of the segments first, then those found on disk."""
 
     def __init__(self, snapshot: IndexSnapshot, root: str, counting: Counting) -> None:
         self._snapshot = snapshot

@@ -21,7 +21,7 @@ FoundThere = tuple[int, Hits]
 
 
 class Sharing:
-    """One search's way to other processes."""
+    """Shares one search's candidates with other processes."""
 
     def __init__(
         self, request: ScanRequest, scanner: Scanner, matchers: Matchers, pool: Pool

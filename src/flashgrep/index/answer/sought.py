@@ -28,7 +28,7 @@ arrays, would take as long."""
 
 
 class Sought:
-    """A question and a view, and the candidates of the one in the other."""
+    """A question and a view, and the question's candidates in that view."""
 
     def __init__(self, request: ScanRequest, view: IndexView, overlay: SearchOverlay) -> None:
         self.request = request

@@ -99,7 +99,7 @@ class WalkPages:
 
 
 class _WalkPart:
-    """Candidates that are in walk order among themselves, and how far they are matched."""
+    """Candidates in walk order among themselves, and how far they have been matched."""
 
     def __init__(self, pages: WalkPages, queue: _Queue) -> None:
         self._pages = pages

@@ -32,7 +32,7 @@ _DAMAGE: Final = (OSError, DamagedSegment, ValueError, KeyError)
 
 
 class EnrolledPart(NamedTuple):
-    """A segment and the tree's roster of it, by their paths."""
+    """A segment and the tree's roster for it, as file paths."""
 
     segment: str
     roster: str

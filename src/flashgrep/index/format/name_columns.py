@@ -25,7 +25,7 @@ _DOT: Final = ord(".")
 
 
 class NameColumns:
-    """The paths of one segment; each column is made when it is first asked for."""
+    """The paths of one segment; each column is made on first use."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment

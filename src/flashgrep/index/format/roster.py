@@ -29,7 +29,7 @@ _NOBODY: Final = -1
 
 
 class Roster(NamedTuple):
-    """What a tree knows of the files of a segment; never changed, only replaced."""
+    """What a tree knows about the files of a segment; never changed, only replaced."""
 
     status: npt.NDArray[np.int64]
     racy: npt.NDArray[np.bool_]

@@ -93,7 +93,7 @@ class Runs:
 
 
 class Stretch(NamedTuple):
-    """A single run: for a few of them arrays take longer than matching does."""
+    """A single run; for a few of them, arrays take longer than matching does."""
 
     segment: Segment
     number: int
@@ -152,7 +152,7 @@ Work = Runs | Texts
 
 @dataclass(frozen=True, eq=False)
 class SegmentSet:
-    """Where the parts of each segment are among those of all."""
+    """Where each segment's parts are in the overall numbering."""
 
     segments: tuple[Segment, ...]
     blocks: list[_Ends]

@@ -238,7 +238,7 @@ class Store:
 
 
 class _Likeness:
-    """How much of a tree is in the segments of others."""
+    """How much of a tree the segments of other trees contain."""
 
     def __init__(self, directory: Path, ids: Any) -> None:
         self._directory = directory
@@ -264,7 +264,7 @@ class _Likeness:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """A complete index; a server that starts takes in what changed since."""
+    """A complete index on disk; a starting server adds what changed since."""
 
     updated: float
     files: int | None

@@ -32,7 +32,7 @@ _INDEX_BYTES: Final = 1024 * limits.MIB
 
 @dataclass(frozen=True)
 class GitEntries:
-    """The entries of an index that say what a file holds."""
+    """The entries of an index that tell a file's content."""
 
     names: list[bytes]
     """From the root of the working tree."""
@@ -48,7 +48,7 @@ class GitEntries:
 
 
 class _Unusable(Exception):
-    """An index that says nothing for certain."""
+    """The index says nothing for certain."""
 
 
 def read_index(repository: GitRepository) -> GitEntries | None:

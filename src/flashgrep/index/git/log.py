@@ -72,7 +72,7 @@ MayRead = Callable[[bytes], bool]
 class CommitHistory:
     """The words of a workspace's commits, read again when HEAD has moved.
 
-    Only when something is asked: a server without questions starts no git.
+    Only a question reads them: a server without questions starts no git.
     """
 
     def __init__(self, workdir: bytes, may_read: MayRead = lambda path: True) -> None:

@@ -72,7 +72,7 @@ class GramNode:
 
 
 class GramTree:
-    """What a plan needs, as nodes and leaves."""
+    """What a plan requires, as nodes and leaves."""
 
     def __init__(self, plan: GramPlan, pilot: Segment | None = None) -> None:
         """`pilot` is a segment in which grams are about as rare as in the others."""

@@ -278,7 +278,7 @@ def _among(listed: Numbers, blocks: Numbers) -> Mask:
 
 
 class _Kept:
-    """The blocks, or files, that are still candidates: as a mask, or, where few, by number."""
+    """The blocks or files that are still candidates, as a mask or, if few, by number."""
 
     def __init__(
         self, numbers: Numbers | None = None, length: int = 0, mask: Mask | None = None
@@ -349,7 +349,7 @@ def _gram_tree(segment_set: SegmentSet, pattern: PatternSpec) -> GramTree:
 
 
 class Candidates:
-    """A pattern asked of segments: their pieces, or their files, that could hold a match."""
+    """The pieces or files of segments that could contain a match of a pattern."""
 
     def __init__(self, pattern: PatternSpec, segment_set: SegmentSet) -> None:
         self._segment_set = segment_set

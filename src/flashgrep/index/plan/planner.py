@@ -78,7 +78,7 @@ Need = Grams | AllOf | AnyOf
 
 @dataclass(frozen=True)
 class GramPlan:
-    """What a block (in multiline, a file) must hold to be worth matching."""
+    """What a block (in multiline, a file) must contain to be worth matching."""
 
     need: Need | None
     folded: bool = False
@@ -97,7 +97,7 @@ class _PlanStep:
 
 @dataclass(frozen=True)
 class _Gap:
-    """Nothing is known of the text here, but perhaps of what it must hold."""
+    """Text about which nothing is known, except perhaps what it must contain."""
 
     need: Need | None = None
 
@@ -133,7 +133,7 @@ def _is_folded(node: Node) -> bool:
 
 
 class _Planner:
-    """Plans for lines, or for whole texts, where a match may hold newlines."""
+    """Plans for lines, or for whole texts, in which a match may contain newlines."""
 
     def __init__(self, multiline: bool) -> None:
         self._multiline = multiline

@@ -57,7 +57,7 @@ Prove = Callable[[Mapping[str, Identity]], Mapping[str, bytes]]
 
 @dataclass(frozen=True)
 class Telling:
-    """Whom a compactor tells how far it is."""
+    """Whoever a compactor reports its progress to."""
 
     progress: Callable[[float], None] = lambda share: None
     early: Callable[[IndexView], None] = lambda view: None

@@ -68,7 +68,8 @@ def key_of(segment: Segment) -> str:
 
 
 class _CountedFiles(NamedTuple):
-    """What was counted last, and what for: not the view itself, which holds old segments open."""
+    """The last counts, and what they were for; not the view itself, which would keep old segments
+    open."""
 
     view: weakref.ref[IndexView]
     keys: frozenset[str]

@@ -21,7 +21,7 @@ _FEW: Final = 20
 
 
 class SegmentSlot(NamedTuple):
-    """A file of a segment, with the size and the id of what it holds."""
+    """A file of a segment, with the size and id of its content."""
 
     segment: int
     file: int

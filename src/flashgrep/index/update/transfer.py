@@ -66,7 +66,7 @@ Report = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Transferred:
-    """What was carried."""
+    """What an export or import carried."""
 
     files: int
     left_out: int
@@ -108,7 +108,7 @@ def _write(file: IO[bytes], head: bytes, places: list[tuple[Segment, int]], repo
 
 
 class _Summed:
-    """A file that is being written, and the hash of what was."""
+    """A file being written, and the hash of what has been written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -190,7 +190,7 @@ def _spooled(store: Store, found: _Incoming, report: Report) -> Iterator[Carried
 
 
 class _Incoming:
-    """Such a file, read from its begin to its end; what is wrong with it is an error."""
+    """Such a file, read from start to end; anything wrong with it is an error."""
 
     def __init__(self, file: IO[bytes], source: str) -> None:
         self._file = file

@@ -50,7 +50,7 @@ _TURN_SECONDS: Final = 0.02
 
 
 class TreeState:
-    """The view of one workspace, the changes since, and how far the index is."""
+    """The view of one workspace, the changes since, and the index's progress."""
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
@@ -327,7 +327,7 @@ def _names_of(view: IndexView, inode: int) -> Iterator[str]:
 
 
 class Debounce:
-    """When changes are folded in: once they pause, or after a while at the latest."""
+    """Decides when changes are folded in: once they pause, or after a while at the latest."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

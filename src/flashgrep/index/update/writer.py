@@ -67,7 +67,7 @@ class _Tables:
 
 
 class KnownFile(NamedTuple):
-    """A file of the tree whose bytes were found to be those of another segment's file."""
+    """A file of the tree with the same bytes as another segment's file."""
 
     name: str
     id: bytes

@@ -76,7 +76,7 @@ class Changes:
 
 @dataclass
 class Tree:
-    """A listing of what a search looks at: of the whole root, or of a part of it."""
+    """A listing of what a search looks at, of the whole root or of a part."""
 
     files: dict[str, Identity] = field(default_factory=dict)
     shared: dict[str, Identity] = field(default_factory=dict)
@@ -185,11 +185,11 @@ class InotifyEvent(NamedTuple):
 
 
 class WatchLimit(Exception):
-    """The kernel grants no more watches."""
+    """The kernel allows no more watches."""
 
 
 class Inotify:
-    """One queue of changes; of another process, where its descriptor is given."""
+    """One queue of changes; another process's, if given its descriptor."""
 
     def __init__(self, fd: int | None = None) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)

@@ -31,7 +31,7 @@ _LARGE_BYTES: Final = 64 * limits.MIB
 
 
 class FirstListing:
-    """The first listing of a tree; without an index of an earlier server there is none."""
+    """The first listing of a tree; made only if an earlier server left an index."""
 
     def __init__(self, scope: Scope, directory: Path, shared: Path | None) -> None:
         """`directory` has the tree's manifest, `shared` the segments if others use them too."""

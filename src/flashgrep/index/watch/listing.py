@@ -68,7 +68,7 @@ _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
 
 class Waiting(NamedTuple):
-    """A directory still to be listed, with those above it that hold rule files."""
+    """A directory still to be listed, with those above it that contain rule files."""
 
     shown: str
     ruled: Ruled
@@ -268,7 +268,7 @@ def list_tree(
 
 
 class SharedListing:
-    """One listing shared out to processes; what they leave is done here."""
+    """One listing, shared out to processes; this process does what they leave."""
 
     def __init__(
         self, lister: Lister, workers: list[Child], is_free: Callable[[], bool] = lambda: True

@@ -53,7 +53,7 @@ from flashgrep.workspace.walk import (
 
 
 class _Begun(NamedTuple):
-    """A listing of the whole tree that other processes have begun."""
+    """A listing of the whole tree that other processes began."""
 
     shared: SharedListing
     lister: Lister

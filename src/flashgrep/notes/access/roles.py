@@ -60,7 +60,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who asks, and what was granted to them."""
+    """Somebody who makes requests, and what they were granted."""
 
     name: str
     grants: tuple[Grant, ...]

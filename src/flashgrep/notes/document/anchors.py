@@ -75,9 +75,9 @@ class _Block(NamedTuple):
 
 
 class Anchors:
-    """The anchors of a text as it is now; to be made again after a change.
+    """The anchors of a text as it is now; make them again after a change.
 
-    Callers that ask for many do so in a transaction of the document, which saves one for each.
+    Callers that need many ask in one transaction of the document, which saves one for each.
     """
 
     def __init__(self, text: Text, clocks: dict[int, int], root: str = "", many: int = 0) -> None:
@@ -263,7 +263,7 @@ _NOBODY: Final = Author("")
 
 
 class Authorship:
-    """The authors of one document. What is known is read once; only `add` changes the map."""
+    """The authors of one document. The map is read once; only `add` changes it."""
 
     def __init__(self, stored: Map[Any]) -> None:
         self._stored = stored

@@ -152,7 +152,7 @@ _IN_MARKS: Final = frozenset("{}+-~<>`$")
 
 @dataclass
 class PeerChanges:
-    """What was changed while it was watched."""
+    """What changed while the document was watched."""
 
     stretches: list[Span] = field(default_factory=list)
     """Changed stretches of the text as it is afterwards, in UTF-8 bytes, from left to right; where
@@ -175,7 +175,7 @@ class PeerChanges:
 class PeerWatch:
     """Watches a document while a peer's updates are applied.
 
-    It stays subscribed: pycrdt looks into a callback's signature, which takes longer than a key.
+    It stays subscribed: pycrdt inspects each callback's signature, which takes longer than a key.
     """
 
     def __init__(self, text: Text, maps: Sequence[Map[Any]]) -> None:

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The text of a note after one of its records: durable, and not to change again."""
+    """The text of a note after one of its records: durable and immutable."""
 
     note: str
     sequence: int
@@ -230,11 +230,11 @@ def _is_same(state: bytes, written: bytes) -> bool:
 
 
 class Quarantined(Unavailable):
-    """What is stored of a note is damaged; the note is closed, and nothing of it is changed."""
+    """A note's stored data is damaged; the note is closed, and nothing of it is changed."""
 
 
 class DocumentCache:
-    """All documents that are loaded. What is dropped is loaded again as the journal has it."""
+    """All loaded documents. One that is dropped is loaded again from the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -67,7 +67,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NoteRecords:
-    """What is known beside the text under one id."""
+    """What is recorded beside the text under one id."""
 
     value: Mapping[str, Any]
     """As JSON has it; whole numbers come back as such."""
@@ -77,7 +77,7 @@ class NoteRecords:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """A change of a note: of the text, and of what is beside it."""
+    """A change of a note: of its text, and of what is kept beside it."""
 
     splices: Sequence[TextSplice] = ()
     records: Mapping[str, NoteRecords | None] = field(default_factory=dict)

@@ -60,10 +60,10 @@ def growth(splice: TextSplice) -> int:
 
 
 class Push:
-    """Where the spans of records end up: with their first and their last character.
+    """Where the spans of records end up: with their first and last characters.
 
-    Mostly both are outside all splices, and side by side. But a mark that somebody broke is text,
-    which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
+    Usually both are outside all splices, and side by side. But a mark that somebody broke is text
+    and may be edited in part; its record still holds it, and may hold a whole mark afterwards.
     """
 
     def __init__(self, splices: Sequence[TextSplice]) -> None:
@@ -189,7 +189,7 @@ _MODULE: Final = "pyo3_runtime"
 
 
 class Panicked(IOFailure):
-    """The CRDT engine failed within itself; what is in memory of this note cannot be trusted."""
+    """The CRDT engine failed internally; this note's data in memory cannot be trusted."""
 
 
 @contextmanager

@@ -73,7 +73,7 @@ class ImportedAs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncomingNote:
-    """A file that comes in."""
+    """A file to import."""
 
     path: str
     data: bytes
@@ -89,7 +89,7 @@ class IncomingNote:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of it, and why where it is not in."""
+    """What became of it, and if it was not imported, why."""
 
     path: str
     fate: ImportedAs

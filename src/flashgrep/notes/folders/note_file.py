@@ -157,7 +157,7 @@ _FOLDERS: Final = 8
 
 
 class NoText(InvalidParams):
-    """A file that no note can hold; the reason."""
+    """A file does not fit into a note, and why."""
 
 
 @dataclass(frozen=True, slots=True)

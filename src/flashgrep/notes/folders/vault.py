@@ -52,7 +52,7 @@ class VaultFile:
 
 @dataclass
 class Vault:
-    """A folder, and what of it was left out."""
+    """A folder, and which of its files were left out."""
 
     root: Path
     besides: Path

@@ -69,7 +69,7 @@ _PAUSE_SECONDS: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A note's links, and what could not be looked at."""
+    """A note's links, and which notes could not be read."""
 
     links: NoteLinks
     attachments: frozenset[str]

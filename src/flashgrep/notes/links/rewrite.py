@@ -223,7 +223,7 @@ def _mended(writing: _Writing, source: str, meant: Meant, renaming: Renaming) ->
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """What mends the broken links of a note."""
+    """Mends the broken links of a note."""
 
     splices: tuple[TextSplice, ...]
     left: int
@@ -262,7 +262,7 @@ def _is_odd(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What mends the links of one view."""
+    """Mends the links of one view."""
 
     view: MarkupView
     spans: Mapping[Span, str]

@@ -73,7 +73,7 @@ class CommentedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What became of a comment: the thread it is in, and whether it was there already."""
+    """What became of a comment: its thread, and whether it was already there."""
 
     id: str
     thread: dict[str, Any]

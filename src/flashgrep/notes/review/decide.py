@@ -52,7 +52,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What carries out a decision, and what undoes it."""
+    """How to carry out a decision, and how to undo it."""
 
     splices: tuple[TextSplice, ...]
     """From left to right; deletions only, unless the text was edited."""
@@ -69,7 +69,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What brings a decided suggestion back."""
+    """How to bring a decided suggestion back."""
 
     splices: tuple[TextSplice, ...]
     """From left to right; insertions only, unless the text was edited."""

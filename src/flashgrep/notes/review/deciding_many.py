@@ -125,7 +125,7 @@ class Deciding:
 
 
 class _Edges:
-    """Where characters are in what cuts removed."""
+    """Finds characters in what cuts removed."""
 
     def __init__(self, cuts: Sequence[Sequence[Span]]) -> None:
         self._starts: list[int] = []
@@ -148,7 +148,7 @@ class _Edges:
 
 
 class _Gone:
-    """What was deleted of a text: stretches of it, none of which touches another."""
+    """What was deleted from a text, as stretches that do not touch each other."""
 
     def __init__(self, length: int, beginnings: Sequence[int]) -> None:
         """`beginnings` are all places where a stretch that is to be deleted can begin, sorted."""

@@ -45,7 +45,7 @@ Work = Callable[[Callable[[], bool]], Iterator[Mapping[str, StepResult]]]
 
 
 class State(StrEnum):
-    """How far a job is."""
+    """The state of a job."""
 
     RUNNING = "running"
     DONE = "done"
@@ -82,7 +82,7 @@ class Job:
 
 
 class DecisionJobs:
-    """The jobs of a knowledge base; for any thread but that of the notes."""
+    """The jobs of a knowledge base. Any thread may use it, except that of the notes."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
@@ -226,7 +226,7 @@ class DecisionJobs:
 
 
 class _Pulse:
-    """Tells how far a job is, and tells it again after a while of nothing new."""
+    """Reports a job's progress, and repeats the report if nothing new happens for a while."""
 
     def __init__(self, job: Job, notify: Callable[[Job], None]) -> None:
         self._last = job

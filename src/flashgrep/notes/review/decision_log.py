@@ -72,7 +72,7 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """What was cut out of a text, and between which characters that was."""
+    """What was cut out of a text, and between which characters it was."""
 
     cut: Cut
     before: Anchor | None

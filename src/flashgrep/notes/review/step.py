@@ -51,7 +51,7 @@ NameOf = Callable[[int], Name | Anchor | None]
 
 @dataclass(frozen=True, slots=True)
 class _DecisionRow:
-    """What is logged of one decision."""
+    """What the log keeps of one decision."""
 
     record: NoteRecords
     change: tuple[str, str]

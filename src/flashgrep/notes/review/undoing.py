@@ -54,7 +54,7 @@ def _undone(undo: Callable[[int], Decided], number: int) -> StepResult:
 
 
 class UndoneBefore(Conflict):
-    """Somebody has undone the decision already."""
+    """Somebody has already undone the decision."""
 
 
 def restoration(

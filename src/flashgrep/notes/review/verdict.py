@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 
 class ProposalChanged(Conflict):
-    """The suggestion is not what the person saw any more."""
+    """The suggestion is no longer what the person saw."""
 
     def __init__(self, name: str, old: str, new: str, changed: Collection[str]) -> None:
         """`old` and `new` are what it takes away and brings now."""
@@ -48,7 +48,7 @@ class ProposalChanged(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody decides; refused where its parts do not go together."""
+    """What somebody decides; refused if its parts do not go together."""
 
     action: Action
     reason: str | None = None

@@ -39,7 +39,7 @@ _ID_BYTES: Final = 8
 
 
 class StoredProperties(Mapping[str, Any]):
-    """Properties as they are stored, and read when somebody asks for one: a start asks for none."""
+    """Stored properties, decoded only when one is needed: startup needs none."""
 
     __slots__ = ("_properties", "_text")
 

@@ -23,7 +23,7 @@ from flashgrep.notes.store.database import Database
 
 
 class DamagedNote(IOFailure):
-    """What was stored of a note is not what was written; it is kept as it is, and not used."""
+    """A note's stored data is not what was written; it is kept unchanged, and not used."""
 
     def __init__(self, note: str, reason: str) -> None:
         super().__init__(f"note {note} is damaged: {reason}", {"note": note, "reason": reason})
@@ -32,7 +32,7 @@ class DamagedNote(IOFailure):
 
 
 class SequenceTaken(Conflict):
-    """Somebody else has appended the record that would have come next."""
+    """Somebody else has already appended the record that would have come next."""
 
     def __init__(self, note: str, expected: int, found: int) -> None:
         super().__init__(
@@ -58,12 +58,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class NoteSnapshot(Record):
-    """A note as a whole, after one of its records; author and time are the record's."""
+    """A whole note after one of its records; author and time are the record's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state of a note that can be gone back to: a snapshot without its content."""
+    """A state of a note that can be restored: a snapshot without its content."""
 
     sequence: int
     author: str
@@ -71,7 +71,7 @@ class Version:
 
 
 class Head(NamedTuple):
-    """The newest record of a note, without its content, and how far the newest snapshot is."""
+    """The newest record of a note, without its content, and how far the newest snapshot reaches."""
 
     sequence: int
     author: str

@@ -76,7 +76,7 @@ class NewComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlan:
-    """What adds a comment, or takes a thread out."""
+    """How to add a comment, or to take a thread out."""
 
     amendment: Amendment
     id: str

@@ -136,7 +136,7 @@ def said(read: Pending, mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenComment:
-    """A comment in a note, as one state of the note has it."""
+    """A comment in one state of a note."""
 
     id: str
     place: int

@@ -55,7 +55,7 @@ INSERT OR IGNORE INTO outcomes (author, source, note, suggestion, made, old, new
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A suggestion that is pending no longer, as it was last."""
+    """A suggestion that is no longer pending, as it last was."""
 
     author: Author
     note: str
@@ -67,7 +67,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What an author was not told yet of one suggestion."""
+    """What an author has yet to learn about one suggestion."""
 
     suggestion: str
     decision: int | None
@@ -83,7 +83,7 @@ class News:
 
 
 class Outcomes:
-    """The rows. Used on the thread of the notes, except where something else is said."""
+    """The rows. Used on the thread of the notes, except where noted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

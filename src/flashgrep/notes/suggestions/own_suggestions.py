@@ -70,7 +70,7 @@ class OwnSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class OwnFilter:
-    """Whose, and which of them."""
+    """Which suggestions to list, and whose."""
 
     author: Author
     note: str | None = None

@@ -78,7 +78,7 @@ def digest(old: str, new: str) -> str:
 
 @dataclass(frozen=True)
 class Pending:
-    """A text read together with its records, which come in the order they were made."""
+    """A text read with its records, in the order they were made."""
 
     reading: ParsedMarkup
     records: tuple[Recorded, ...]
@@ -276,7 +276,7 @@ LATEST: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class PendingSuggestion:
-    """A pending suggestion, as one state of its note has it."""
+    """A pending suggestion in one state of its note."""
 
     id: str
     line: int

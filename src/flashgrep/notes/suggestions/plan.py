@@ -74,7 +74,7 @@ class Part:
 
 
 class Regions:
-    """The way from occurrences to splices, for one author."""
+    """Turns occurrences into splices, for one author."""
 
     def __init__(self, note: Pending, author: Author, prefix: str, words: Words = WORDS) -> None:
         self._note = note
@@ -258,7 +258,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class SuggestionPlan:
-    """What turns the text into the one with the suggestion."""
+    """How to turn the text into the one with the suggestion."""
 
     splices: tuple[TextSplice, ...]
     """From left to right, on the text as it was given."""

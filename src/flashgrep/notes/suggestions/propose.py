@@ -43,7 +43,7 @@ _IN_MARKS: Final = "{}+-~=<>@"
 
 
 class Markup(StrEnum):
-    """What is written into a mark beside its text."""
+    """What a mark contains beside its text."""
 
     PLAIN = "plain"
     COMMENTATOR = "commentator"

@@ -83,7 +83,7 @@ class _Text(Protocol):
 
 
 class Live(Protocol):
-    """What this needs of a note."""
+    """What this module needs of a note."""
 
     @property
     def text(self) -> _Text: ...
