@@ -31,7 +31,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class StringEdit:
-    """A string to replace in a document, and how the caller's verb names what it was given."""
+    """A string to replace in a document, and the caller's verb's names for its arguments."""
 
     old: str
     new: str
@@ -89,7 +89,7 @@ def ordered(entries: Sequence[FoundEntry], by: str, is_descending: bool) -> list
 
 @dataclass(frozen=True)
 class SearchedTree:
-    """What is searched, and how an answer names what is found there."""
+    """What is searched, and how an answer names what it finds there."""
 
     search: Callable[[SearchQuestion, CancelFlag, Report], SearchResult]
     label: Callable[[list[str]], list[str]]
@@ -107,7 +107,7 @@ class SearchedTree:
 
 @dataclass(frozen=True)
 class DocumentLinks:
-    """Where a document's links lead and what links to it, as rows of an answer."""
+    """Where a document's links lead, and what links to it, as rows of an answer."""
 
     shown: str
     outgoing: list[dict[str, Any]]
@@ -116,7 +116,7 @@ class DocumentLinks:
 
 
 class Document(Protocol):
-    """A document opened for reading; what is not overridden is that of a small text."""
+    """A document opened for reading; methods that are not overridden suit a small text."""
 
     shown: str
     """Its path as answers print it."""
@@ -154,7 +154,7 @@ class Document(Protocol):
 class Mount(Protocol[P]):
     """A tree of documents, as the caller of one call sees it.
 
-    What is not overridden is that of a tree that is only read and searched.
+    Methods that are not overridden suit a tree that is only read and searched.
     """
 
     sorted_by: str = "path"

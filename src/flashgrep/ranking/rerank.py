@@ -1,4 +1,4 @@
-"""Reads the first files of a ranking, and orders them by how their words stand.
+"""Reads the first files of a ranking, and orders them by how the words occur in them.
 
 BM25 counts words wherever they are in a file. Here the best twenty are read, as far as they were
 ranked for (a piece of a large file), and these count:
@@ -15,7 +15,7 @@ both count less, whatever their names are.
 The same code orders what the index, changed files and a scan have found, from texts as the disk has
 them. How rare a word is, is taken from the twenty themselves: as good as the whole tree's figures,
 and the same without an index. Words of the request ("fix", "properly") are not looked for: they
-stand everywhere. Before the twenty are chosen, `evidence` adds what other files say for them.
+occur everywhere. Before the twenty are chosen, `evidence` adds what other files say for them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _merged(first: list[RankedFile], rest: Sequence[RankedFile]) -> list[RankedF
 
 @dataclass
 class _Standing:
-    """How the words of a question stand in a text."""
+    """How the words of a question occur in a text."""
 
     size: int = 0
     is_unwritten: bool = False

@@ -1,4 +1,4 @@
-"""What a search is asked, and what it gives: one value, over the disk, an index or notes.
+"""What a search takes and what it returns: one value, over the disk, an index or notes.
 
 A `SearchResult` is made as far as it is read. It begins with the results that the question wants,
 and `reach` searches on. `files` names the files that are looked at, `lines` fetches the lines of

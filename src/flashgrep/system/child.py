@@ -1,9 +1,9 @@
-"""Processes that work for the server: started by exec, asked through pipes, gone when it is.
+"""Processes that work for the server: started by exec, asked through pipes, ending with it.
 
-Started by exec and not by fork, a child holds neither locks nor wires of the server. It reads
-messages on stdin and answers on stdout; a thread of its own waits on stdin, so that it ends at once
-when the server has, however that ended, even in the middle of a long computation that runs without
-the interpreter's lock.
+Started by exec and not by fork, a child holds none of the server's locks or connections. It reads
+messages on stdin and answers on stdout; one of its threads waits on stdin, so that it ends at once
+when the server does, however that happens, even in the middle of a long computation without the
+interpreter's lock.
 
 Messages are `marshal` values after a length of four bytes: plain data between two halves of one
 program of one version, nothing that could carry code.

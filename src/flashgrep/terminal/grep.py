@@ -63,7 +63,7 @@ def _has_capital(source: str, fixed: bool) -> bool:
 
 @dataclass(frozen=True)
 class Flags:
-    """What was asked for."""
+    """The flags that were given."""
 
     words: tuple[str, ...]
     regexp: tuple[str, ...]
@@ -167,7 +167,7 @@ _HIDDEN = ("!.*", "!**/.*/**")
 
 @dataclass(frozen=True)
 class Narrowing:
-    """The files that are wanted."""
+    """Which files are wanted."""
 
     globs: tuple[str, ...] = ()
     """As `include` takes a list."""

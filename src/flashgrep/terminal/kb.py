@@ -118,7 +118,7 @@ _ELSEWHERE: Final = {
 
 
 class _Group(click.Group):
-    """A group that imports what is called, not what is listed."""
+    """A group that imports a command when it is called, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_ELSEWHERE]

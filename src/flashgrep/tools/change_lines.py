@@ -40,7 +40,7 @@ _FINAL_END = re.compile(r"\r?\n\Z")
 
 @dataclass(frozen=True)
 class LineSplice:
-    """Lines to replace, and what must hold of the file for it."""
+    """Lines to replace, and what must be true of the file first."""
 
     start: int
     end: int
@@ -227,14 +227,14 @@ class Operation:
 
 @dataclass(eq=False)
 class FileOperations:
-    """The operations on one file, under whatever names they call it."""
+    """The operations on one file, whatever names they use for it."""
 
     place: ResolvedPath
     operations: list[Operation]
 
 
 class Overtaken(Conflict):
-    """A file changed before it was written; nothing of the batch was."""
+    """A file changed before it was written; nothing in the batch was written."""
 
 
 @dataclass(frozen=True)

@@ -238,7 +238,7 @@ class Watchable(Protocol):
 
 
 class SessionSource(Watchable, Protocol):
-    """Those who have signed in, and what they stand for."""
+    """The people who have signed in, and the tokens they stand for."""
 
     def admit(self, secret: str) -> Admission | None:
         """Who presents the secret of a session, as of now."""
@@ -246,7 +246,7 @@ class SessionSource(Watchable, Protocol):
 
 
 class TokenWatch:
-    """Watches tokens while anything is held: each look wakes the machine."""
+    """Watches tokens, but only while anything is held: each check wakes the machine."""
 
     def __init__(self, tokens: Watchable, look: Job) -> None:
         """`look` is run on the event loop when a token may have changed."""
@@ -343,7 +343,8 @@ class TokenRefused(AccessDenied):
 
 @dataclass
 class Authorisation:
-    """What one connection may do. `entrance` None: any token will do. `locked`: only `auth`.
+    """What one connection may do. With `entrance` None any token will do; `locked` allows only
+    `auth`.
 
     A connection may present another token later, which then counts. One that presented a token of
     the knowledge base ends when that is revoked or expires.

@@ -252,7 +252,7 @@ def _unicode(text: str) -> str:
 
 
 class ProgressReports:
-    """Reports on a plain call, until it has ended: a thread that nobody waits for may go on."""
+    """Reports on a plain call until it has ended; a thread that nobody waits for may continue."""
 
     def __init__(
         self, token: str | int, tell: Callable[[str, Mapping[str, Any]], Awaitable[None]]

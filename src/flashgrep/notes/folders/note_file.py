@@ -157,7 +157,7 @@ _FOLDERS: Final = 8
 
 
 class NoText(InvalidParams):
-    """A file does not fit into a note, and why."""
+    """A file that no note can hold, and why."""
 
 
 @dataclass(frozen=True, slots=True)

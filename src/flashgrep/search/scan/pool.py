@@ -46,7 +46,7 @@ _NICEST: Final = 7
 
 
 class NoWorker(IOFailure):
-    """The operating system gives no further process: a limit, or no memory."""
+    """The operating system grants no further process, because of a limit or lack of memory."""
 
 
 class Worker(Child):
@@ -77,7 +77,7 @@ class Worker(Child):
 class Pool:
     """Lends workers, first to the connections that use them least.
 
-    One that is lost in a long match is set apart, where it delays no others: a few may be.
+    One that is stuck in a long match is set apart, where it delays no others; a few may be.
     """
 
     def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
@@ -236,7 +236,7 @@ class _Job(Generic[Task]):
 
 
 class WorkerTasks(Generic[Task]):
-    """Borrows workers, hands out tasks, and takes in what they answer."""
+    """Borrows workers, hands out tasks, and collects the answers."""
 
     def __init__(self, pool: Pool, cancelled: CancelFlag, is_short: bool = False) -> None:
         """`is_short` promises that no task takes long."""

@@ -24,7 +24,7 @@ _WARM_SECONDS: Final = 10.0
 
 
 class CallMoments:
-    """Whether calls are over in a moment these days."""
+    """Tells whether calls have lately finished in a moment."""
 
     def __init__(self) -> None:
         self._until = 0.0

@@ -420,7 +420,7 @@ class _Waiting:
 
 
 class CallShares:
-    """The calls of a server that run, and those that wait. For one event loop."""
+    """A server's running and waiting calls. For one event loop."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

@@ -148,7 +148,7 @@ def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
 
 
 class Seen(Enum):
-    """What a caller knows of a file."""
+    """What a caller knows about a file."""
 
     NEVER = "never"
     SAME = "same"

@@ -326,7 +326,7 @@ def _folders(entries: Iterable[FoundEntry]) -> list[FoundEntry]:
 
 
 class NoteDocument(Document):
-    """A note that is being read: text in every case."""
+    """A note being read; always text."""
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ BEGIN_NOTES: Final = (
 
 
 class NoNotes(MountPoint):
-    """Where notes would be: a server without a knowledge base says so."""
+    """Stands in for notes on a server without a knowledge base, and says that there is none."""
 
     prefix = NOTES
 

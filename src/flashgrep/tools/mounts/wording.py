@@ -23,7 +23,7 @@ _PATH: Final = "Path of the note, such as Folder/Note.md"
 
 @dataclass(frozen=True)
 class Wording:
-    """One tool, with notes."""
+    """What one tool says where there are notes."""
 
     beside: str
     """What its description adds where there are files too."""

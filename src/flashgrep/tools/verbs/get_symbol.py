@@ -133,7 +133,7 @@ class _Candidate(NamedTuple):
 
 
 class _SymbolSearch:
-    """Looks for the definitions of one name among the lines that hold it."""
+    """Looks for the definitions of one name among the lines that contain it."""
 
     def __init__(self, call: Call, name: str) -> None:
         self._call = call

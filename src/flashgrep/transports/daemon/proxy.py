@@ -154,9 +154,10 @@ class _Pump:
 
 
 class _OpenRequests:
-    """The requests that are sent and not answered, by the client's ids.
+    """The requests sent but not answered, by the client's ids.
 
-    Lines are read as they pass; what the server refuses unread, or cannot have sent, is ignored.
+    Lines are parsed as they pass; any that the server refuses unread, or cannot have sent, are
+    ignored.
     """
 
     def __init__(self) -> None:

@@ -102,7 +102,7 @@ def check_exposure(settings: Settings, host: Host) -> None:
 
 
 class ListenerOff(Exception):
-    """A listener that does not listen; the reason, for a person."""
+    """A listener that is off, and the reason for a person to read."""
 
 
 def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket:
@@ -160,7 +160,7 @@ _SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TO
 
 @dataclass(frozen=True)
 class Secret:
-    """The token in force, and what is printed of it."""
+    """The token in force, and how much of it is printed."""
 
     token: str | None
     told: str

@@ -87,8 +87,8 @@ def _config(app: Exchanges) -> uvicorn.Config:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn without signal handlers, as HTTP is one listener of several, and without its clock,
-    which would check ten times a second whether to end, and set the date of coming answers.
+    """uvicorn without signal handlers, because HTTP is one listener of several, and without its
+    clock, which would check ten times a second whether to end, and set the date of coming answers.
     """
 
     def __init__(self, app: Exchanges) -> None:
@@ -116,7 +116,7 @@ class HttpServer(uvicorn.Server):
 
 
 class _Dated(ServerState):
-    """Makes the headers of answers when they are needed; knows how many may connect."""
+    """Makes answers' headers when they are needed; knows how many may connect."""
 
     most = limits.CONNECTIONS
 

@@ -199,7 +199,7 @@ def _has_port(host: str) -> bool:
 
 
 class Guard:
-    """An ASGI application that refuses what may not pass."""
+    """An ASGI application that refuses requests that may not pass."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class NotSent(ConnectionEnded):
 
 
 class LineClient:
-    """Calls over a connected socket. May be used by several threads."""
+    """Calls over a connected socket. Several threads may use it."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ _UNKNOWN = f"does not know {JOIN}: it is another version, or not flashgrep"
 
 
 class _NotOurs(Exception):
-    """What listens is not a server to join; the reason."""
+    """What listens is not a server that we can join, and why."""
 
 
 def join(settings: Settings, accepted: Container[str] | None = None) -> socket.socket | None:

@@ -322,7 +322,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 @dataclass
 class RequestBatch:
-    """The answers of a batch, sent together once the last one is there."""
+    """The answers to a batch, sent together once the last one is ready."""
 
     waiting: int = 1
     """Open requests, and the reader until it has passed on the last message."""

@@ -38,7 +38,7 @@ JOINING: Final = frozenset({"version", "settings_hash", "settings"})
 
 
 class Offers:
-    """The offers of one server, by settings; on its event loop alone."""
+    """The offers of one server, by settings; used only on its event loop."""
 
     def __init__(self, settings: Settings, toolbox: Callable[[Settings], Toolbox]) -> None:
         """`toolbox` makes one for other settings."""

@@ -66,7 +66,7 @@ class Ends(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What the kernel says of a socket."""
+    """What the kernel says about a socket."""
 
     state: int
     uid: int

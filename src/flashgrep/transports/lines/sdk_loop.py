@@ -23,7 +23,7 @@ from flashgrep.transports.protocol import OnePeer, Peers
 
 
 class SdkLoop:
-    """The SDK's loop for one connection, and the streams to it and back."""
+    """The SDK's loop for one connection, and the streams to and from it."""
 
     def __init__(
         self, server: Server[Peers], caller: Caller, made: dict[RequestId, Delivery]

@@ -116,7 +116,7 @@ class ListenerRules:
 
 
 class _Closed(Exception):
-    """The connection ends now; all answers are sent."""
+    """The connection ends now; all answers have been sent."""
 
 
 class _Refused(_Closed):
