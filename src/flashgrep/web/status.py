@@ -15,10 +15,10 @@
           link for a person instead. Without a role, another link for a token that is there
     DELETE /api/tokens/NAME    → {}
 
-Times are milliseconds since 1970. All of it is for the role admin on everything; anybody else gets
+Times are milliseconds since 1970. All of it needs the role admin on everything; anybody else gets
 their name and the index. `clients` are open connections, and on HTTP, which has none, clients that
 called in the last ten minutes; people with a page open are "page", their streams "live". The newest
-calls come first; nothing is kept of what they asked.
+calls come first; what they asked is not kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists one directory the way a search sees it, and finds the ignore rules in force there.
+"""Lists one directory as a search sees it, and finds the ignore rules in force there.
 
 A walk is a loop over this, with its own stack: five thousand levels are ordinary. Names are text
 with `surrogateescape`, as `os.scandir` gives them for a descriptor; order is by bytes.
