@@ -17,9 +17,8 @@ DECIDED: Final = "[Decided since your last read]"
 
 
 def decided_block(news: Sequence[News], total: int, room: int, lister: str) -> tuple[str, int]:
-    """As many of the first news as there is room for, at least one; and how many that is.
-
-    `lister` is the tool that lists them all; "" where there is none.
+    """As much of the first news as there is room for, at least one item, and how many that is.
+    `lister` is the tool that lists them all; "" if there is none.
     """
     lines: list[str] = []
     for one in news:

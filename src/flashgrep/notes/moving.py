@@ -59,7 +59,7 @@ class MoveResult:
 
 
 def move_note(kb: KnowledgeBase, source: str, target: str, who: Principal, by: str) -> MoveResult:
-    """Move a note; roles on both paths are the caller's affair, `by` is whose change it is."""
+    """Move a note; the caller checks roles on both paths, `by` is the author of the change."""
     paths.checked(source)
 
     def moves(library: Library) -> Moves:

@@ -84,7 +84,7 @@ ReadPiece = Callable[[RankedFile], bytes | None]
 def reranked(
     question: RankedQuestion, files: Sequence[RankedFile], read: ReadPiece
 ) -> list[RankedFile]:
-    """The same files, the first twenty with scores for how their words stand; best first."""
+    """The same files, the first twenty scored by how the words occur in them; best first."""
     reader = WordReader(question, question.telling_words)
     files = supported(question, files)
     seen = [_standing(reader, read(file) or b"") for file in files[:FILES]]
@@ -197,7 +197,7 @@ class WordReader:
 
 
 def _standing(reader: WordReader, text: bytes) -> _Standing:
-    """How the words stand in a text."""
+    """How the words occur in a text."""
     found = _Standing(len(text), _is_unwritten(text))
     half, here, before = 0, 0, 0
     last, last_end = _NO_WORD, 0

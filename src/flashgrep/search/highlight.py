@@ -126,7 +126,7 @@ class Highlighter:
         ]
 
     def _parts(self, texts: list[bytes], data: bytes) -> list[list[Span]]:
-        """What of the matches in joined texts is on each of them."""
+        """The parts of matches in joined texts that fall on each text."""
         parts: list[list[Span]] = [[] for _ in texts]
         at, start = 0, 0
         for first, last in self._found(data, 0, len(data)):

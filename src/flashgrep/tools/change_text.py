@@ -49,9 +49,8 @@ class Current:
 
 
 def change(call: Call, place: ResolvedPath, make: Callable[[Current | None], bytes]) -> None:
-    """Replace the file by what `make` makes of it (of None where there is none).
-
-    `make` refuses by raising, and is asked again when the file changed meanwhile.
+    """Replace the file with what `make` makes of it (of None if there is none). `make` refuses by
+    raising, and is called again if the file changed meanwhile.
     """
 
     def attempt() -> None:

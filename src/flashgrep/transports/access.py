@@ -94,7 +94,7 @@ class ConnectionSlots:
             self._remove(key, place)
 
     def held(self) -> list[tuple[str, int]]:
-        """Whose slots are taken, by the key of the token, and since when."""
+        """Which slots are taken, by the key of the token, and since when."""
         return [
             (token, place.since)
             for (token, _), places in tuple(self._held.items())

@@ -135,9 +135,8 @@ class LoginSessions:
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, link: SignInLink) -> str | None:
-        """Sign in with a link that was used; None where what it stands for is no more.
-
-        Gives the secret for the cookie.
+        """Sign in with a used link; None if its token no longer exists. Returns the secret for the
+        cookie.
         """
         token = self._own if link.token is None else link.token
         secret, now = SESSION_MARK + secrets.token_urlsafe(_SECRET_BYTES), self._now()

@@ -84,7 +84,8 @@ class SignInLinks:
         *,
         of_notes: bool = False,
     ) -> None:
-        """`of_notes`: all of them stand for tokens of the knowledge base there, and else none."""
+        """With `of_notes` every link stands for a token of the knowledge base there, otherwise none
+        does."""
         self._of_notes = of_notes
         self._folder = directory / _LINKS if directory else None
         self._now = now
@@ -107,7 +108,7 @@ class SignInLinks:
         return code
 
     def use(self, code: str) -> SignInLink | None:
-        """What a code stands for, once; None where it is wrong, was used, or has expired."""
+        """What a code stands for, once; None if it is wrong, used or expired."""
         name = hash_of(code)
         link = self._read(name)
         if link is None or not self._remove(name) or link.expires <= self._now():

@@ -187,9 +187,8 @@ def _size(database: Path) -> int:
 
 
 def memory(rollup: Path = _ROLLUP, statm: Path = _STATM) -> dict[str, int | None]:
-    """What this process takes: alone, and with what it shares. None where the system is silent.
-
-    Not every kernel adds up the private part; then what is resident stands for both.
+    """How much memory this process uses, alone and with what it shares. None if the system does not
+    say. Not every kernel adds up the private part; then the resident size stands for both.
     """
     try:
         resident = int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

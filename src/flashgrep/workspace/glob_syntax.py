@@ -325,7 +325,7 @@ def _is_text(component: Parsed) -> bool:
 
 
 def _texts(nodes: Parsed) -> set[str] | None:
-    """All texts that nodes stand for, if these are few, and no wildcard or slash is in them."""
+    """All texts that nodes stand for, if they are few and contain no wildcard or slash."""
     texts = {""}
     for node in nodes:
         ways: set[str] | None = {node} if isinstance(node, str) else None

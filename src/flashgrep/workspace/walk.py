@@ -45,10 +45,8 @@ class DirectoryListing:
 def list_directory(
     directory: int, path: bytes, chain: IgnoreChain | None, scope: Scope, noise: bool = False
 ) -> DirectoryListing:
-    """List an open directory whose real path is `path`.
-
-    `chain` holds the rules of its parents, or None where ignore rules do not count. `noise` keeps
-    `.git` and `node_modules`.
+    """List an open directory at the real path `path`. `chain` holds the rules of its parents, or
+    None if ignore rules do not count. `noise` keeps `.git` and `node_modules`.
     """
     found = _scan(directory, noise)
     own = read_rules(directory) if chain is not None and RULE_FILE in found[0] else None

@@ -66,7 +66,7 @@ _KEPT_FILE_BYTES: Final = 300
 
 
 def _most_bytes(matched: int) -> int:
-    """How much a search may have matched, of which so much was, before it has to wait."""
+    """How much a search may match before it has to wait, given how much has matched so far."""
     return matched + AT_ONCE_PAGE_BYTES if is_tried() else _ALL
 
 

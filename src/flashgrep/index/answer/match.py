@@ -37,7 +37,7 @@ Hits = tuple[Numbers, Numbers]
 
 
 def matched(counter: Counter, work: Work, is_dense: bool) -> Hits:
-    """What of some work matches; `is_dense` says that nearly every file or line will."""
+    """The matches in some work; `is_dense` says that nearly every file or line will match."""
     if isinstance(work, Runs) and is_dense and counter.plain and counter.counting == "files":
         files = np.unique(np.array(match_each(counter.plain, work), np.int64))
         return files, np.ones(len(files), np.int64)

@@ -95,7 +95,7 @@ class Table:
             self._columns.append((segment, file, np.array([*found.values()], np.int64)))
 
     def add_files(self, files: Sequence[int]) -> None:
-        """Take in files, numbered through, of which no more is known than that they match."""
+        """Add files by overall number, of which nothing is known but that they match."""
         numbers, firsts = np.array(files, np.int64), self._snapshot.segment_set.file_firsts
         segment = firsts.searchsorted(numbers, "right") - 1
         self._columns.append((segment, numbers - firsts[segment], np.ones_like(numbers)))

@@ -72,7 +72,7 @@ class Sought:
         return self.named(self.scoped)
 
     def named(self, pieces: Numbers) -> Numbers:
-        """Those of some pieces whose files have names that are asked for."""
+        """Those of some pieces with wanted file names."""
         if not self.request.filters:
             return pieces
         owners = self.segment_set.owners[pieces]
@@ -91,7 +91,7 @@ class Sought:
         return self.named_files(self.candidate_files)
 
     def named_files(self, files: Numbers) -> Numbers:
-        """Those of some files whose names are asked for."""
+        """Those of some files with wanted names."""
         return files[self.overlay.kept(files)] if self.request.filters else files
 
     def work(self) -> Mapping[int, Work]:

@@ -282,9 +282,8 @@ class Segment:
         return first, first + (self.keys.take(first, mode="clip") == lows)
 
     def posting_sizes(self, sets: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
-        """How long the postings of each of some sets of keys are.
-
-        A set is of ranges, the ends of which are not included.
+        """The length of the postings for each of some sets of keys. A set consists of ranges, with
+        their ends excluded.
         """
         ranges = np.array([*chain.from_iterable(sets)], np.int64).reshape(-1, 2)
         lows, highs = ranges[:, 0].astype(np.uint32), (ranges[:, 1] - 1).astype(np.uint32)

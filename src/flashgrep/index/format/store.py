@@ -56,7 +56,7 @@ Ids = Callable[[], Any]
 
 
 def no_ids() -> Any:
-    """Those of a tree of which nothing is known."""
+    """The ids of a tree about which nothing is known."""
     return np.zeros(0, np.uint64)
 
 
@@ -120,7 +120,7 @@ class Store:
         return status.st_ino, status.st_mtime_ns
 
     def generation(self) -> Generation:
-        """The generation in force; an empty one where there is none that can be trusted."""
+        """The generation in force; an empty one if none can be trusted."""
         try:
             found = read_generation(self.directory)
         except OSError:
@@ -132,9 +132,8 @@ class Store:
         return str(self.shelf.directory) if self.shelf.is_shared else ""
 
     def load(self) -> Loaded:
-        """The segments in force that can be trusted, and how many of them are the base.
-
-        A tree that has none begins with those of another tree, of whose files it knows nothing.
+        """The segments in force that can be trusted, and how many of them are the base. A tree
+        without any starts from those of another tree, knowing nothing about its files.
         """
         for _ in range(_TRIES):
             before = self.identity()

@@ -128,7 +128,7 @@ def _compressed(body: bytes, count: int, width: int) -> Iterator[tuple[int, byte
 
 
 def _check_extensions(body: bytes, at: int) -> None:
-    """Refuse an index whose entries are not all, or mean something else."""
+    """Refuse an index if its entries are incomplete or mean something else."""
     while at < len(body):
         name, size = _EXTENSION.unpack_from(body, at)
         if not name[:1].isupper():  # `link` (split), `sdir` (sparse): not to be skipped

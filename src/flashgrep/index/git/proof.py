@@ -33,7 +33,7 @@ Status = tuple[int, int, int, int]
 def blob_ids(
     repository: GitRepository, files: Mapping[str, Status], environment: Mapping[str, str]
 ) -> dict[str, bytes]:
-    """The ids of those of some files of the workspace whose content git's index is sure of."""
+    """The ids of those workspace files for which git's index is sure of the content."""
     entries = read_index(repository)
     if entries is None:
         return {}

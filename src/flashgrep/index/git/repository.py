@@ -75,7 +75,7 @@ def _common(private: bytes) -> bytes:
 
 
 def small_file(path: bytes) -> bytes | None:
-    """The text of a small file; None where there is none, or it is not one."""
+    """The text of a small file; None if there is none, or if it is not small."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):

@@ -282,7 +282,7 @@ def _ways(row: _Row, start: int) -> Iterator[_Way]:
 def _last_grams(row: _Row) -> Iterator[Grams]:
     r"""The grams that end where a gap begins or the row ends, shortly after a run.
 
-    What goes on from there is unknown, so only the ways back say anything. `\w+\(\);` must hold
+    What follows is unknown, so only going backwards says anything. `\w+\(\);` must hold
     `[0-9A-Za-z_]\(\);`, and `\w+\+\+` three bytes of that kind: a fourth one before them is one of
     so many that it says hardly more, and takes a long time to look up.
     """

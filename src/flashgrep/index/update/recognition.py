@@ -55,7 +55,7 @@ def found_by_id(
     files: Mapping[str, Identity],
     ids: Mapping[str, bytes],
 ) -> dict[str, Identity]:
-    """Mark files as alive whose id is that of a segment's file; return the rest."""
+    """Mark files as alive if their id is that of a segment's file; return the rest."""
     missing = dict(files)
     wanted = {name: known for name, known in ids.items() if name in missing}
     for number in reversed(range(len(segments))):

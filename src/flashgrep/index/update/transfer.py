@@ -120,7 +120,7 @@ class _Summed:
 
 
 def _carried(view: IndexView) -> tuple[list[tuple[Segment, int]], int]:
-    """The files whose text is what their id is of, in walk order, and their bytes."""
+    """The files with text that is exactly what their id covers, in walk order, and their bytes."""
     found = [
         (segment.key(slot), segment, slot)
         for segment, alive in view.snapshot.parts()
@@ -140,9 +140,8 @@ def _carried(view: IndexView) -> tuple[list[tuple[Segment, int]], int]:
 
 
 def import_into(store: Store, source: str, hash_name: str, report: Report) -> Transferred:
-    """Make an index of such a file, or of what a URL gives, in the place of the one that is there.
-
-    An error leaves that as it was.
+    """Make an index from such a file, or from a URL, replacing the one that is there. An error
+    leaves that unchanged.
     """
     with closing(store):
         if not store.lock():

@@ -396,7 +396,7 @@ class Wakeup:
                 os.write(self._write, b"!")
 
     def wait(self, seconds: float | None, fd: int | None = None) -> None:
-        """Sleep until woken, until `fd` can be read, or for so long; None is for ever."""
+        """Sleep until woken, until `fd` can be read, or for so long; None is forever."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
         if fd is not None:

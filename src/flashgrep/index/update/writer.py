@@ -128,7 +128,7 @@ def write_segment(
 
 
 def write_carried(files: Iterable[CarriedFile], path: str, hash_name: str) -> None:
-    """Write a segment of contents whose ids are known; where such files are is for a tree."""
+    """Write a segment of contents with known ids; each tree says where such files are."""
     tables = _Tables(hash_name)
     pack_path = path + ".pack"
     try:

@@ -72,7 +72,7 @@ class FirstListing:
         self._loaded.set()
 
     def take(self) -> tuple[EnrolledFiles, Tree] | None:
-        """What was found, once, and the files that are told by number; None where nothing was."""
+        """What was found, once, and the files reported by number; None if nothing was."""
         thread, self._thread = self._thread, None
         if thread is None:
             return None

@@ -141,9 +141,8 @@ class Tracker:
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
     def begin_listing(self, enrolled: EnrolledFiles | None, is_free: Callable[[], bool]) -> bool:
-        """Have other processes begin to list the whole tree; False where there can be none.
-
-        `list_everything` then goes on with it. Until this process `is_free`, it leaves the work to
+        """Have other processes begin to list the whole tree; False if there can be none.
+        `list_everything` then continues it. Until this process `is_free`, it leaves the work to
         them.
         """
         workers = start_workers(self._inotify)

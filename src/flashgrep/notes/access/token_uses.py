@@ -90,7 +90,7 @@ class TokenUses:
             log.warning("when tokens were used last is not kept: %s", error)
 
     def _read(self) -> dict[str, int]:
-        """What the file says; nothing where there is none, or none that counts."""
+        """What the file says; nothing if there is no file, or no valid one."""
         try:
             with open_own(self._path) as file:
                 if not is_ours_alone(os.fstat(file.fileno())):

@@ -341,7 +341,7 @@ class AgentToken:
 
 
 def agent_token(home: Path, workspace: str) -> AgentToken:
-    """The token for the agents of a workspace, made where there is none that counts."""
+    """The token for the agents of a workspace, made if there is no valid one."""
     tokens, path = Tokens(home), home / DIRECTORY / workspace
     secret = _read(path)
     token = tokens.find(secret) if secret else None

@@ -126,8 +126,7 @@ class Anchors:
 
     def left_of(self, first: Anchor, units: int) -> list[tuple[int, int]]:
         """Where the characters are that a client typed from an anchor on, so many units of them.
-
-        What of them was deleted is left out. Each block is looked up once, however long it is.
+        Deleted ones are left out. Each block is looked up once, however long it is.
         """
         starts, blocks = self._blocks.get(first.client, ([], []))
         end = first.clock + units

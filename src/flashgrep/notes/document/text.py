@@ -288,9 +288,8 @@ class SharedText:
 def _middle_first(
     changes: Sequence[TextSplice], places: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """The numbers of the changes in the order they are made, and by how much each has moved.
-
-    When a stretch of them is begun, all before it are made, and none of its own.
+    """The numbers of the changes in the order they are made, and by how much each has moved. When a
+    stretch of them begins, all before it have been made, and none of its own.
     """
     growths = (
         len(change.text.encode()) - (end - start)

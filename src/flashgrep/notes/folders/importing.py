@@ -324,7 +324,7 @@ def _marks_recorded(
 
 
 def _said(text: str, mark: critic.Mark, author: str) -> tuple[str, Mapping[str, Any]]:
-    """Whose a mark is by its metadata, and all that the metadata says."""
+    """A mark's author by its metadata, and everything else the metadata says."""
     said = critic.metadata(text, mark)
     name = said.get("author", said.get("a"))
     return name if isinstance(name, str) and name else author, said

@@ -237,7 +237,7 @@ class CannotFollow(InvalidParams):
 def relink(
     source: str, reading: ParsedMarkup, spans: Sequence[Span], renaming: Renaming
 ) -> Relinked:
-    """Mend the links of the note whose path is `source` now; `spans` are those of its records."""
+    """Mend the links of the note now at `source`; `spans` are those of its records."""
     accepted = _wanted(reading.accepted, source, renaming)
     has_two = any(mark.kind in critic.SUGGESTIONS for mark in reading.marks)
     base = _wanted(reading.base, source, renaming) if has_two else accepted

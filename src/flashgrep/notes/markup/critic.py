@@ -309,7 +309,7 @@ _read_once = lru_cache(maxsize=_KEPT_TEXTS)(_read)
 
 
 def literal_places(text: str, places: Iterable[int], recorded: Iterable[Span]) -> set[int]:
-    """Those of the places that are in code or the like, and in none of the recorded spans."""
+    """Those of the places that are in code or the like, and outside all recorded spans."""
     return set(_MarkupScan(text, all_held(text, recorded)).in_zones(sorted(places)))
 
 

@@ -11,9 +11,8 @@ from flashgrep.notes.markup.critic import WIDTH
 
 
 def joined(before: str, old: str, new: str, behind: str) -> str | None:
-    """The delimiter that `new` makes between two texts in the place of `old`; None if none.
-
-    One that was there before, and one that is inside of `new`, is no affair of the texts beside it.
+    """The delimiter that `new` forms with the texts around it when it replaces `old`; None if none.
+    One that was there before, or that is wholly inside `new`, does not count.
     """
     sides = before[max(len(before) - WIDTH + 1, 0) :], behind[: WIDTH - 1]
     made = _across(sides[0], new, sides[1]) - _across(sides[0], old, sides[1])

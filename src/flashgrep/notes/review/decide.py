@@ -85,11 +85,10 @@ def decide(
     others: Iterable[Span] = (),
     comments: Sequence[Mark] = (),
 ) -> Decision:
-    """Decide the marks a record holds; refused where none of its spans is a mark any more.
-
-    `others` are the spans of all other records. Where people edited delimiters, one may reach into
-    another; then what reads as a mark is decided, and nothing inside somebody else's. `comments`
-    are the marks of those on the suggestion, which leave the text with it.
+    """Decide the marks a record holds; refused if none of its spans is still a mark. `others` are
+    the spans of all other records. If people edited delimiters, one may reach into another; then
+    what reads as a mark is decided, and nothing inside somebody else's. `comments` are the marks of
+    those on the suggestion, which leave the text with it.
     """
     return _decision(text, _marks_of(text, spans, others), action, comments)
 
@@ -101,10 +100,9 @@ def accept_as(
     others: Iterable[Span],
     comments: Sequence[Mark] = (),
 ) -> Decision:
-    """Accept the marks a record holds, with another text in the place of what they bring.
-
-    A suggestion that only deletes brings nothing: the text is put where it deletes. Refused where
-    the record holds several insertions that differ: nobody could say which of them is meant.
+    """Accept the marks a record holds, with another text instead of what they insert. A suggestion
+    that only deletes inserts nothing: the text goes where it deletes. Refused if the record holds
+    several different insertions: nobody could say which is meant.
     """
     marks = _marks_of(text, spans, others)
     brought = [mark.new for mark in marks if mark.kind is not MarkKind.DELETION]
@@ -259,7 +257,7 @@ def _decision(
 
 
 def refused(mark: Mark, action: Action) -> list[Span]:
-    """What of a mark goes away: all that the chosen view does not show."""
+    """The parts of a mark that go away: all that the chosen view does not show."""
     spans, at = [], mark.start
     for piece in mark.shown():
         if piece.in_accepted if action is Action.ACCEPT else piece.in_base:

@@ -208,7 +208,7 @@ class _Gone:
 
 
 def _tangled(records: Iterable[Recorded]) -> Mapping[str, None]:
-    """The records of which a span shares a character with another span."""
+    """The records with a span that shares a character with another span."""
     found: dict[str, None] = {}
     last, owner = 0, ""
     for start, end, name in sorted(

@@ -109,10 +109,9 @@ class DecisionJobs:
         by: str,
         whose: str = "",
     ) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run.
-
-        `by` is logged; `whose` job it is, if not of the same name, hears its progress.
-        Who may decide nowhere gets no job: it would take a place, and turns, for nothing.
+        """Begin to decide; refused if too many are named, or too many jobs are running. `by` is
+        logged; `whose` names the job's owner, if different, who gets its progress. Somebody who may
+        not decide anywhere gets no job: it would take a place, and turns, for nothing.
         """
         if not who.is_anywhere(Role.WRITE):
             raise AccessDenied(f"{by} may decide nothing; deciding needs the role write on a note")

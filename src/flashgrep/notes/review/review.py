@@ -247,9 +247,8 @@ class Review:
         return OwnPage(page, f"{page[-1].made}.{page[-1].id}" if more else None)
 
     def news(self, author: Author, note: str) -> tuple[list[News], int]:
-        """What an author was not told yet of a note, as much as is told at once; how much in all.
-
-        Mostly there is nothing, and that takes no turn of the notes.
+        """What an author has yet to learn about a note, as much as is reported at once; and the
+        total. Usually there is nothing, and that takes no turn of the notes.
         """
         outcomes = self._kb.tables.outcomes
         if not outcomes.may_have_news(author.name, note):

@@ -57,7 +57,7 @@ class StepResult:
 
 
 def not_found_result(name: str) -> StepResult:
-    """An id that is none of a pending suggestion."""
+    """An id that belongs to no pending suggestion."""
     shown = name[: limits.QUOTED_CHARS]
     return StepResult(name, DecisionStatus.NOT_FOUND, f"there is no pending suggestion {shown}")
 

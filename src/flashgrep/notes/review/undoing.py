@@ -30,7 +30,7 @@ UNDONE_A_STEP: Final = 25
 def undo_each(
     undo: Callable[[int], Decided], decisions: Sequence[int], is_cancelled: Callable[[], bool]
 ) -> Iterator[dict[str, StepResult]]:
-    """Undo decisions, the last one first; what cannot be undone is passed over, and told."""
+    """Undo decisions, the last one first; those that cannot be undone are skipped and reported."""
     left = list(reversed(decisions))
     for at in range(0, len(left), UNDONE_A_STEP):
         if is_cancelled():

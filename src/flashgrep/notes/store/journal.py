@@ -105,9 +105,8 @@ class Journal(Protocol):
         """The same of all notes."""
 
     def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
-        """Of many notes the newest snapshot, where there is one, and all records after it.
-
-        A note of which something is missing or not as written is left out.
+        """For many notes, the newest snapshot, if there is one, and all records after it. Notes
+        with missing or damaged data are left out.
         """
 
     def last(self, notes: Sequence[str]) -> dict[str, Record | NoteSnapshot]:

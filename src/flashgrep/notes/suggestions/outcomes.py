@@ -109,7 +109,7 @@ class Outcomes:
         self._put(one, "withdrawn = 1", withdrawn=1)
 
     def decided(self, one: Ended, decision: int) -> None:
-        """Write which decision stands."""
+        """Record which decision stands."""
         if one.author.source is AuthorKind.PERSON:
             change = "decision = excluded.decision, told = excluded.decision"
             self._put(one, change, decision=decision, told=decision)
@@ -118,7 +118,7 @@ class Outcomes:
             self._wait_for(one.author.name, one.note)
 
     def undone(self, author: Author, note: str, suggestion: str) -> None:
-        """Write that no decision stands any more."""
+        """Record that no decision stands any more."""
         told = "NULL" if author.source is AuthorKind.PERSON else "told"
         self._database.execute(
             f"UPDATE outcomes SET decision = NULL, told = {told}"  # noqa: S608 - our own words
@@ -151,9 +151,8 @@ class Outcomes:
     # ── what authors are told ───────────────────────────────────────────────────────────────────
 
     def news(self, author: Author, note: str, most: int) -> tuple[list[News], int]:
-        """What an author was not told yet about a note, the first decided first; how many in all.
-
-        Nobody is told of the suggestions of another kind of author that goes by the same name.
+        """What an author has yet to learn about a note, the first decided first; and the total.
+        Nobody learns of the suggestions of another kind of author with the same name.
         """
         kind, values = _of_kind(author)
         which = (

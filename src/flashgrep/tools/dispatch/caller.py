@@ -156,7 +156,7 @@ class Caller:
             return self._seen.get(path)
 
     def latest(self, prefix: bytes, most: int) -> list[tuple[bytes, str]]:
-        """What this caller saw last whose key begins so, the oldest first."""
+        """What this caller last saw under keys with this prefix, oldest first."""
         with self._lock:
             found = [pair for pair in self._seen.items() if pair[0].startswith(prefix)]
         return found[-most:]

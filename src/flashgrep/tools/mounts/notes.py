@@ -410,7 +410,7 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 def _outgoing(out: SeenOutgoing, shown: Callable[[str], str]) -> dict[str, Any]:
-    """A link, and what of it the caller may see that it could have meant."""
+    """A link, and those of its possible targets that the caller may see."""
     row = _described(out.link)
     row["resolved"] = bool(out.paths)
     row["path"] = shown(out.paths[0]) if out.paths else None

@@ -308,7 +308,7 @@ class Serving:
         return self._url(self.http) if self.http is not None else None
 
     def _told_of_notes(self) -> Iterator[str]:
-        """What is mounted, and whose each token is: one decides, the other suggests."""
+        """What is mounted, and who each token is for: one decides, the other suggests."""
         mounted = self.mounted
         assert mounted is not None  # noqa: S101 - asked for only then
         yield f"  notes  {mounted.told}"

@@ -380,7 +380,7 @@ class Sessions(StreamableHTTPSessionManager):
         return super()._admit_session(requestor)
 
     def _end_idlest(self) -> None:
-        """End the session whose last request is longest ago, unless all are being served."""
+        """End the session that has been idle longest, unless all are being served."""
         ends = {key: _end(session) for key, session in self._server_instances.items()}
         key = min(ends, key=ends.__getitem__)
         if ends[key] < math.inf:

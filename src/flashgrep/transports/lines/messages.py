@@ -115,11 +115,10 @@ class LineSplitter:
 
 
 def request_id_of(head: bytes, tail: bytes) -> str | int | None:
-    """The id of a request of which only the two ends are known.
-
-    Without it a client waits for ever for the answer to a call that was too large. Only an id that
-    must be the request's own counts: right after the opening brace (and `jsonrpc` and `method`
-    at most), or right before the one brace that closes the message.
+    """The id of a request when only its two ends are known. Without it a client would wait forever
+    for the answer to a call that was too large. Only an id that must be the request's own counts:
+    right after the opening brace (and `jsonrpc` and `method` at most), or right before the one
+    brace that closes the message.
     """
     found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
     if found is None:

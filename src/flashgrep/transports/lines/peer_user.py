@@ -153,7 +153,7 @@ def _packed(address: str) -> bytes:
 
 
 def _ask_netlink(ends: Ends, state: int | None = None) -> Row | None:
-    """The row of a socket; None where there is none, or one that only resembles it."""
+    """The row of a socket; None if there is none, or only one that resembles it."""
     family = socket.AF_INET if len(ends.address) == 4 else socket.AF_INET6
     wanted = _SOCKET_ID.pack(ends.port, ends.far_port, ends.address, ends.far_address)
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + wanted + _ANY_COOKIE

@@ -172,8 +172,8 @@ async def _ignore(_: int) -> None:
 
 
 def _import_sdk() -> type[SdkLoop]:
-    """Import the SDK: a few hundred thousand objects that live for ever, among which looking for
-    garbage, now and later, only costs."""
+    """Import the SDK: a few hundred thousand objects that live forever, so looking for garbage
+    among them, now or later, is only a cost."""
     is_new = "mcp" not in sys.modules and gc.isenabled()
     if is_new:
         gc.disable()

@@ -93,7 +93,7 @@ def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
 
 
 def abandoned(recovery_dir: bytes) -> Iterator[tuple[bytes, int, IntentRecord | None]]:
-    """Each intent whose writer is dead: its path, a descriptor past the header, the note."""
+    """Each intent with a dead writer: its path, a descriptor past the header, the record."""
     for name in sorted(_listed(recovery_dir)):
         if not name.endswith((SUFFIX, UNFINISHED)):
             continue

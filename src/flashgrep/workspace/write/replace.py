@@ -386,7 +386,7 @@ def copy_bytes(
 def locked(fd: int) -> AbstractContextManager[None]:
     """Hold the lock of other flashgrep writers on an open file or directory.
 
-    A foreign program may hold one for ever, so after a while we continue without: the last look
+    Another program may hold one forever, so after a while we continue without it: the last check
     still compares, the lock only closes the gap after it.
     """
     return lock.locked(fd, limits.LOCK_SECONDS)
