@@ -34,7 +34,7 @@ class Ground:
     state: Path
     """The state directory, whether or not there is one."""
     index: Path | None
-    """The directory of the index; None where there is to be none."""
+    """The directory of the index; None if there is to be none."""
     no_index: str
     """Why there is to be none."""
     shared: Path | None = None

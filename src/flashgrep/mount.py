@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from flashgrep.workspace.find import FindRequest, FoundEntry
 
 Use = Literal["document", "either", "tree", "new"]
-"""What a verb wants of a path: a document, a document or a folder, all below it, or a document
-that may have to be made."""
+"""What a verb wants a path to be: a document, a document or a folder, everything below it, or a
+document that may have to be made."""
 
 P = TypeVar("P")
 """A path as its mount knows it."""
@@ -49,7 +49,7 @@ class Entries:
 
     entries: Sequence[FoundEntry]
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    """What could not be looked into, with the reason."""
+    """What could not be read, with the reason."""
     label: Callable[[str], str] = str
     """Names an entry as answers print it."""
 
@@ -98,11 +98,11 @@ class SearchedTree:
     order: Order = "walk"
     """Of an answer that lists files."""
     root: str = ""
-    """What paths are relative to, as `read` accepts it; "" where they are not."""
+    """What paths are relative to, as `read` accepts it; "" if they are not."""
     kind: str = "file"
     """What a document is called."""
     why_empty: Callable[[], str] = lambda: ""
-    """A reason for an empty result that the caller may not expect; "" where there is none."""
+    """A reason for an empty result that the caller may not expect; "" if there is none."""
 
 
 @dataclass(frozen=True)

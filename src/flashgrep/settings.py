@@ -391,7 +391,7 @@ _SHARED: Final = tuple(
     if not (row.serve_only or row.per_connection)
     and row.name not in ("workdir", "log_level", "log_format")
 )
-"""What a connection must share with a server; the workdir does it by where the socket is."""
+"""What a connection must share with a server; the place of the socket ensures the workdir."""
 _CREDENTIALS: Final = re.compile(r"://[^/@\s]*@")
 _TOLD_CHARS: Final = 500
 

@@ -49,7 +49,7 @@ from flashgrep.notes.store.journal import DamagedNote
 from flashgrep.system.clock import milliseconds, moment
 
 _OWNER: Final = "owner"
-"""Who decides where nobody said who: at a terminal, the user whose notes these are."""
+"""Who decides if nobody is named: at a terminal, the user who owns the notes."""
 
 
 METHODS: Final = (

@@ -44,7 +44,7 @@ CREATE INDEX resolved_of_suggestion ON resolved (suggestion) WHERE suggestion IS
 _COLUMNS: Final = "id, place, thread, suggestion, line, author, time, text, quote"
 _LISTED: Final = ", ".join(f"comments.{column}" for column in _COLUMNS.split(", "))
 _AT_ONCE: Final = 500
-"""Ids that are asked for at a time: SQLite allows so many values."""
+"""Ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class TextTable:
         self._missed = 0.0
         """…and when the last of them was."""
         self._changed: dict[str, float] = {}
-        """Notes whose row was left behind, and when; the longest unchanged first."""
+        """Notes with a stale row, and since when; the longest unchanged first."""
         self._wake: Callable[[float], None] = lambda _: None
 
     def wake_with(self, wake: Callable[[float], None]) -> None:

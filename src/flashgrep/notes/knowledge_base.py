@@ -57,7 +57,7 @@ _LIKENESS: Final = 0.6
 """How much of two paths must be alike for one to be offered in place of the other."""
 
 _PLACED: Final = 200
-"""Of notes that came, went or moved, how many are put in their places; more are sorted anew."""
+"""How many notes that came, went or moved are put in place one by one; more are sorted anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from flashgrep.notes.links.parse import Link
 
 NOTES_A_TURN: Final = 50
-"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn…"""
+"""How many of many notes read at once are loaded (10 ms) before others get a turn…"""
 
 KEPT_A_TURN: Final = 250
 """…and of how many the texts that are kept are read (the same)."""
 
 PENDING_BYTES: Final = 1 * limits.MIB
-"""Updates of a note that wait for one before them; with more, all of them are forgotten, and the
-peers are asked for what is missing."""
+"""Updates of a note that wait for an earlier one; with more, all are dropped, and the peers are
+asked for what is missing."""
 
 FOLLOWED_CHARS: Final = 256 * limits.KIB
 """Suggestions and links of a longer note are not worked out with every change of it (256 KiB take
@@ -128,12 +128,12 @@ class Library:
         self._unpublished: dict[tuple[str, int], NoteChange] = {}
         self.tables = tables
         self._depth = 0
-        """Of blocks of `together` inside each other."""
+        """How deeply blocks of `together` are nested."""
         self._unfollowed: dict[str, int] = {}
         """Notes changed in the outermost of them, whose tables are written at its end, and how long
         a text may be for that."""
         self._ready_links: dict[str, tuple[int, Sequence[Link]]] = {}
-        """Of those, the links that are known already, and after which record."""
+        """Links of those notes that are already known, and after which record."""
         self._listeners: list[Callable[[NoteChange], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)

@@ -39,9 +39,9 @@ from flashgrep.notes.tables import catch_up, catch_up_all
 _PREPARED: Final = 20
 """More notes than these are read before the transaction."""
 _READY_A_TURN: Final = 5
-"""Of these, how many are worked out (10 ms, with a version of each) before others have a turn."""
+"""How many of these are worked out (10 ms, with a version of each) before others get a turn."""
 ORIGIN: Final = "rename"
-"""What listeners are told of a change that mends links."""
+"""The value that listeners get with a change that mends links."""
 
 Moves = Mapping[str, str]
 """New paths by the notes' ids."""

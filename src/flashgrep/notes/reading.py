@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase, NoteLeaf, NoteTree
 
 NOTES_A_SLICE: Final = 250
-"""Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
+"""How many notes a search reads (80 ms at most) before it checks for a cancel."""
 
 
 _OPENER: Final = re.compile(rb"\{(?:\+\+|--|~~|>>|==)")
-"""What begins a mark (see `critic`): without one a text has none, recorded or not."""
+"""The openers of marks (see `critic`): a text without one has no mark, recorded or not."""
 
 
 class Shown(StrEnum):
@@ -179,7 +179,7 @@ def _readings(library: Library, notes: Sequence[str]) -> dict[str, NoteReading |
 
 
 QUARANTINED: Final = "quarantined; see flashgrep kb history, go back with flashgrep kb restore"
-"""What an answer says of a damaged note, with what a person does about it."""
+"""What an answer says about a damaged note, with the remedy for a person."""
 
 
 class NoteSearcher:

@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 _AT_ONCE: Final = 500
-"""Rows that are read at a time, and names that are asked for: SQLite allows so many values."""
+"""Rows read at a time, and names per query: SQLite allows so many values."""
 
 LINKS_SCHEMA: Final = """
 CREATE TABLE links (
@@ -281,7 +281,7 @@ class Tables:
 
 
 LINKED_NOTES_A_TURN: Final = 10
-"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
+"""How many notes have their links read (6 ms) before others get a turn."""
 
 
 def catch_up_all(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False) -> None:

@@ -38,7 +38,7 @@ from flashgrep.ranking.question import (
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, lowered
 
 RANKED_OVERLAY_BYTES: Final = 1 * limits.MIB
-"""Of a changed file, what is read to rank it until the index has it."""
+"""How much of a changed file is read to rank it until the index has it."""
 
 COUNT_SETTLED_NS: Final = 100_000_000
 """A changed file that is read sooner after its change than this, in nanoseconds, is counted once
@@ -82,7 +82,7 @@ class ChangedFiles:
     """By number; some are of files as they were."""
     sizes: Any
     alive: Any
-    """Which numbers are of a file as it is now."""
+    """Which numbers belong to a file in its present state."""
 
     @property
     def files(self) -> int:
@@ -285,7 +285,7 @@ Counts = npt.NDArray[np.uint16]
 
 FIELDS: Final = ("body", "defs", "whole", "name", "path")
 _PIECE_BYTES: Final = 16 * 1024
-"""Of a text, what is looked at in one go: so large are the tables of powers."""
+"""How much of a text is processed in one go: the size of the tables of powers."""
 _SPACE: Final = 32
 _MOST: Final = 0xFFFF
 

@@ -36,10 +36,10 @@ from flashgrep.ranking.words import parts
 COMMITS: Final = 2_000
 """The newest ones that are read: with half as many NDCG is 0.002 less, with more the same."""
 MOST_FILES: Final = 20
-"""A commit that changed more is about none of them."""
+"""A commit that changed more files is about none of them."""
 
 _WORTH: Final = 0.35
-"""What the best file's commits are worth, as a part of the best score."""
+"""What the best file's commits are worth, as a share of the best score."""
 _POWER: Final = 3
 _SUBJECT_CHARS: Final = 400
 

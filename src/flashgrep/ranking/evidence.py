@@ -27,7 +27,7 @@ from flashgrep.ranking.path_kinds import path_kinds, subject_of
 from flashgrep.ranking.question import RankedFile, RankedQuestion
 
 WITNESSES: Final = 200
-"""The best files, which are looked at; what comes after them stays as it is."""
+"""How many of the best files are looked at; those after them stay in place."""
 
 _TESTED: Final = 0.2
 _AROUND: Final = 0.3

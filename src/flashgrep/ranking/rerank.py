@@ -54,7 +54,7 @@ _REVERSED: Final = 0.5
 _ENOUGH: Final = 1.2
 """Neighbours that occur so often count half of what they can, as words do in BM25."""
 _LEAST_RARITY: Final = 0.6
-"""What a word counts that all of the twenty have."""
+"""The weight of a word that all of the twenty have."""
 HALF_BYTES: Final = 200
 """A stretch is two of these: a few lines. With 100 or 400 NDCG@10 is the same to 0.002."""
 _GAP_BYTES: Final = 10
@@ -78,7 +78,7 @@ _GENERATED: Final = re.compile(
 )
 
 ReadPiece = Callable[[RankedFile], bytes | None]
-"""The text that a file was ranked for; None where it has none now."""
+"""The text that a file was ranked for; None if it has none now."""
 
 
 def reranked(

@@ -26,7 +26,7 @@ _NAME_WEIGHT: Final = 1.0
 """What a word in the path adds to a candidate, of its rarity."""
 
 LinesByWord = Mapping[str, Mapping[str, int]]
-"""For each word that was scanned for, on how many lines of which files it stands."""
+"""For each word that was scanned for, on how many lines of which files it occurs."""
 
 
 @dataclass(frozen=True)

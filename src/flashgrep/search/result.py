@@ -44,7 +44,7 @@ class FoundFile(NamedTuple):
     path: str
     """Relative to what was searched."""
     count: int  # type: ignore[assignment]  # hides the method of tuples, which is never called
-    """Its matching lines, or matches; 1 where it was only asked whether it matches."""
+    """Its matching lines, or matches; 1 if the question was only whether it matches."""
     modified: int = 0
     """When it was changed last, in nanoseconds; known only where the question counts files."""
 

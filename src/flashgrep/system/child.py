@@ -44,7 +44,7 @@ class Child:
     """One process that works for the server, as the server sees it."""
 
     program: ClassVar[type[Popen[bytes]] | None] = None
-    """What starts it, where that is not `Popen`: the tests have hundreds of them to start."""
+    """What starts it, if not `Popen`: the tests have hundreds of them to start."""
 
     def __init__(self, module: str, inherited: tuple[int, ...] = ()) -> None:
         import subprocess  # the children import this module too, and start nothing

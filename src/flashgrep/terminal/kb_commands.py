@@ -36,7 +36,7 @@ from flashgrep.terminal.kb import (
 from flashgrep.workspace.scope import shown_name
 
 DECISIONS_A_CALL: Final = 200
-"""Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
+"""How many of these a terminal asks for at a time: others get turns, and progress is kept."""
 
 _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5

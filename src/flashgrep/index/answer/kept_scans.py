@@ -17,12 +17,12 @@ from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.index.answer.view import IndexView
 
 KEPT_EACH: Final = 3
-"""Of one connection."""
+"""Kept searches per connection."""
 KEPT_BYTES: Final = 8 * limits.MIB
-"""Of one connection too; what would take more is not kept."""
+"""Bytes per connection; a search that would take more is not kept."""
 KEPT_ALL: Final = 32
 KEPT_ALL_BYTES: Final = 64 * limits.MIB
-"""Of all connections: the search not asked for longest goes first."""
+"""Bytes over all connections: the search unused for longest goes first."""
 
 Asked = tuple[str, object]
 """The connection, and what it asked."""

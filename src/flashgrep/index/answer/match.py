@@ -175,7 +175,7 @@ class LineFinder:
         self._lines: dict[FileLocation, list[Span]] = {}
         """Where matching lines were found, if lines were asked for."""
         self._incomplete: set[FileLocation] = set()
-        """Files of which other processes have found lines."""
+        """Files in which other processes have found lines."""
 
     @property
     def counter(self) -> Counter:

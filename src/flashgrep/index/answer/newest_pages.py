@@ -25,13 +25,14 @@ from flashgrep.search.scan.fair_queue import CancelFlag
 FIRST_FILES: Final = 64
 """Candidates of the first step…"""
 _GROWTH: Final = 4
-"""…of which each further one has so many times as many, where so many are likely to be needed."""
+"""…and each further step has so many times as many, if that many are likely to be needed."""
 _LOOK: Final = 1024
 """Files of the order that are looked through for candidates at a time, at first."""
 _MARGIN: Final = 1.3
 """Of a step that is to be the last, and ends where there is enough."""
 _SHARE: Final = 0.8
-"""Of what is likely to be needed, in a step that others help with: it is matched to its end."""
+"""The share of what is likely to be needed that a step with helpers takes: it is matched to its
+end."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 

@@ -19,7 +19,8 @@ from flashgrep.search.result import Counting, FoundFile, Order
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64
-"""Rows whose names are made one by one: all names of a segment take a new process 300 µs."""
+"""Up to so many rows get their names one by one: all names of a segment take a new process 300
+µs."""
 
 
 class Rows(Sequence[FoundFile]):
@@ -29,7 +30,7 @@ class Rows(Sequence[FoundFile]):
         self._table = table
         self._order = order
         self._made: list[FoundFile] | None = None
-        """All of them, where they are few: an answer goes through them several times."""
+        """All of them, if few: an answer goes through them several times."""
 
     @property
     def counts(self) -> list[int]:

@@ -31,10 +31,10 @@ FIRST_TEXTS: Final = 16
 """How many candidates the first step of a page looks at; every further step takes twice as many,
 but no more than are likely to be needed."""
 _MARGIN: Final = 1.3
-"""Of that: a step is matched to its end where others help."""
+"""The share of that in a step with helpers: it is matched to its end."""
 
 _Step = Sequence[tuple[int, Runs | Stretch | Texts]]
-"""What is matched before it is seen whether that was enough, with the numbers of the segments."""
+"""What is matched before checking whether it was enough, with the numbers of the segments."""
 
 
 class WalkPages:

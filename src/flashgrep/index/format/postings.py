@@ -18,8 +18,8 @@ import numpy as np
 STEP: Final = 255
 
 _LONG_BYTES: Final = 256
-"""Where lists next to each other have so many on average, it is better to copy them as they are:
-to gather a byte by its place takes 5 ns, to copy some 0.4 µs."""
+"""If neighbouring lists have this many on average, it is better to copy them unchanged: gathering a
+byte by its place takes 5 ns, copying some 0.4 µs."""
 
 
 def bitmap_bytes(blocks: int) -> int:

@@ -120,7 +120,7 @@ class Segment:
         self.files, self.pieces = len(self.flags), len(self.starts)
         self._roster: Roster | None = None
         self.roster_file = ""
-        """Where the roster is kept; empty where it is not, or not as it is now."""
+        """Where the roster is kept; empty if it is not, or not in its present state."""
         self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
         self.bitmap_bytes = bitmap_bytes(self.blocks)
         self.posting_base = self._sections["postings"][0]

@@ -18,7 +18,7 @@ from flashgrep.index.git.repository import GitRepository, small_file
 FILE: Final = b".gitattributes"
 _CONVERTING: Final = (b"filter", b"working-tree-encoding", b"ident")
 _MARK: Final = b"\xef\xbb\xbf"
-"""Of UTF-8; git skips it where a file of attributes or settings begins."""
+"""The UTF-8 byte order mark; git skips it at the start of an attribute or settings file."""
 _RULE: Final = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*(.*)', re.DOTALL)
 _GLOB: Final = re.compile(rb"[*?\[\\]")
 _SECTION: Final = re.compile(rb'\s*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*")?[^\]]*\]?(.*)', re.DOTALL)

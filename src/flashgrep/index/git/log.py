@@ -27,7 +27,7 @@ FIRST_SECONDS: Final = 1.0
 
 _LOG_SECONDS: Final = 20.0
 _LOG_BYTES: Final = 16 * limits.MIB
-"""What git says after this time or size is not read; the newest commits come first."""
+"""Output of git beyond this time or size is not read; the newest commits come first."""
 _NICE: Final = 10
 _CHUNK: Final = limits.MIB
 
@@ -38,7 +38,7 @@ _SAFELY: Final = (
     "safe.bareRepository=explicit",
 )
 _PLAINLY: Final = ("log.follow=false", "log.showRoot=true", "diff.relative=false")
-"""Settings, of the user as well, that change which names are told."""
+"""Settings, the user's too, that change which names git lists."""
 
 _LOG: Final = (
     "log",

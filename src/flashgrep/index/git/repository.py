@@ -26,7 +26,7 @@ class GitRepository:
     common: bytes
     """What it keeps for all working trees of the repository."""
     prefix: bytes
-    """The workspace's path from the root, with a slash after it; empty where it is the root."""
+    """The workspace's path from the root, with a slash after it; empty if it is the root."""
 
     @property
     def index_path(self) -> bytes:

@@ -40,7 +40,7 @@ _LOOK: Final = 6
 """Blocks that RE2 reads in the time that a posting takes which was not read ahead: of a few blocks
 no other is looked at once one has saved less, nor where it would have to save every fourth."""
 _SPARSE: Final = 64
-"""Where at most one block of so many is left, those are asked for one by one."""
+"""If at most one block in so many is left, those are looked up one by one."""
 _DENSE: Final = 8
 """Where one block of so many is left, a page is found among the first files that are looked at."""
 _AHEAD: Final = 4

@@ -84,7 +84,8 @@ class GramPlan:
     folded: bool = False
     """Some letter counts in either case, so marked blocks are candidates too."""
     alternatives: tuple[Need, ...] = ()
-    """What each alternative of the pattern needs, in its order, where it is nothing but those."""
+    """What each alternative of the pattern needs, in order, if the pattern is nothing but
+    alternatives."""
 
 
 @dataclass(frozen=True)

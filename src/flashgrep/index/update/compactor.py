@@ -52,7 +52,7 @@ _MARGIN_BYTES: Final = 64 * limits.MIB
 
 
 Prove = Callable[[Mapping[str, Identity]], Mapping[str, bytes]]
-"""Tells the ids of those files whose content is known without reading them."""
+"""Tells the ids of files with content known without reading them."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Compactor:
         self.writes = False
         """Whether this process is the one that writes."""
         self._missing: dict[str, Identity] = {}
-        """What another process, which writes, has yet to put into a segment."""
+        """What another process, the writer, has yet to put into a segment."""
 
     @property
     def is_listed_before(self) -> bool:

@@ -47,7 +47,7 @@ UNRANKED_FILES: Final = 2_000
 """Changed files that are counted for a question, once each; where there are more, it scans."""
 
 UNRANKED_BYTES: Final = 64 * limits.MIB
-"""Text that is counted for a question, 25 MB a second; where there is more, it scans."""
+"""Text that is counted for a question, at 25 MB a second; if there is more, it scans."""
 
 RANK_REST_SECONDS: Final = 1.5
 """Between the first search a new server can answer and the work on its ranked index."""

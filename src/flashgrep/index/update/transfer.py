@@ -52,7 +52,8 @@ _LENGTH: Final = struct.Struct("<I")
 _HEADER_BYTES: Final = 64 * 1024
 _NAME_BYTES: Final = 4096
 _NAMES_BYTES: Final = 256 * limits.MIB
-"""Of all names together: they are not in the size that is told, and pack to next to nothing."""
+"""Bytes of all names together: the stated size leaves them out, and they pack to next to
+nothing."""
 _SUM_BYTES: Final = 32
 _PORTION: Final = limits.MIB
 """Unpacked at a time: what a few bytes unpack to may be any amount."""
@@ -70,9 +71,9 @@ class Transferred:
 
     files: int
     left_out: int
-    """Files of the tree that are not in it, or 0 where that is not known."""
+    """Files of the tree that are not in it, or 0 if unknown."""
     bytes: int
-    """Of the texts."""
+    """Bytes of the texts."""
 
 
 # ── export ───────────────────────────────────────────────────────────────────────────────────────

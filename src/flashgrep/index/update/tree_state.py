@@ -61,7 +61,7 @@ class TreeState:
         """Whether the kernel reports changes; if not, every search looks at the whole tree."""
         self.stopping = False
         self.racy = NO_RACY_FILES
-        """What the updater looks at again, although nothing changes."""
+        """What the updater checks again, although nothing changes."""
         self.damaged: set[str] = set()
         """Segments that are used no more."""
         self._changed = threading.Condition()
@@ -69,7 +69,7 @@ class TreeState:
         self._since = Changes()
         """What happened since the updater began what it is doing."""
         self._lost = "nothing is known yet"
-        """Why the whole tree has to be looked at; empty where it has not."""
+        """Why the whole tree must be checked; empty if it need not be."""
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
         self._status = IndexStatus(state="building")

@@ -26,7 +26,7 @@ from flashgrep.index.watch.first_listing import FirstListing
 log = logging.getLogger(__name__)
 
 PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, DamagedSegment)
-"""What may go well another time; the RuntimeError is a thread that cannot be started."""
+"""Errors that a later try may not meet; the RuntimeError is a thread that cannot be started."""
 
 
 class Updater:

@@ -58,7 +58,7 @@ class Changes:
     entries: set[str] = field(default_factory=set)
     subtrees: set[str] = field(default_factory=set)
     lost: str = ""
-    """Why more may have happened than was reported; empty where that is all."""
+    """Why more may have happened than was reported; empty if nothing more has."""
 
     def add(self, other: Changes) -> None:
         """Take in what happened later."""

@@ -27,7 +27,7 @@ from flashgrep.workspace.scope import Scope
 log = logging.getLogger(__name__)
 
 _LARGE_BYTES: Final = 64 * limits.MIB
-"""Of segments: listing the tree of smaller ones takes no longer than to start a process."""
+"""Bytes of segments: listing the tree of smaller ones takes no longer than starting a process."""
 
 
 class FirstListing:

@@ -105,7 +105,7 @@ def _highest(roles: Iterable[Role]) -> Role | None:
 
 
 UNKNOWN: Final = "unknown"
-"""Whose something is where nobody recorded it."""
+"""The author of anything without a recorded one."""
 
 
 class AuthorKind(StrEnum):

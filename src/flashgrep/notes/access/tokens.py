@@ -327,7 +327,7 @@ def _hash(secret: str) -> str:
 
 DIRECTORY: Final = "agents"
 NAME: Final = "agent"
-"""What it is called, which is how authors' names begin; with a number where that is taken."""
+"""The token's name, with which authors' names begin; with a number if that is taken."""
 _BYTES: Final = 4_096
 
 

@@ -53,7 +53,7 @@ from flashgrep.notes.document.updates import Name, Update, number, parse
 MANY: Final = 1_000
 """Look-ups for which it pays to put all blocks in order: 25 ms for as many as belong to them."""
 _ITEM: Final = b"\0"
-"""A relative position as bytes begins with this where it names an item; client, clock follow…"""
+"""A relative position as bytes begins with this if it names an item; client and clock follow…"""
 _AFTER: Final = b"\0"
 """…and that it belongs to the character after it."""
 

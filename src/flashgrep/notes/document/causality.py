@@ -155,8 +155,8 @@ class PeerChanges:
     """What changed while the document was watched."""
 
     stretches: list[Span] = field(default_factory=list)
-    """Changed stretches of the text as it is afterwards, in UTF-8 bytes, from left to right; where
-    something was deleted only, the stretch is empty."""
+    """Changed stretches of the new text, in UTF-8 bytes, from left to right; a mere deletion is an
+    empty stretch."""
     is_plain: bool = True
     """Nothing was deleted, and nothing came that could be part of a mark."""
     entries: list[tuple[Map[Any], str, Any]] = field(default_factory=list)

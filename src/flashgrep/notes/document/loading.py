@@ -61,7 +61,7 @@ class Published:
     time: int
     """The same, in milliseconds since 1970."""
     views: tuple[bytes, bytes] | None = field(default=None, compare=False)
-    """The accepted and the base view, where they are known already."""
+    """The accepted and the base view, if already known."""
 
     @property
     def text(self) -> str:
@@ -76,7 +76,8 @@ class NoteChange:
     update: bytes
     """For peers, as Yjs encodes it."""
     origin: object
-    """What the writer gave, so that a peer is not sent its own change; None to send it to all."""
+    """A value given by the writer, so that a peer does not get its own change; None sends it to
+    all."""
 
 
 @dataclass(frozen=True, slots=True)

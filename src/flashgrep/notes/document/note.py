@@ -95,8 +95,8 @@ class Taken:
     """What became of a peer's updates."""
 
     stretches: Sequence[Span]
-    """What changed in the text as it is now, in UTF-8 bytes, from left to right; none where nothing
-    did that can be part of a mark."""
+    """What changed in the present text, in UTF-8 bytes, from left to right; empty if no part of a
+    mark can have changed."""
     is_answered: bool
     """We changed something too, so that the peer must get it."""
 
@@ -116,7 +116,7 @@ class Note:
         self.text = SharedText(self._text)
         self._waiting: list[Update] = []
         self._clocks: dict[int, int] = {}
-        """What the journal has, when all that was taken as new is in it."""
+        """What the journal has once everything taken as new is in it."""
         self._seconds: set[Name] | None = None
         """Second units of characters; found when a peer sends something for the first time."""
         new: list[bytes] = []

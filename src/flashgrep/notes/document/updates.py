@@ -26,7 +26,7 @@ _COLLECTED, _STRING, _SKIP = 0, 4, 10
 _NAMED_TYPES: Final = {3, 5}
 _TYPES: Final = 7
 _NUMBER_BYTES: Final = 9
-"""Of a client or a clock, which JavaScript keeps in 53 bits."""
+"""Longest client or clock number; JavaScript keeps those in 53 bits."""
 _LAST_OF_ONE_UNIT: Final = "\uffff"
 _DEPTH: Final = 64
 """Deepest nesting of a value; our own have three."""

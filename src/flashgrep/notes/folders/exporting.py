@@ -108,9 +108,9 @@ class ExportSummary:
     same: int = 0
     attachments: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    """Path → why it is not in the folder as it is here."""
+    """Path → why the folder does not have it as it is here."""
     left: list[str] = field(default_factory=list)
-    """Files of ours in the folder whose notes are gone."""
+    """Our files in the folder that have lost their notes."""
 
 
 def export(

@@ -84,7 +84,8 @@ class IncomingNote:
     exported: frozenset[str] = frozenset()
     """The digests of what it wrote."""
     suggestions: Any = ()
-    """What it said of the suggestions in the file, unchecked (see `carried_suggestions`)."""
+    """What the export said about the suggestions in the file, unchecked (see
+    `carried_suggestions`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class ImportResult:
     restored: int = 0
     """How many suggestions are again what an export says of them."""
     lost: tuple[str, ...] = ()
-    """Of those that are not, whose they were and why."""
+    """The authors of those that are not, and why."""
 
 
 def take(

@@ -54,7 +54,7 @@ from flashgrep.system.atomic import append, replacing
 from flashgrep.workspace.safe_open import REGULAR, open_in
 
 _EXPORT_LIST_LINE_BYTES: Final = 16 * limits.MIB
-"""A line of `.flashgrep-export`; a longer one is none of ours, and skipped."""
+"""A line of `.flashgrep-export`; a longer one is not ours, and is skipped."""
 
 # ── line ends ────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +67,7 @@ _HASH_BYTES: Final = 3
 _COMPARED_LINES: Final = 2_000
 """Lines that changed; finding old among new ones takes the square of this."""
 _PACKED_BYTES: Final = 64 * 1024 * 1024
-"""What packed lines may unpack to: a note of nothing but line ends, several times over."""
+"""The size to which packed lines may unpack: several times a note of nothing but line ends."""
 
 LineEnds = str | dict[str, str] | None
 

@@ -84,7 +84,7 @@ class Linking:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._paths: Paths | None = None
-        """Of all notes and attachments; made for the first question."""
+        """The paths of all notes and attachments; made for the first question."""
         self._where: dict[str, str] = {}
         """The notes' paths among these, by id."""
         self._attachments: frozenset[str] = frozenset()

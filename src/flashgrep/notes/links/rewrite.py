@@ -126,7 +126,7 @@ _OTHER_BYTE: Final = re.compile("%[89a-fA-F][0-9a-fA-F]")
 _NOT_IN_WIKI: Final = re.compile(r"[\[\]|#\n]")
 _ESCAPED: Final = frozenset('%#\\<>`[]{}|"$')
 _ODD: Final = re.compile(r"[`<>]|\$\$|%%")
-"""What may mean something else to Markdown: a note with such a link is read again to be sure…"""
+"""Characters that may mean something else to Markdown: a note with such a link is read again…"""
 _LONG_CHARS: Final = limits.LINK_CHARS // 4
 """…and so is one with a link that may be too long."""
 
@@ -268,7 +268,7 @@ class _Wanted:
     spans: Mapping[Span, str]
     """Stretches of the text itself, and what is to be there."""
     left: frozenset[int]
-    """Where links begin in the text whose path is not in one piece."""
+    """Where links begin in the text if their path is not in one piece."""
 
 
 def _wanted(view: MarkupView, source: str, renaming: Renaming) -> _Wanted:

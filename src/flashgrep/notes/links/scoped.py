@@ -20,7 +20,7 @@ class SeenOutgoing:
 
     link: Link
     paths: tuple[str, ...]
-    """The one it means for them first; none where it leads nowhere."""
+    """The one it means for them first; empty if it leads nowhere."""
     is_attachment: bool
 
 

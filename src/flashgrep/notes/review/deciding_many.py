@@ -37,7 +37,7 @@ class Made:
     None at the text's beginning and end."""
     marks: tuple[tuple[Edge, Edge], ...]
     change: tuple[str, str]
-    """What the suggestion takes away, and what it brings."""
+    """What the suggestion deletes, and what it inserts."""
     comments: tuple[ThreadComment, ...] = ()
     """Those on it, which leave the text with its marks."""
 
@@ -59,7 +59,7 @@ class Deciding:
         self._gone = _Gone(len(text), sorted(set(refusals)))
         self.made: dict[str, Made] = {}
         self.missing: list[str] = []
-        """Suggestions whose marks were edited away by hand."""
+        """Suggestions with marks that were edited away by hand."""
 
     def take(self, names: Sequence[str]) -> int:
         """Decide as many of these as can be decided here, one after the other; gives how many.

@@ -32,7 +32,7 @@ from flashgrep.notes.review.step_result import DecisionStatus, StepResult
 from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 
 PULSE_SECONDS: Final = 0.2
-"""After so long without news of a job, its progress is told again."""
+"""After so long without news of a job, its progress is reported again."""
 
 log = logging.getLogger(__name__)
 

@@ -67,7 +67,7 @@ _COLUMNS: Final = (
 
 _NEWER_THAN_ALL: Final = 2**62
 _AT_ONCE: Final = 500
-"""Ids that are asked for at a time: SQLite allows so many values."""
+"""Ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)

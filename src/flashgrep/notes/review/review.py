@@ -60,7 +60,7 @@ DECISIONS_A_TURN: Final = 100
 """More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
 
 IDS_A_TURN: Final = 200
-"""Of many ids, how many are looked up (10 ms, where all were decided before) in one turn."""
+"""How many of many ids are looked up in one turn (10 ms, if all were already decided)."""
 
 log = logging.getLogger(__name__)
 

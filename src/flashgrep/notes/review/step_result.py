@@ -32,7 +32,7 @@ class StepResult:
     message: str
     decided: Decided | None = None
     now: tuple[str, str] | None = None
-    """What the suggestion takes away and brings, where that is not what was expected."""
+    """What the suggestion deletes and inserts, if not what was expected."""
 
     def as_json(self) -> dict[str, Any]:
         """As routes and commands shown it."""

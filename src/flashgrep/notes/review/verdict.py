@@ -54,13 +54,13 @@ class Verdict:
     reason: str | None = None
     """Why, for whoever made the suggestion; only with a rejection."""
     text: str | None = None
-    """What takes the place of what the suggestion brings; only with an acceptance of one."""
+    """What replaces the text that the suggestion inserts; only when accepting one."""
     source: AuthorKind = AuthorKind.PERSON
     """What kind of author decides: the text is theirs."""
     seen_old: str | None = None
-    """What the suggestion took away when the person saw it; it is decided only if it still does."""
+    """What the suggestion deleted when the person saw it; it is decided only if it still does."""
     seen_new: str | None = None
-    """What it brought then."""
+    """What it inserted then."""
 
     def __post_init__(self) -> None:
         if self.reason is not None and self.action is not Action.REJECT:

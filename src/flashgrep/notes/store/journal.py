@@ -77,7 +77,7 @@ class Head(NamedTuple):
     author: str
     time: int
     snapshot: int = 0
-    """Sequence of the newest snapshot; 0 where there is none."""
+    """Sequence of the newest snapshot; 0 if there is none."""
     snapshot_time: int = 0
     """When it was taken, which may be long after the record."""
     loose_bytes: int = 0

@@ -33,7 +33,8 @@ class OpenedPassage:
     record: Recorded
     """Of the comment on it."""
     start: int
-    """What is rewritten: the edit's stretch, with the delimiters that nothing is left for…"""
+    """What is rewritten: the edit's stretch, with the delimiters that have nothing left to
+    delimit…"""
     end: int
     before: str
     """…and those that what is left needs."""

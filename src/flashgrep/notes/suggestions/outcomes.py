@@ -50,7 +50,7 @@ INSERT OR IGNORE INTO outcomes (author, source, note, suggestion, made, old, new
         old, new, id, id
     FROM decisions WHERE undone_time IS NULL ORDER BY id DESC;
 """
-"""The rows of decisions that were made before there was this table: nothing is told of them."""
+"""The rows of decisions that are older than this table: nothing is reported of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class OwnSuggestion:
     """…and when; None where nobody did."""
     reason: str | None
     text: str | None
-    """What was accepted in the place of `new`, where that was edited."""
+    """What was accepted instead of `new`, if that was edited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,10 @@ class Recorded:
     asked: str = ""
     """The digest of the edit that made it what it is: a retried call is known by it."""
     source: AuthorKind | None = None
-    """What kind of author it is; None where an older flashgrep recorded it."""
+    """The kind of author; None if an older flashgrep recorded it."""
     is_comment: bool = False
     answers: str = ""
-    """Of a comment: the first one of the thread that it is in; empty for that one itself."""
+    """For a comment, the first one in its thread; empty for that one itself."""
 
     def is_by(self, author: Author) -> bool:
         """Whether it is somebody's own."""
@@ -286,12 +286,12 @@ class PendingSuggestion:
     old: str
     new: str
     before: str
-    """What precedes it as the note is now, nothing that is pending applied: as far as it takes to
-    know the place…"""
+    """What precedes it in the note as it is now, with nothing pending applied: enough to know the
+    place…"""
     after: str
     """…and what follows it."""
     source: AuthorKind | None
-    """What kind of author it is; None where that is not recorded."""
+    """The kind of author; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ CREATE INDEX pending_by_id ON pending (id);
 PENDING_GAINED: Final = """
 ALTER TABLE pending ADD COLUMN source TEXT;
 """
-"""What the table gained in format 3; NULL in rows that were written before."""
+"""The column added in format 3; NULL in older rows."""
 _PENDING_COLUMNS: Final = "id, line, author, time, old, new, before, after, source"
 _AT_ONCE: Final = 500
-"""Rows that are read at a time, and ids that are asked for: SQLite allows so many values."""
+"""Rows read at a time, and ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)

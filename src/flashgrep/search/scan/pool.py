@@ -23,15 +23,15 @@ from flashgrep.search.scan.fair_queue import WAIT_SECONDS, CancelFlag, FairQueue
 from flashgrep.system.child import Child, ChildDied, readable
 
 SPARE_WORKERS: Final = 1
-"""Workers beyond one a core, for connections that have searched little of late."""
+"""Workers beyond one per core, for connections that have searched little lately."""
 
 RETURN_SECONDS: Final = 0.15
 """The same where the search has found enough, and nothing waits for the processor."""
 
 OVERLONG_SECONDS: Final = 0.25
 """Processor time that a worker may need for one slice: far more than `SLICE_SECONDS`. One that
-needs more is lost in a long match; it goes on apart from the others where there is room for that,
-and is killed, to be done again when there is, where there is none."""
+needs more is stuck in a long match: it continues apart from the others if there is room; if not, it
+is killed, and the slice is redone when there is."""
 
 CANCEL_SECONDS: Final = 0.08
 """A worker that has not come back this long after a cancel is killed; a new one takes its place."""
@@ -215,7 +215,7 @@ def _give_way(worker: Worker, nice: int) -> None:
 TURN_SECONDS: Final = 0.05
 """How often a search that waits looks whether its caller is still there."""
 DIED: Final = ("died", None)
-"""In place of an answer: the process ended, and the task has to be done again."""
+"""Instead of an answer: the process ended, and the task must be done again."""
 
 Task = TypeVar("Task")
 Begin = tuple[int, tuple[Any, ...]]
