@@ -29,7 +29,7 @@ _GROWTH: Final = 4
 _LOOK: Final = 1024
 """Files of the order that are looked through for candidates at a time, at first."""
 _MARGIN: Final = 1.3
-"""Of a step that is to be the last, and ends where there is enough."""
+"""The margin in a step that should be the last; it ends once there is enough."""
 _SHARE: Final = 0.8
 """The share of what is likely to be needed that a step with helpers takes: it is matched to its
 end."""
@@ -46,7 +46,7 @@ class NewestPages:
         self._sharing = sharing
         self._order = sought.snapshot.newest_first
         self._at = 0
-        """Where in the order the files begin that were not looked at."""
+        """Where in the order the unchecked files begin."""
         self._waiting: Numbers = np.empty(0, np.int64)
         """Candidates that were taken from the order and not matched yet."""
         self._matched = 0
