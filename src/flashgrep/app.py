@@ -50,7 +50,7 @@ class Application:
     state: StateDirectory | None
     """None where no state can be kept, as in a container with a read-only home."""
     ownership: Ownership | None = None
-    """Of the notes, where a knowledge base is mounted."""
+    """Who owns the notes, if a knowledge base is mounted."""
     callers: Callers = field(default_factory=Callers)
 
     @property

@@ -41,7 +41,7 @@ _SWITCH_SECONDS: Final = 5e-4
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and a traceback if there is one."""
+    """One JSON object per line: time, level, logger, message, and a traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -64,11 +64,11 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "grep": "Search file contents, with ripgrep's flags.",
     "glob": "Find files and directories by name.",
     "view": "Show a file with line numbers, or a directory.",
-    "query": "Find the places that match some words best.",
-    "symbol": "Definitions of a name first, then its uses.",
+    "query": "Find the places that best match some words.",
+    "symbol": "Show the definitions of a name, then its uses.",
     "slice": "Print lines of a file.",
     "files": "List the files that a search covers.",
-    "index": "Build the index now, show how far it is, or remove it.",
+    "index": "Build, show, remove, export or import the index.",
     "stats": "Show the size and state of the index.",
     "open": "Sign in to the pages of the running server, in a browser.",
     "kb": "Knowledge bases: init, import, export, review, history, tokens.",
@@ -149,7 +149,7 @@ def mcp(**given: Any) -> None:
 
 
 def _serve_through_server(settings: Settings) -> None:
-    """Where a server of this workspace has these settings, connect the client to it, and end."""
+    """If a server of this workspace has these settings, connect the client to it, then end."""
     from flashgrep.transports.lines.join import join
 
     connection = join(settings)
@@ -238,7 +238,7 @@ def _start_logging(settings: Settings) -> None:
 
 
 def _settle() -> None:
-    """What start-up made stays; only what requests make is collected from here on."""
+    """Keep what start-up made; from here on only collect what requests make."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.freeze()
     gc.enable()

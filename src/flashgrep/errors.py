@@ -1,4 +1,4 @@
-"""Every failure a caller can see, with the code that names it on the wire.
+"""Every failure that a caller can see, with its code on the wire.
 
     FlashgrepError            code, message; becomes a result with isError, never a protocol error
     ├─ InvalidParams          invalid_params       the caller's arguments are wrong

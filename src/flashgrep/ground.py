@@ -1,7 +1,7 @@
-"""Where a server works, and where it keeps what it keeps: the settings in, scope and places out.
+"""Where a server works and where it keeps its own files: settings in, scope and places out.
 
-Apart from `app`, which imports all of the server: a large tree that was indexed before begins to be
-listed as soon as its place is known, and is listed while the rest is imported.
+Separate from `app`, which imports all of the server: as soon as the place of a large, already
+indexed tree is known, its listing starts, and runs while the rest is imported.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from flashgrep.workspace.scope import Scope, is_within, shown_name
 
 @dataclass
 class Ground:
-    """What the settings of a server say of the disk."""
+    """What a server's settings say about the disk."""
 
     scope: Scope
     state: Path
     """The state directory, whether or not there is one."""
     index: Path | None
-    """The directory of the index; None where there is to be none."""
+    """The directory of the index; None if there is to be none."""
     no_index: str
     """Why there is to be none."""
     shared: Path | None = None

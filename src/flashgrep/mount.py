@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from flashgrep.workspace.find import FindRequest, FoundEntry
 
 Use = Literal["document", "either", "tree", "new"]
-"""What a verb wants of a path: a document, a document or a folder, all below it, or a document
-that may have to be made."""
+"""What a verb wants a path to be: a document, a document or a folder, everything below it, or a
+document that may have to be made."""
 
 P = TypeVar("P")
 """A path as its mount knows it."""
@@ -31,7 +31,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class StringEdit:
-    """A string to replace in a document, and how the caller's verb names what it was given."""
+    """A string to replace in a document, and the caller's verb's names for its arguments."""
 
     old: str
     new: str
@@ -49,7 +49,7 @@ class Entries:
 
     entries: Sequence[FoundEntry]
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    """What could not be looked into, with the reason."""
+    """What could not be read, with the reason."""
     label: Callable[[str], str] = str
     """Names an entry as answers print it."""
 
@@ -89,7 +89,7 @@ def ordered(entries: Sequence[FoundEntry], by: str, is_descending: bool) -> list
 
 @dataclass(frozen=True)
 class SearchedTree:
-    """What is searched, and how an answer names what is found there."""
+    """What is searched, and how an answer names what it finds there."""
 
     search: Callable[[SearchQuestion, CancelFlag, Report], SearchResult]
     label: Callable[[list[str]], list[str]]
@@ -98,16 +98,16 @@ class SearchedTree:
     order: Order = "walk"
     """Of an answer that lists files."""
     root: str = ""
-    """What paths are relative to, as `read` accepts it; "" where they are not."""
+    """What paths are relative to, as `read` accepts it; "" if they are not."""
     kind: str = "file"
     """What a document is called."""
     why_empty: Callable[[], str] = lambda: ""
-    """A reason for an empty result that the caller may not expect; "" where there is none."""
+    """A reason for an empty result that the caller may not expect; "" if there is none."""
 
 
 @dataclass(frozen=True)
 class DocumentLinks:
-    """Where a document's links lead and what links to it, as rows of an answer."""
+    """Where a document's links lead, and what links to it, as rows of an answer."""
 
     shown: str
     outgoing: list[dict[str, Any]]
@@ -116,7 +116,7 @@ class DocumentLinks:
 
 
 class Document(Protocol):
-    """A document opened for reading; what is not overridden is that of a small text."""
+    """A document opened for reading; methods that are not overridden suit a small text."""
 
     shown: str
     """Its path as answers print it."""
@@ -154,7 +154,7 @@ class Document(Protocol):
 class Mount(Protocol[P]):
     """A tree of documents, as the caller of one call sees it.
 
-    What is not overridden is that of a tree that is only read and searched.
+    Methods that are not overridden suit a tree that is only read and searched.
     """
 
     sorted_by: str = "path"

@@ -223,7 +223,7 @@ class Settings:
     require_view_before_edit: str = _setting(
         "auto",
         one_of(REQUIRE_VIEW),
-        "auto: edit and write need a read first; true: str_replace too; false: none does",
+        "auto: edit and write need a read first; true: str_replace too; false: no tool does",
         metavar="|".join(REQUIRE_VIEW),
         per_connection=True,
     )
@@ -251,7 +251,7 @@ class Settings:
     max_output_chars: int = _setting(
         limits.OUTPUT_CHARS,
         parse_count,
-        "longest answer in characters; 0 = no limit; unless given, "
+        "longest answer in characters; 0 = no limit; by default "
         f"{limits.HINTED_OUTPUT_CHARS} for clients that take answers of that size whole",
         unit="characters",
         details="The clients with the larger budget are Claude Code from 2.1.98 on.",
@@ -391,7 +391,7 @@ _SHARED: Final = tuple(
     if not (row.serve_only or row.per_connection)
     and row.name not in ("workdir", "log_level", "log_format")
 )
-"""What a connection must share with a server; the workdir does it by where the socket is."""
+"""What a connection must share with a server; the place of the socket ensures the workdir."""
 _CREDENTIALS: Final = re.compile(r"://[^/@\s]*@")
 _TOLD_CHARS: Final = 500
 

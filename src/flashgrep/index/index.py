@@ -1,4 +1,4 @@
-"""What the rest of the server may ask of the index, before it is there and where there is none."""
+"""What the rest of the server may ask of the index, even before it exists or if there is none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BUILT_ELSEWHERE: Final = "another server builds the index"
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """How far the index is, in numbers."""
+    """The index's progress in numbers."""
 
     state: State = "off"
     grep_ready: bool = False
@@ -102,7 +102,7 @@ class Index:
 
 
 class NoIndex(Index):
-    """An index that will not be there, and why."""
+    """An index that will never be there, and why."""
 
     def __init__(self, reason: str = "switched off", state: State = "off") -> None:
         self._status = IndexStatus(state, reason=reason)
@@ -113,7 +113,7 @@ class NoIndex(Index):
 
 @dataclass(frozen=True)
 class Ahead:
-    """A listing of the workspace that has begun before its index is loaded."""
+    """A listing of the workspace that began before the index was loaded."""
 
     first: FirstListing
 
@@ -134,11 +134,11 @@ def list_ahead(scope: Scope, directory: Path, shared: Path | None) -> Ahead | No
 
 
 class StartingIndex(Index):
-    """An index that starts beside the server: until it is there, there is none.
+    """An index that loads beside the server; until it is ready, searches go without.
 
-    The tree has to be looked through before an index of an earlier server can be used, and the
-    index's own libraries take as long to import. So other processes begin to look at once, and this
-    one helps when it has imported what it needs.
+    The tree must be listed before an earlier server's index can be used, and the index's own
+    libraries take as long to import. So other processes start listing at once, and this one helps
+    once its imports are done.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a terminal asks of `update.transfer`: write an index to a file, or begin one with a file."""
+"""What a terminal asks of `update.transfer`: write an index to a file, or start one from a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def export_index(index: StartingIndex, scope: Scope, target: str, report: Report
 
 
 def import_index(index: StartingIndex, scope: Scope, source: str, report: Report) -> Transferred:
-    """Put an index in the place of one that no server has open, from a file or a URL."""
+    """Replace an index that no server has open with one from a file or a URL."""
     store = Store(*index.place, os.fsdecode(scope.workdir))
     return import_into(store, source, _hash_name(scope), report)
 

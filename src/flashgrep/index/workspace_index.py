@@ -1,10 +1,10 @@
-"""The index of a workspace: searches answered from what is known of the tree.
+"""The index of a workspace, which answers searches from what is known of the tree.
 
-A query first drains what the kernel has queued of changes (`tree_state`), so a change made before
-the query is known to it. What changed is searched on disk until the updater has put it into a
-segment. Where changes cannot be watched (no more watches, a system without inotify) every query
-looks at the whole tree first. Where even that makes no sense, or the index is not there yet,
-`search` gives None, and the search goes over the disk as if there were no index.
+A query first drains the changes that the kernel has queued (`tree_state`), so it knows every change
+made before it. Changed files are searched on disk until the updater has put them into a segment.
+Where changes cannot be watched (no more watches, a system without inotify) every query checks the
+whole tree first. Where even that makes no sense, or the index is not there yet, `search` returns
+None, and the search scans the disk as if there were no index.
 """
 
 from __future__ import annotations

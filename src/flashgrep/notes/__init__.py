@@ -1,6 +1,6 @@
 """Notes: a knowledge base of Markdown documents that people and agents write together.
 
-    knowledge_base   an open knowledge base: the one thread that all documents belong to, and the
+    knowledge_base   an open knowledge base: the one thread that owns all documents, and the
                      tree of notes that a caller may see
     ownership        which process has the notes open, and how the others ask it
     home             the directory on disk: lock, owner, database format

@@ -1,7 +1,7 @@
 """What `flashgrep kb` does to the notes of an open knowledge base, as calls with JSON on both ends.
 
-A terminal makes them on notes that it opened itself, or on the socket of the owner: the
-same functions either way. `NotesApi` is what both look like. File contents are base64.
+A terminal makes them on notes that it opened itself, or over the owner's socket, with the same
+functions either way. `NotesApi` is the interface of both. File contents are base64.
 
     kb/list     {trash}                       the notes, and which of them are quarantined
     kb/history  {note}                        what can be gone back to
@@ -49,7 +49,7 @@ from flashgrep.notes.store.journal import DamagedNote
 from flashgrep.system.clock import milliseconds, moment
 
 _OWNER: Final = "owner"
-"""Who decides where nobody said who: at a terminal, the user whose notes these are."""
+"""Who decides if nobody is named: at a terminal, the user who owns the notes."""
 
 
 METHODS: Final = (
@@ -69,7 +69,7 @@ METHODS: Final = (
 
 
 class NotesApi(Protocol):
-    """Answers the methods: notes that are open here, or the process that owns them."""
+    """Answers the methods, with notes that are open here or through the process that owns them."""
 
     home: Path
     """The directory of the knowledge base."""
@@ -79,7 +79,7 @@ class NotesApi(Protocol):
 
 
 class Administration:
-    """The methods, on notes that this process owns. May be called by any thread."""
+    """The methods, on notes that this process owns. Any thread may call them."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self.home = notes.home.path

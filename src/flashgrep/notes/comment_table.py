@@ -1,4 +1,4 @@
-"""Comments in the store: those that are open, kept up with every change, and what was resolved.
+"""Comments in the store: the open ones, updated with every change, and the resolved threads.
 
     comments   note, id       of the note and of the comment
                place          its number among the note's comments, from top to bottom
@@ -11,8 +11,8 @@
                said           JSON: its comments, [id, author, time, text] each
                quote          the passage it was about; NULL where there was none
 
-Rows of `comments` can be made again from the notes, those of `resolved` not: a resolved thread has
-left the text. Rows of notes in the trash stay, and are left out of every answer.
+Rows of `comments` can be rebuilt from the notes, those of `resolved` cannot: a resolved thread has
+left the text. Rows of notes in the trash stay, but are left out of every answer.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ CREATE INDEX resolved_of_suggestion ON resolved (suggestion) WHERE suggestion IS
 _COLUMNS: Final = "id, place, thread, suggestion, line, author, time, text, quote"
 _LISTED: Final = ", ".join(f"comments.{column}" for column in _COLUMNS.split(", "))
 _AT_ONCE: Final = 500
-"""Ids that are asked for at a time: SQLite allows so many values."""
+"""Ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A comment that is in no text any more."""
+    """A comment that is no longer in any text."""
 
     id: str
     author: str

@@ -1,6 +1,6 @@
-"""The list of decisions that ends a reading of a note: what became of the reader's suggestions.
+"""The list of decisions at the end of a `read` of a note: what became of the reader's suggestions.
 
-Each is told once (see `outcomes`): with a reading that was answered. What does not fit is told by
+Each is reported once (see `outcomes`), by a `read` that was answered. What does not fit is left to
 the next one.
 """
 
@@ -17,9 +17,8 @@ DECIDED: Final = "[Decided since your last read]"
 
 
 def decided_block(news: Sequence[News], total: int, room: int, lister: str) -> tuple[str, int]:
-    """As many of the first news as there is room for, at least one; and how many that is.
-
-    `lister` is the tool that lists them all; "" where there is none.
+    """As much of the first news as there is room for, at least one item, and how many that is.
+    `lister` is the tool that lists them all; "" if there is none.
     """
     lines: list[str] = []
     for one in news:

@@ -1,4 +1,4 @@
-"""Versions of a note: listed, read and restored, and what can be saved of a damaged note.
+"""Versions of a note, listed, read and restored, and whatever can be saved of a damaged note.
 
 The functions run on the thread of the notes. A version is a snapshot of the journal, or the note as
 it is now.

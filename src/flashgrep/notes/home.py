@@ -1,5 +1,4 @@
-"""The directory of a knowledge base, the process that owns it, and older formats brought up to
-date.
+"""The directory of a knowledge base, the process that owns it, and upgrades from older formats.
 
     PATH/             0700
         lock          held (flock) by the owner, who writes its process id into it
@@ -9,14 +8,14 @@ date.
                       `tables`, `kept_texts`), and beside it, while it is open, notes.db-wal
                       and notes.db-shm, which belong to it
         notes.db.format-N    the database as it was before it was brought to a later format than N
-                      (see below); ours to remove when the next format comes, yours before
+                      (see below); we remove it when the next format comes, you may do so earlier
         attachments/  files that are not notes, under their paths
         agents/       secrets of the tokens that `serve` prints (see `tokens`)
         sign-in/      links by which people sign in, and
         serving/      where a server has the notes open (see `web.sign_in_links`)
         kb.sock       where the owner listens for others that want these notes
 
-A backup is such a directory too, without locks and socket.
+A backup is such a directory too, without the locks and the socket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The texts of all notes as searches look at them, in the store: no document is loaded for them.
+"""The texts of all notes as searches see them, kept in the store so that no document is loaded.
 
     texts    note       id
              sequence   the record after which the note reads like this
@@ -10,15 +10,15 @@
              raw        the text after that part; text and views are in UTF-8
              accepted, base    the views; NULL where they are the text itself
 
-Of a note that was written once, the journal holds the text in one piece, but for its last letters
-(see `document.text`), and it is not stored twice. All of the table can be made again from the
-journal. So it is no part of the format: it is made where it is missing, and a flashgrep that does
-not know it leaves it alone. A row counts only with the sequence and epoch that the note has and
-with its checksum, so it does not matter who changed the note, or when a process was killed: what is
-behind is not used, and the document is loaded instead.
+If a note was written only once, the journal holds its text in one piece, except for its last
+letters (see `document.text`), so the text is not stored twice. The whole table can be rebuilt from
+the journal. So it is not part of the format: it is made where it is missing, and a flashgrep that
+does not know it leaves it alone. A row counts only if its sequence, epoch and checksum are right,
+so it does not matter who changed the note, or when a process was killed: a stale row is ignored,
+and the document is loaded instead.
 
-A small row is written in the transaction of the change. A larger one would be written anew with
-every letter: it stays behind until nobody has changed the note for a while.
+A small row is written in the transaction of the change. A larger one would be rewritten with every
+letter, so it stays stale until nobody has changed the note for a while.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _COLUMNS: Final = "note, sequence, epoch, rules, checksum, place, size, raw, acc
 
 
 class KeptText(NamedTuple):
-    """A text in its three views, which are the same bytes where there are no marks."""
+    """A text in its three views, which are the same bytes if there are no marks."""
 
     raw: bytes
     accepted: bytes
@@ -86,7 +86,7 @@ def views(raw: bytes, read: Pending | None) -> tuple[bytes, bytes]:
 
 
 class TextTable:
-    """The rows, and which notes have none that counts. Used on the thread of the notes."""
+    """The rows, and which notes lack a valid one. Used on the thread of the notes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -101,7 +101,7 @@ class TextTable:
         self._missed = 0.0
         """…and when the last of them was."""
         self._changed: dict[str, float] = {}
-        """Notes whose row was left behind, and when; the longest unchanged first."""
+        """Notes with a stale row, and since when; the longest unchanged first."""
         self._wake: Callable[[float], None] = lambda _: None
 
     def wake_with(self, wake: Callable[[float], None]) -> None:

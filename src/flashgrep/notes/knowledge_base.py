@@ -1,9 +1,8 @@
 """An open knowledge base: one owner, one thread with all documents, and the tree of its notes.
 
-pycrdt's documents belong to one thread. It runs an event loop; other threads submit a job
-and get a future. Jobs run one after the other and
-each runs to its end, so that a note is loaded once however many ask for it at the same time, and
-nothing comes between looking at a note and changing it.
+pycrdt's documents belong to one thread. It runs an event loop; other threads submit a job and get a
+future. Jobs run one after the other, each to its end, so a note is loaded once however many ask for
+it at the same time, and nothing comes between looking at a note and changing it.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _LIKENESS: Final = 0.6
 """How much of two paths must be alike for one to be offered in place of the other."""
 
 _PLACED: Final = 200
-"""Of notes that came, went or moved, how many are put in their places; more are sorted anew."""
+"""How many notes that came, went or moved are put in place one by one; more are sorted anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class NoteLeaf:
 
 
 class NoteList:
-    """All notes in walk order. One that came, went or moved is put in its place."""
+    """All notes in walk order, kept so as notes come, go and move."""
 
     def __init__(self, notes: KnowledgeBase) -> None:
         self._notes = notes

@@ -1,12 +1,12 @@
-"""All notes: read, changed, received from peers, moved, kept. Lives on the thread that owns them.
+"""Reads, changes, moves and keeps all notes, and takes what peers send. Lives on their thread.
 
-A change goes one way: the document in memory is changed, what is new in it is appended to the
-journal, and once that is durable the text is published and listeners are called. Nothing of a
-change is seen before it is durable, and a change that fails on the way, for a full disk or a panic
+Every change takes the same way: the document in memory is changed, the difference is appended to
+the journal, and once that is durable the text is published and listeners are called. Nobody sees a
+change before it is durable, and a change that fails on the way, because of a full disk or a panic
 of the engine, is undone by throwing the document away and loading it again.
 
-`published` is the exception to the one thread: what is put there is immutable and may be read by
-any. All methods are called through `KnowledgeBase.submit`.
+`published` is the exception to the one thread: its contents are immutable, and any thread may read
+them. All methods are called through `KnowledgeBase.submit`.
 
 Over 400 lines, because everything that changes a note goes through the same few private steps at
 the end, and a second file would have to reach into this one for them.
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from flashgrep.notes.links.parse import Link
 
 NOTES_A_TURN: Final = 50
-"""Of many notes that are read at once, how many are loaded (10 ms) before others get a turn…"""
+"""How many of many notes read at once are loaded (10 ms) before others get a turn…"""
 
 KEPT_A_TURN: Final = 250
 """…and of how many the texts that are kept are read (the same)."""
 
 PENDING_BYTES: Final = 1 * limits.MIB
-"""Updates of a note that wait for one before them; with more, all of them are forgotten, and the
-peers are asked for what is missing."""
+"""Updates of a note that wait for an earlier one; with more, all are dropped, and the peers are
+asked for what is missing."""
 
 FOLLOWED_CHARS: Final = 256 * limits.KIB
 """Suggestions and links of a longer note are not worked out with every change of it (256 KiB take
@@ -77,7 +77,7 @@ Plan = Callable[[str, Mapping[str, NoteRecords]], Amendment | None]
 
 @dataclass(frozen=True, slots=True)
 class ReadyText:
-    """A change of a note without marks, that brings none."""
+    """A change of a note without marks that adds none."""
 
     published: Published
     """The note as it is."""
@@ -88,7 +88,7 @@ class ReadyText:
 
 @dataclass(frozen=True, slots=True)
 class ReadyChange:
-    """A change that was worked out and not made."""
+    """A change that was worked out but not made."""
 
     text: ReadyText
     update: bytes
@@ -128,12 +128,12 @@ class Library:
         self._unpublished: dict[tuple[str, int], NoteChange] = {}
         self.tables = tables
         self._depth = 0
-        """Of blocks of `together` inside each other."""
+        """How deeply blocks of `together` are nested."""
         self._unfollowed: dict[str, int] = {}
         """Notes changed in the outermost of them, whose tables are written at its end, and how long
         a text may be for that."""
         self._ready_links: dict[str, tuple[int, Sequence[Link]]] = {}
-        """Of those, the links that are known already, and after which record."""
+        """Links of those notes that are already known, and after which record."""
         self._listeners: list[Callable[[NoteChange], None]] = []
         journal.subscribe(self._committed)
         catalogue.watch(self._forget_deleted)

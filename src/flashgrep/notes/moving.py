@@ -1,16 +1,14 @@
 """Moves notes and folders, with the links that follow them; and deletes folders.
 
-Everything is one transaction: the new paths and the mended links of all other notes. What has to be
-mended is asked of the table of links; a note is read only where a link of it is broken
-(`links.rewrite`). Many notes are read and their links worked out before, by the thread that asks,
-so that the thread of the notes has only the changes left to make; what changed in between is worked
-out again there.
+Everything is one transaction: the new paths and the mended links of all other notes. The table of
+links tells what to mend; a note is read only if one of its links is broken (`links.rewrite`). The
+asking thread reads many notes and works out their links beforehand, so that the thread of the notes
+has only the changes left to make; what changed in between is worked out again there.
 
 Links follow in the notes that the mover may write. Those in notes that they may only read are left
-as they are and counted, and so are those that suggestions cut apart, or in notes that cannot be
-read. A link means what it means to the mover: where one led to a note that they may not see, the
-mended one would tell them its path. So nothing depends on such a note, and links in one are not
-counted.
+alone and counted, and so are those that suggestions cut apart, or in notes that cannot be read. A
+link means what it means to the mover: if one led to a note that they may not see, the mended link
+would reveal its path. So nothing depends on such a note, and links in one are not counted.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ from flashgrep.notes.tables import catch_up, catch_up_all
 _PREPARED: Final = 20
 """More notes than these are read before the transaction."""
 _READY_A_TURN: Final = 5
-"""Of these, how many are worked out (10 ms, with a version of each) before others have a turn."""
+"""How many of these are worked out (10 ms, with a version of each) before others get a turn."""
 ORIGIN: Final = "rename"
-"""What listeners are told of a change that mends links."""
+"""The value that listeners get with a change that mends links."""
 
 Moves = Mapping[str, str]
 """New paths by the notes' ids."""
@@ -61,7 +59,7 @@ class MoveResult:
 
 
 def move_note(kb: KnowledgeBase, source: str, target: str, who: Principal, by: str) -> MoveResult:
-    """Move a note; roles on both paths are the caller's affair, `by` is whose change it is."""
+    """Move a note; the caller checks roles on both paths, `by` is the author of the change."""
     paths.checked(source)
 
     def moves(library: Library) -> Moves:
@@ -127,7 +125,7 @@ def _below(library: Library, folder: str) -> Sequence[CatalogueEntry]:
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
-    """What a move breaks, as the notes are at one moment."""
+    """What a move would break, given the notes at one moment."""
 
     moves: Moves
     renaming: Renaming

@@ -1,12 +1,12 @@
 """One knowledge base, several processes: who owns the notes, and how that changes.
 
 The process that holds the lock owns the notes: it opens them, and answers the others on a socket. A
-process looks for the owner when it needs the notes, not before: where the lock is free by then, it
-becomes the owner. An owner lets go when it closes, or when another process that must own the notes
-asks for them (`keeps`). While that process waits, it holds a second lock (`WANTED`), and no other
-process takes the notes.
+process looks for the owner only when it needs the notes; if the lock is free by then, it becomes
+the owner. An owner lets go when it closes, or when another process that must own the notes asks for
+them (`keeps`). While that process waits, it holds a second lock (`WANTED`), and no other process
+takes the notes.
 
-How others are reached and listened to is given from above: this module knows no sockets.
+The ways to reach others and to listen to them come from above: this module knows no sockets.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _PAUSE_SECONDS: Final = 0.05
 
 
 class NoOwner(Unavailable):
-    """Nobody answers for these notes; nothing was asked."""
+    """No process answers for these notes; nothing was asked."""
 
 
 class OwnerGone(Unavailable):
-    """The owner ended before it answered: what was asked may have been done or not."""
+    """The owner ended before it answered; the request may or may not have been carried out."""
 
 
 class OwnerSilent(Unavailable):
-    """The owner did not answer in time: what was asked may have been done or not."""
+    """The owner did not answer in time; the request may or may not have been carried out."""
 
 
 class Connection(Protocol):
@@ -71,7 +71,7 @@ class Connection(Protocol):
 
 
 class Listener(Protocol):
-    """Answers other processes for as long as the notes are ours."""
+    """Answers other processes while the notes are ours."""
 
     def drain(self, seconds: float) -> bool:
         """Take no more questions, answer those that came, and close; False if one still runs."""

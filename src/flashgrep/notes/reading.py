@@ -1,9 +1,8 @@
 """The texts of notes as readers see them: views, the search over them, suggestions and comments.
 
-Most notes hold no mark, and are the same in every view: then the published bytes themselves are
-the view. Of the others each view is worked out once, and kept until the note changes. A note is
-known to be unchanged by what is published of it being the same object: sequences begin anew when
-a note does.
+Most notes hold no mark and look the same in every view: the published bytes are the view. For the
+others each view is worked out once and kept until the note changes. A note is unchanged if its
+published text is the same object; sequences would not do, because they begin anew when a note does.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ if TYPE_CHECKING:
     from flashgrep.notes.knowledge_base import KnowledgeBase, NoteLeaf, NoteTree
 
 NOTES_A_SLICE: Final = 250
-"""Of the notes a search looks at, how many are read (80 ms at most) before a cancel is heard."""
+"""How many notes a search reads (80 ms at most) before it checks for a cancel."""
 
 
 _OPENER: Final = re.compile(rb"\{(?:\+\+|--|~~|>>|==)")
-"""What begins a mark (see `critic`): without one a text has none, recorded or not."""
+"""The openers of marks (see `critic`): a text without one has no mark, recorded or not."""
 
 
 class Shown(StrEnum):
@@ -58,7 +57,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True)
 class NoteReading:
-    """A note's text with what is known beside it, both of one moment."""
+    """A note's text and the records beside it, both from one moment."""
 
     published: Published
     besides: Mapping[str, NoteRecords]
@@ -180,7 +179,7 @@ def _readings(library: Library, notes: Sequence[str]) -> dict[str, NoteReading |
 
 
 QUARANTINED: Final = "quarantined; see flashgrep kb history, go back with flashgrep kb restore"
-"""What an answer says of a damaged note, with what a person does about it."""
+"""What an answer says about a damaged note, with the remedy for a person."""
 
 
 class NoteSearcher:
@@ -261,7 +260,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 @dataclass(frozen=True, slots=True)
 class _PendingRow:
-    """A suggestion: where it is in the text, what is known of it, and what it changes."""
+    """A suggestion: its place in the text, its record, and what it changes."""
 
     start: int
     named: str

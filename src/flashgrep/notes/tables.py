@@ -1,14 +1,14 @@
-"""What is known of each note without loading it: tables of suggestions, comments and links.
+"""Tables of suggestions, comments and links, which answer for each note without loading it.
 
     looked   note       id
              sequence   the record after which the note's rows were worked out
              rules      the number of the rules by which that was done
 
-The rows of a note are written in the transaction of its change. Those of a long note would take
-longer than the change itself: its row in `looked` is deleted instead, in the same transaction, and
-the note is looked at when somebody asks next. So whenever a process ends, the tables are right, or
-known to be behind: a note is behind where its newest record is not the one in `looked`, or other
-rules are in force.
+A note's rows are written in the transaction of its change. For a long note that would take longer
+than the change itself: its row in `looked` is deleted instead, in the same transaction, and the
+note is read when somebody asks next. So whenever a process ends, the tables are right or known to
+be stale: a note is stale if its newest record is not the one in `looked`, or if the rules have
+changed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 _AT_ONCE: Final = 500
-"""Rows that are read at a time, and names that are asked for: SQLite allows so many values."""
+"""Rows read at a time, and names per query: SQLite allows so many values."""
 
 LINKS_SCHEMA: Final = """
 CREATE TABLE links (
@@ -162,7 +162,7 @@ CREATE TABLE looked (
 
 
 class Tables:
-    """The tables, and which notes they are behind. Used on the thread of the notes."""
+    """The tables, and for which notes they are stale. Used on the thread of the notes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -281,7 +281,7 @@ class Tables:
 
 
 LINKED_NOTES_A_TURN: Final = 10
-"""Of notes whose links are to be read, how many are (6 ms) before others get a turn."""
+"""How many notes have their links read (6 ms) before others get a turn."""
 
 
 def catch_up_all(kb: KnowledgeBase, is_cancelled: Callable[[], bool] = lambda: False) -> None:

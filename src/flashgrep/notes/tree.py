@@ -1,8 +1,8 @@
 """All notes with what a page shows of each: path, last change, pending suggestions.
 
-Nothing is read of the notes themselves: paths are in the catalogue, times in the heads of the
-journal, suggestions are counted in the table. The thread of the notes copies, the rest is done by
-the thread that asks.
+The notes themselves are not read: paths are in the catalogue, times in the heads of the journal,
+and suggestions are counted in the table. The thread of the notes only copies; the asking thread
+does the rest.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Ranks files that changed since the snapshot, so that a query is as fresh as grep.
 
-The same score as tantivy gives, counted here: a changed file's words, against how often they occur
-in the whole tree. A file is read and counted when it has changed, not when a question comes: the
-counts are kept, and only what is new is added to them. They are dropped as soon as the ranked index
-has all files, or after a while without questions.
+The same score as tantivy's, computed here: a changed file's words, against how often they occur in
+the whole tree. A file is read and counted when it has changed, not when a question comes: the
+counts are kept, and only new ones are added. They are dropped as soon as the ranked index has all
+files, or after a while without questions.
 
 Counts are kept in blocks (see `CountBlock`). New files are one block, and a block is joined with
 the one before it when that is not twice as large. So there are few blocks, and a count is moved
-only a few times. A file that changes again gets a new number; when half the numbers are of files
-as they were, all are numbered anew.
+only a few times. A file that changes again gets a new number; when half the numbers are stale, all
+are renumbered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from flashgrep.ranking.question import (
 from flashgrep.ranking.words import LONGEST_COMPOUND, LONGEST_PART, lowered
 
 RANKED_OVERLAY_BYTES: Final = 1 * limits.MIB
-"""Of a changed file, what is read to rank it until the index has it."""
+"""How much of a changed file is read to rank it until the index has it."""
 
 COUNT_SETTLED_NS: Final = 100_000_000
 """A changed file that is read sooner after its change than this, in nanoseconds, is counted once
@@ -53,7 +53,7 @@ _LONG: Final = ("body", "defs")
 
 
 class Changed(NamedTuple):
-    """A file that is not as the snapshot has it."""
+    """A file that differs from the snapshot."""
 
     path: str
     identity: Hashable
@@ -66,7 +66,7 @@ class Changed(NamedTuple):
 
 
 class _CachedCounts(NamedTuple):
-    """A file whose words are counted."""
+    """A file with its words counted."""
 
     number: int
     identity: Hashable
@@ -75,14 +75,14 @@ class _CachedCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangedFiles:
-    """The counts of the changed files at one moment; a later moment has another one."""
+    """The counts of the changed files at one moment; a later moment has its own."""
 
     lots: tuple[CountBlock, ...]
     paths: tuple[str, ...]
     """By number; some are of files as they were."""
     sizes: Any
     alive: Any
-    """Which numbers are of a file as it is now."""
+    """Which numbers belong to a file in its present state."""
 
     @property
     def files(self) -> int:
@@ -285,7 +285,7 @@ Counts = npt.NDArray[np.uint16]
 
 FIELDS: Final = ("body", "defs", "whole", "name", "path")
 _PIECE_BYTES: Final = 16 * 1024
-"""Of a text, what is looked at in one go: so large are the tables of powers."""
+"""How much of a text is processed in one go: the size of the tables of powers."""
 _SPACE: Final = 32
 _MOST: Final = 0xFFFF
 

@@ -1,8 +1,8 @@
-"""What commits say for the files that they changed.
+"""How commits speak for the files that they changed.
 
-A subject says in the words of a question what was done, and the commit where: "retry failed
-uploads" changed `net/send.c`, which has hardly one of these words. So the files of earlier commits
-whose subjects are like a question are likelier to answer it.
+A subject says what was done in the words of a question, and the commit says where: "retry failed
+uploads" changed `net/send.c`, which contains hardly any of these words. So files changed by commits
+with subjects like a question are likelier to answer it.
 
     a commit's likeness    of the question's words, how much the subject has, by how rare each is
                            among the subjects; to the third power, so that half a question is little
@@ -36,16 +36,16 @@ from flashgrep.ranking.words import parts
 COMMITS: Final = 2_000
 """The newest ones that are read: with half as many NDCG is 0.002 less, with more the same."""
 MOST_FILES: Final = 20
-"""A commit that changed more is about none of them."""
+"""A commit that changed more files is about none of them."""
 
 _WORTH: Final = 0.35
-"""What the best file's commits are worth, as a part of the best score."""
+"""What the best file's commits are worth, as a share of the best score."""
 _POWER: Final = 3
 _SUBJECT_CHARS: Final = 400
 
 
 class Commit(NamedTuple):
-    """What it says it did, and the files it changed, as names of the tree that is searched."""
+    """A commit's subject, and the files it changed, as named in the searched tree."""
 
     subject: str
     files: Sequence[str]

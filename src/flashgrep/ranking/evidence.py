@@ -1,9 +1,9 @@
-"""What other files say for a file: the tests named after it, and the code around it.
+"""How other files speak for a file: the tests named after it, and the code around it.
 
-Tests say in the words of a question what code does in its own: `test_asgi.py` has "does not include
-the query", `asgi.py` a slice. They are rarely what is asked for, so they are demoted by their path,
-but how well they answer counts for the file whose name they have. And a question is often about a
-directory: where several files answer well, one more is likelier than one that answers alone.
+Tests say in the words of a question what code says in its own: `test_asgi.py` has "does not include
+the query", `asgi.py` a slice. They are rarely what is asked for, so their path demotes them, but
+how well they answer counts for the file they are named after. And a question is often about a
+directory: another file beside several good ones is likelier than one that answers alone.
 
     upload.c   its own score
                + 0.2 × the best of test_upload.py, upload_test.go, UploadTest.java, …
@@ -27,7 +27,7 @@ from flashgrep.ranking.path_kinds import path_kinds, subject_of
 from flashgrep.ranking.question import RankedFile, RankedQuestion
 
 WITNESSES: Final = 200
-"""The best files, which are looked at; what comes after them stays as it is."""
+"""How many of the best files are looked at; those after them stay in place."""
 
 _TESTED: Final = 0.2
 _AROUND: Final = 0.3

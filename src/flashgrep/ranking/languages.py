@@ -1,8 +1,8 @@
 """The languages symbols are read from: by file name, a grammar and a query for definitions.
 
-The queries follow the convention of tree-sitter's tags (`@name`, `@definition.kind`). They are our
-own: of the wheels, two ship none and C's knows neither macros nor constants, and one set of kinds
-for all languages is worth more than each one's own.
+The queries follow the convention of tree-sitter's tags (`@name`, `@definition.kind`). We wrote our
+own: two of the wheels ship none, C's knows neither macros nor constants, and one set of kinds for
+all languages is worth more than each one's own.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What a file is, by its path: code, prose, data; a test, a sample, built, somebody else's.
+"""Tells what a file is by its path: code, prose, data; a test, a sample, built, vendored.
 
 A question about code has its words in the changelog, the guide and the bundle too, often more of
-them and closer together than in the code itself. So these count less, by a factor for each thing
-that a file is; implementations come before tests and declarations. A question that asks for one of
-them ("tests of …", "changelog …") is not held against it, and `kind` asks for code or docs alone.
+them and closer together than in the code itself. So these count less, by a factor for each kind
+that applies; implementations come before tests and declarations. If a question asks for such a kind
+("tests of …", "changelog …"), its factor is dropped, and `kind` asks for code or docs alone.
 
-Names are conventions of many ecosystems; none is of one repository. Factors were chosen on the
-history of eleven repositories (docs/design.md): any of them half as large or half as large again
-moves NDCG by less than 0.01.
+The names are conventions of many ecosystems; none comes from a single repository. Factors were
+chosen on the history of eleven repositories (docs/design.md): any of them half as large or half as
+large again moves NDCG by less than 0.01.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ _LENGTH: Final = 0.75
 
 
 PIECE_BYTES: Final = 256 * 1024
-"""Of a larger file every so many bytes are a document, or its length would hide what is in it."""
+"""In a larger file every so many bytes are a document, or its length would hide what is in it."""
 
 
 class RankedFile(NamedTuple):

@@ -234,7 +234,7 @@ class RankedTree:
         self._owner = owner
         self._is_left_over = is_left_over
         self.current: Ranking | None = None
-        """What is searched; None where nothing is ranked."""
+        """What is searched; None if nothing is ranked."""
         self._checked = Checked(root)
         self._is_tidy = False
         """Whether what an earlier process left unfinished is removed."""

@@ -1,4 +1,4 @@
-"""Reads the first files of a ranking, and orders them by how their words stand.
+"""Reads the first files of a ranking, and orders them by how the words occur in them.
 
 BM25 counts words wherever they are in a file. Here the best twenty are read, as far as they were
 ranked for (a piece of a large file), and these count:
@@ -15,7 +15,7 @@ both count less, whatever their names are.
 The same code orders what the index, changed files and a scan have found, from texts as the disk has
 them. How rare a word is, is taken from the twenty themselves: as good as the whole tree's figures,
 and the same without an index. Words of the request ("fix", "properly") are not looked for: they
-stand everywhere. Before the twenty are chosen, `evidence` adds what other files say for them.
+occur everywhere. Before the twenty are chosen, `evidence` adds what other files say for them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _REVERSED: Final = 0.5
 _ENOUGH: Final = 1.2
 """Neighbours that occur so often count half of what they can, as words do in BM25."""
 _LEAST_RARITY: Final = 0.6
-"""What a word counts that all of the twenty have."""
+"""The weight of a word that all of the twenty have."""
 HALF_BYTES: Final = 200
 """A stretch is two of these: a few lines. With 100 or 400 NDCG@10 is the same to 0.002."""
 _GAP_BYTES: Final = 10
@@ -78,13 +78,13 @@ _GENERATED: Final = re.compile(
 )
 
 ReadPiece = Callable[[RankedFile], bytes | None]
-"""The text that a file was ranked for; None where it has none now."""
+"""The text that a file was ranked for; None if it has none now."""
 
 
 def reranked(
     question: RankedQuestion, files: Sequence[RankedFile], read: ReadPiece
 ) -> list[RankedFile]:
-    """The same files, the first twenty with scores for how their words stand; best first."""
+    """The same files, the first twenty scored by how the words occur in them; best first."""
     reader = WordReader(question, question.telling_words)
     files = supported(question, files)
     seen = [_standing(reader, read(file) or b"") for file in files[:FILES]]
@@ -106,7 +106,7 @@ def _merged(first: list[RankedFile], rest: Sequence[RankedFile]) -> list[RankedF
 
 @dataclass
 class _Standing:
-    """How the words of a question stand in a text."""
+    """How the words of a question occur in a text."""
 
     size: int = 0
     is_unwritten: bool = False
@@ -197,7 +197,7 @@ class WordReader:
 
 
 def _standing(reader: WordReader, text: bytes) -> _Standing:
-    """How the words stand in a text."""
+    """How the words occur in a text."""
     found = _Standing(len(text), _is_unwritten(text))
     half, here, before = 0, 0, 0
     last, last_end = _NO_WORD, 0

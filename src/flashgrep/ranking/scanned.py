@@ -1,8 +1,8 @@
-"""Ranks what a scan has found, where there is no ranked index: with the index's own score.
+"""Ranks what a scan found, if there is no ranked index, with the index's own score.
 
-A scan tells on how many lines of which files a word stands. That chooses the candidates; these are
-read and counted as changed files are, and scored by the same code. How many files have a word is
-known from the scan too, so a tree with at most so many candidates is ranked as the index ranks it.
+A scan tells on how many lines of which files a word occurs. That chooses the candidates, which are
+read and counted like changed files, and scored by the same code. The scan also tells how many files
+have a word, so a tree with no more candidates than that limit is ranked as the index ranks it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME_WEIGHT: Final = 1.0
 """What a word in the path adds to a candidate, of its rarity."""
 
 LinesByWord = Mapping[str, Mapping[str, int]]
-"""For each word that was scanned for, on how many lines of which files it stands."""
+"""For each word that was scanned for, on how many lines of which files it occurs."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Where a name is defined: candidates by the shape of a line, decided by parsing.
 
-Parsing a tree takes minutes (about 3 MB a second), so every line that names a symbol is looked at
-first, and only files with one that could define it are parsed. `Shapes` grades lines: a definition
-by its keyword, by its place, or what looks the same as a use: constants in an enum, fields. What a
-parser does not understand, as a function after unknown macros, is found by `landmarks`, and so are
-languages without a grammar.
+Parsing a tree takes minutes (about 3 MB a second), so every line that names a symbol is checked
+first, and only files with a line that could define it are parsed. `Shapes` grades lines: a
+definition by its keyword, by its place, or what looks the same as a use: constants in an enum,
+fields. What a parser does not understand, as a function after unknown macros, is found by
+`landmarks`, and so are languages without a grammar.
 
-Of a large file in C, whose definitions are at the margin, only the surroundings of such lines are
+In a large C file, where definitions start at the margin, only the surroundings of such lines are
 parsed.
 """
 

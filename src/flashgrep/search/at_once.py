@@ -1,4 +1,4 @@
-"""Work that is tried on the thread of the event loop, because it is likely over in a moment.
+"""Work that is tried on the event loop's thread, because it will probably finish in a moment.
 
 A thread for a call costs as much as a search for a rare word. So such a search is tried without
 one: whatever would wait, read files or take longer than a moment says so before it begins, and the

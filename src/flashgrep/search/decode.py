@@ -1,4 +1,4 @@
-r"""The bytes of a file as RE2 is given them: lines of valid UTF-8.
+r"""The bytes of a file as RE2 gets them: lines of valid UTF-8.
 
 - UTF-16 and UTF-32 with a byte order mark are decoded; a UTF-8 mark is dropped.
 - `\r\n` becomes `\n`, and so does a `\r` at the very end: a line's own end is never text.

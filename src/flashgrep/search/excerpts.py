@@ -126,7 +126,7 @@ class Text(Protocol):
 
 
 class UnsearchedText(ABC):
-    """A text of which it is not known where it matches."""
+    """A text with its matches still unknown."""
 
     def candidates(self) -> Iterator[tuple[int, Region, list[Span] | None]]:
         for number, region in self.holding([]):

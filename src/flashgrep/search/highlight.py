@@ -1,4 +1,4 @@
-"""Where a pattern matches in lines that are shown, for a page that draws them.
+"""Where a pattern matches in the lines that a page shows.
 
 A search says which lines match; what is drawn inside them is looked for once more, in the text as
 it is shown. Places are offsets in UTF-16, as JavaScript slices, and matches that touch are one:
@@ -54,7 +54,7 @@ _ELLIPSIS: Final = "..."
 
 
 class Highlighter:
-    """Finds what of the lines of one search to draw."""
+    """Finds which parts of a search's lines to highlight."""
 
     def __init__(self, spec: PatternSpec, cancelled: CancelFlag) -> None:
         self._spec = spec
@@ -126,7 +126,7 @@ class Highlighter:
         ]
 
     def _parts(self, texts: list[bytes], data: bytes) -> list[list[Span]]:
-        """What of the matches in joined texts is on each of them."""
+        """The parts of matches in joined texts that fall on each text."""
         parts: list[list[Span]] = [[] for _ in texts]
         at, start = 0, 0
         for first, last in self._found(data, 0, len(data)):

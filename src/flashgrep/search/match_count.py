@@ -253,7 +253,7 @@ class Counter:
     """Counts one search's matches, the same way for small files, large ones and whole texts."""
 
     def __init__(self, spec: PatternSpec, counting: Counting, alternatives: int = 0) -> None:
-        """With `alternatives`, for text that can hold only those of them whose bits are set."""
+        """With `alternatives`, for text that can contain only those with their bits set."""
         self.spec = spec
         self.counting = counting
         self.multiline = spec.multiline

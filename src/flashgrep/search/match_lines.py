@@ -335,7 +335,7 @@ class LineMatcher:
         """
 
     def among(self, alternatives: int) -> LineMatcher:
-        """The matcher for text that can hold only those alternatives whose bits are set."""
+        """The matcher for text that can contain only the alternatives with their bits set."""
         known = self._among.get(alternatives)
         if known is None:
             known = self._among[alternatives] = self._chosen(alternatives)

@@ -38,12 +38,12 @@ from flashgrep.search.syntax import (
 )
 
 HERE_SECONDS: Final = 0.025
-"""What one call into RE2, which nothing can stop, may take at worst in the server itself; anything
-longer is done by a process that can be killed."""
+"""The longest that one call into RE2, which nothing can stop, may take in the server itself; a
+process that can be killed does anything longer."""
 
 PORTION_SECONDS: Final = 0.1
-"""How long the server itself may iterate over the matches of one portion, where a cancel is looked
-for between portions only; a process goes on with what takes longer."""
+"""How long the server itself may iterate over the matches of one portion, since it checks for a
+cancel only between portions; a process continues what takes longer."""
 
 BRIEF_SECONDS: Final = 0.06
 """How long a pattern that may run long is tried in the server itself, before a process does it:

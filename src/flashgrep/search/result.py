@@ -1,4 +1,4 @@
-"""What a search is asked, and what it gives: one value, over the disk, an index or notes.
+"""What a search takes and what it returns: one value, over the disk, an index or notes.
 
 A `SearchResult` is made as far as it is read. It begins with the results that the question wants,
 and `reach` searches on. `files` names the files that are looked at, `lines` fetches the lines of
@@ -44,7 +44,7 @@ class FoundFile(NamedTuple):
     path: str
     """Relative to what was searched."""
     count: int  # type: ignore[assignment]  # hides the method of tuples, which is never called
-    """Its matching lines, or matches; 1 where it was only asked whether it matches."""
+    """Its matching lines, or matches; 1 if the question was only whether it matches."""
     modified: int = 0
     """When it was changed last, in nanoseconds; known only where the question counts files."""
 

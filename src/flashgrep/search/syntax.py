@@ -379,7 +379,7 @@ def _is_count(text: str) -> bool:
 
 _MOST: Final = 8  # alternatives; beyond it, several searches cost more than one
 _SPACE_LOSS: Final = 0.75
-"""What a space in a literal says less than a letter."""
+"""How much less a space in a literal says than a letter."""
 
 
 @dataclass

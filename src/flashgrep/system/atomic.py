@@ -1,8 +1,8 @@
 """Files of our own, each replaced as a whole: the new one or the old one, after a crash too.
 
-A draft is written beside the target and renamed over it. What we keep is for us alone, whatever the
-umask: each file and directory is made with its mode. How a user's own file is replaced is another
-matter, with its attributes, hard links and concurrent writers: see `workspace.write.replace`.
+A draft is written beside the target and renamed over it. Our files are private whatever the umask:
+each file and directory is made with its mode. Replacing a user's own file, with its attributes,
+hard links and concurrent writers, is another matter: see `workspace.write.replace`.
 """
 
 from __future__ import annotations

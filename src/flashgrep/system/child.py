@@ -1,9 +1,9 @@
-"""Processes that work for the server: started by exec, asked through pipes, gone when it is.
+"""Processes that work for the server: started by exec, asked through pipes, ending with it.
 
-Started by exec and not by fork, a child holds neither locks nor wires of the server. It reads
-messages on stdin and answers on stdout; a thread of its own waits on stdin, so that it ends at once
-when the server has, however that ended, even in the middle of a long computation that runs without
-the interpreter's lock.
+Started by exec and not by fork, a child holds none of the server's locks or connections. It reads
+messages on stdin and answers on stdout; one of its threads waits on stdin, so that it ends at once
+when the server does, however that happens, even in the middle of a long computation without the
+interpreter's lock.
 
 Messages are `marshal` values after a length of four bytes: plain data between two halves of one
 program of one version, nothing that could carry code.
@@ -44,7 +44,7 @@ class Child:
     """One process that works for the server, as the server sees it."""
 
     program: ClassVar[type[Popen[bytes]] | None] = None
-    """What starts it, where that is not `Popen`: the tests have hundreds of them to start."""
+    """What starts it, if not `Popen`: the tests have hundreds of them to start."""
 
     def __init__(self, module: str, inherited: tuple[int, ...] = ()) -> None:
         import subprocess  # the children import this module too, and start nothing

@@ -1,7 +1,7 @@
-"""Lets something go when it has not been used for a while, and costs nothing otherwise.
+"""Releases something that has not been used for a while, and costs nothing otherwise.
 
-What is freed then goes back to the system. glibc keeps it by itself: in the heaps of threads it
-gives back only what is at the end.
+Memory freed then goes back to the system. On its own glibc would keep it: of a thread's heap it
+returns only the end.
 """
 
 from __future__ import annotations

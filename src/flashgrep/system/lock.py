@@ -1,6 +1,6 @@
-"""Locks between processes: `flock`, which the kernel lets go whenever the process ends.
+"""Locks between processes: `flock`, which the kernel releases whenever the process ends.
 
-A lock belongs to an open descriptor, of a lock file or of what is to be protected itself.
+A lock belongs to an open descriptor, of a lock file or of the protected file itself.
 """
 
 from __future__ import annotations

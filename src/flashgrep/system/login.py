@@ -1,4 +1,4 @@
-"""What the user is called who runs this process."""
+"""The login name of the user who runs this process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Files of ours that say who may do what: whether they have changed, and what is in them.
+"""Our own files that say who may do what: whether they have changed, and what is in them.
 
-Such a file counts only where nobody else could have written it. Failures are those that a person
-reads, with what to do about them.
+Such a file counts only if nobody else could have written it. Failures are worded for a person, with
+what to do about them.
 """
 
 from __future__ import annotations

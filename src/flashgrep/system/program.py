@@ -1,4 +1,4 @@
-"""What our own command is called here, for lines that people copy."""
+"""The name of our own command here, for lines that people copy."""
 
 from __future__ import annotations
 

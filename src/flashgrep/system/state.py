@@ -7,8 +7,8 @@
 
 The workspace's own `.flashgrep/` is not used for this: the workspace may be read-only, shared or
 hostile. A directory that others can read or write is refused: it holds copies of the workspace's
-text, and writing there chooses the token. Its mode is not changed: a directory that was named with
---state-dir may be meant to be as it is.
+text, and whoever can write there chooses the token. Its mode is not changed: it may be intended in
+a directory given with --state-dir.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def state_root(environment: Mapping[str, str]) -> Path:
 
 
 class StateUnavailable(SettingsError):
-    """There is no place for state here; what does not need any still works."""
+    """There is no place for state here; whatever needs none still works."""
 
 
 class StateDirectory:

@@ -1,6 +1,6 @@
-"""Listeners for what other processes may change: a thread looks, while somebody wants to know.
+"""Listeners for what other processes may change: a thread checks while somebody wants to know.
 
-Each look wakes the machine, so without a listener there is no thread.
+Each check wakes the machine, so without a listener there is no thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTHING: Final = ("nothing",)
 
 
 class Watching:
-    """Calls listeners, from a thread of its own, when a state is another one than before."""
+    """Calls listeners, from its own thread, when a state has changed."""
 
     def __init__(self, state: Callable[[], Hashable], name: str, untrusted: str) -> None:
         """`untrusted` is logged, with the reason, when the state cannot be had."""

@@ -1,4 +1,4 @@
-"""flashgrep index --export and --import: an index is written to a file, or begun with one."""
+"""flashgrep index --export and --import: write an index to a file, or start one from a file."""
 
 from __future__ import annotations
 

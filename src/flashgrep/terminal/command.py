@@ -2,7 +2,7 @@
 
     0  something was found       1  nothing was       2  an error, on stderr
 
-as in ripgrep; a reader that goes away (`| head`) is not an error either.
+as in ripgrep; a reader that goes away (`| head`) is no error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OUTPUT_BYTES: Final = 64 * 1024
 
 
 class WholeNumber(click.IntRange):
-    """A number of at least so much; what click calls it is no word for a person."""
+    """A number with a minimum, described in plainer words than click's own."""
 
     name = "whole number"
 
@@ -111,7 +111,7 @@ def _start_logging(settings: Settings) -> None:
 
 
 class Output:
-    """Bytes to stdout, in pieces worth a system call; at a terminal, when a result is complete."""
+    """Bytes to stdout, in chunks worth a system call; at a terminal, once a result is complete."""
 
     def __init__(self) -> None:
         if sys.stdout is None:
@@ -175,7 +175,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 class Bar:
-    """One line that is drawn over itself, and gone at the end."""
+    """A progress bar: one line, redrawn in place and erased at the end."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -39,11 +39,11 @@ _ALL = 2**31
 @click.option("-t", "--type", "kind", type=click.Choice(["file", "directory"]), default="file")
 @click.option("-E", "--exclude", multiple=True, metavar="GLOB", help="Leave these out.")
 @click.option("-e", "--extension", multiple=True, metavar="EXT", help="Only these extensions.")
-@click.option("-d", "--max-depth", type=WholeNumber(0), metavar="N", help="0 = PATH's own.")
+@click.option("-d", "--max-depth", type=WholeNumber(0), metavar="N", help="0 = PATH's own entries.")
 @click.option("--hidden/--no-hidden", default=True, help="Dot files too (the default).")
 @click.option("--sort", type=click.Choice(["modified", "name", "path", "size"]), default="modified")
-@click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Letters match in either case.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case.")
 @click.option("-L", "--follow", is_flag=True, help="Enter links to directories.")
 @click.option("--ignore/--no-ignore", default=True, help="Leave out what .gitignore names.")
 @click.option("-n", "--limit", type=WholeNumber(1), default=_ALL, metavar="N", help="At most N.")
@@ -154,7 +154,7 @@ def read_range(text: str) -> list[int]:
 
 @contextmanager
 def _lines_named() -> Iterator[None]:
-    """Refusals in the block speak of lines, not of the parameters of a tool."""
+    """In the block, word refusals in terms of lines, not of a tool's parameters."""
     try:
         yield
     except FlashgrepError as error:
@@ -224,7 +224,9 @@ def slice_command(settings: Settings, use_daemon: bool, place: str, as_json: boo
 @click.option(
     "--kind", type=click.Choice(["code", "docs", "any"]), default="any", help="Which files."
 )
-@click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
+@click.option(
+    "-g", "--glob", multiple=True, metavar="GLOB", help="Only matching files; ! excludes."
+)
 @click.option("-C", "--context", type=WholeNumber(0), default=0, metavar="N", help="Lines around.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option("--json", "as_json", is_flag=True, help="The object of query.")
@@ -242,9 +244,9 @@ def query_command(
     color: str,
     as_json: bool,
 ) -> int:
-    """Find the places in the workspace that fit WORDS best, the best first.
+    """Find the places in the workspace that best match WORDS, best first.
 
-    Each is shown as path:lines, its score, the symbol it belongs to, and the lines that fit.
+    Each is shown as path:lines, its score, the symbol it belongs to, and the matching lines.
     """
     arguments = {
         "text": " ".join(words),

@@ -63,7 +63,7 @@ def _has_capital(source: str, fixed: bool) -> bool:
 
 @dataclass(frozen=True)
 class Flags:
-    """What was asked for."""
+    """The flags that were given."""
 
     words: tuple[str, ...]
     regexp: tuple[str, ...]
@@ -102,7 +102,7 @@ class Flags:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Flags:
-        """From what click read; words that cannot be are a usage error."""
+        """Built from what click read; contradictory words are a usage error."""
         flags = cls(**{field.name: given[field.name] for field in fields(cls)})
         if not (flags.words or flags.regexp or flags.file or flags.files):
             raise click.UsageError("no pattern given")
@@ -167,7 +167,7 @@ _HIDDEN = ("!.*", "!**/.*/**")
 
 @dataclass(frozen=True)
 class Narrowing:
-    """The files that are wanted."""
+    """Which files are wanted."""
 
     globs: tuple[str, ...] = ()
     """As `include` takes a list."""
@@ -271,10 +271,10 @@ class _Grep(TerminalCommand):
 @terminal_command("grep", cls=_Grep, no_args_is_help=True)
 @click.argument("words", nargs=-1, metavar="PATTERN [PATH]...")
 @click.option("-e", "--regexp", multiple=True, metavar="PATTERN", help="A pattern; repeatable.")
-@click.option("-f", "--file", multiple=True, metavar="FILE", help="Patterns, one a line.")
+@click.option("-f", "--file", multiple=True, metavar="FILE", help="Patterns, one per line.")
 @click.option("-F", "--fixed-strings", is_flag=True, help="Patterns are plain text.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Letters match in either case.")
-@click.option("-s", "--case-sensitive", is_flag=True, help="Letters match by case (the default).")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case.")
+@click.option("-s", "--case-sensitive", is_flag=True, help="Match case (the default).")
 @click.option("-S", "--smart-case", is_flag=True, help="-i unless the pattern has a capital.")
 @click.option("-w", "--word-regexp", is_flag=True, help="Matches are whole words (ASCII).")
 @click.option("-x", "--line-regexp", is_flag=True, help="Matches are whole lines.")
@@ -283,15 +283,19 @@ class _Grep(TerminalCommand):
 @click.option("-A", "--after-context", type=WholeNumber(0), metavar="N", help="Lines after.")
 @click.option("-B", "--before-context", type=WholeNumber(0), metavar="N", help="Lines before.")
 @click.option("-C", "--context", type=WholeNumber(0), metavar="N", help="Lines around.")
-@click.option("-m", "--max-count", type=WholeNumber(1), metavar="N", help="At most N a file.")
-@click.option("-g", "--glob", multiple=True, metavar="GLOB", help="Only such files; ! excludes.")
-@click.option("-t", "--type", "kind", multiple=True, metavar="TYPE", help="Only files of a type.")
-@click.option("-T", "--type-not", multiple=True, metavar="TYPE", help="No files of a type.")
+@click.option("-m", "--max-count", type=WholeNumber(1), metavar="N", help="At most N per file.")
+@click.option(
+    "-g", "--glob", multiple=True, metavar="GLOB", help="Only matching files; ! excludes."
+)
+@click.option(
+    "-t", "--type", "kind", multiple=True, metavar="TYPE", help="Only files of this type."
+)
+@click.option("-T", "--type-not", multiple=True, metavar="TYPE", help="No files of this type.")
 @click.option("--type-list", is_flag=True, help="Show the types.")
 @click.option("--hidden/--no-hidden", "-./ ", default=True, help="Dot files too (the default).")
 @click.option("-l", "--files-with-matches", is_flag=True, help="Only the paths of files.")
-@click.option("-c", "--count", is_flag=True, help="Only the number of matching lines a file.")
-@click.option("--count-matches", is_flag=True, help="Only the number of matches a file.")
+@click.option("-c", "--count", is_flag=True, help="Only each file's number of matching lines.")
+@click.option("--count-matches", is_flag=True, help="Only each file's number of matches.")
 @click.option("-o", "--only-matching", is_flag=True, help="Only the matching parts.")
 @click.option("-q", "--quiet", is_flag=True, help="Nothing but the exit status.")
 @click.option("--files", is_flag=True, help="The files that would be searched.")
@@ -309,9 +313,9 @@ class _Grep(TerminalCommand):
 def grep_command(settings: Settings, use_daemon: bool, type_list: bool, **given: Any) -> int:
     """Search PATHs (or the working directory, or piped input) for PATTERN, an RE2 expression.
 
-    Prints what ripgrep prints, sorted by path. Hidden files are searched; what .gitignore names,
-    .git, node_modules and binary files are not. A running `flashgrep serve` of this directory, or
-    of one above it, is asked if there is one: it has an index.
+    Prints what ripgrep prints, sorted by path. Searches hidden files, but not .git, node_modules,
+    binary files or what .gitignore names. If a `flashgrep serve` of this directory or one above it
+    is running, it answers, from its index.
     """
     if type_list:
         return _show_types(given["as_json"])

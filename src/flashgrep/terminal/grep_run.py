@@ -1,8 +1,8 @@
 """One run of `flashgrep grep`: roots, candidates, hits, and the exit status they come to.
 
-Which files of a directory match is asked of the session, which may have an index. The lines are
-then read here, file by file, and printed as they come: no answer has to cross a socket, none is
-cut, and a reader that has seen enough stops the rest.
+The session, which may have an index, says which files of a directory match. Their lines are then
+read here, file by file, and printed as they come: no answer has to cross a socket, none is cut, and
+a reader that has seen enough stops the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""flashgrep index and stats: build the index, show how far it is, its figures, or remove it."""
+"""flashgrep index and stats: build the index, show its progress and figures, or remove it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 @click.option("--json", "as_json", is_flag=True, help="The object of stats.")
 @common_options
 def stats_command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
-    """Show how far the index of a running `flashgrep serve` is, and how large."""
+    """Show the progress and size of a running `flashgrep serve`'s index."""
     with opened(settings, use_daemon) as session:
         answer = session.call("stats", {})
         if not isinstance(session, Remote) and not settings.no_index:
@@ -116,13 +116,11 @@ Look = Callable[[], Mapping[str, Any]]
 
 
 @terminal_command("index")
-@click.option("--status", is_flag=True, help="Only show how far it is.")
+@click.option("--status", is_flag=True, help="Only show its progress.")
 @click.option("--remove", is_flag=True, help="Remove the index; searches work without it.")
-@click.option("--export", "target", metavar="FILE", help="Write the index to a file, for others.")
-@click.option("--import", "source", metavar="FILE|URL", help="Begin with an index of others.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="The object of stats, or of what was carried."
-)
+@click.option("--export", "target", metavar="FILE", help="Write the index to a file for others.")
+@click.option("--import", "source", metavar="FILE|URL", help="Start from an exported index.")
+@click.option("--json", "as_json", is_flag=True, help="The object of stats, export or import.")
 @common_options
 def index_command(
     settings: Settings,
@@ -135,11 +133,11 @@ def index_command(
 ) -> int:
     """Build the index of the workspace and wait until it is ready, with a progress bar.
 
-    If a `flashgrep serve` of this workspace runs, it builds, and this waits for it. A build
-    that is interrupted resumes at the next start.
+    If a `flashgrep serve` of this workspace is running, it builds and this command waits for it. An
+    interrupted build resumes at the next start.
 
-    What `--export` writes, `--import` takes on another machine, in another clone of the same files.
-    Each file is checked against git's id of it; the next server reads and indexes what differs.
+    `--import` takes what `--export` wrote, on another machine or in another clone of the same
+    files. Each file is checked against its git id; the next server reads and indexes what differs.
     """
     given = {"--status": status, "--remove": remove, "--export": target, "--import": source}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
@@ -159,7 +157,7 @@ def index_command(
 
 @contextmanager
 def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool) -> Iterator[Look]:
-    """How far the index is: the server's, one that is built here, or the one on disk."""
+    """The index's progress: the server's, that of a build here, or of the one on disk."""
     with opened(settings, use_daemon) as session:
         if isinstance(session, Remote):
             yield lambda: session.call("stats", {})
@@ -222,7 +220,7 @@ def _subdirectories(directory: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Hold a directory's lock, if it has one; one that is held elsewhere is a refusal."""
+    """Hold a directory's lock, if it has one; refuse if it is held elsewhere."""
     try:
         lock = open_lock_file(home / _LOCK, create=False)
     except FileNotFoundError:

@@ -53,7 +53,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 @contextmanager
 def opened_api(kb: Path) -> Iterator[NotesApi]:
-    """Where calls about these notes go: this process, or their owner."""
+    """Where calls about these notes go: to this process or to their owner."""
     api, close = _api(kb)
     try:
         yield api
@@ -98,7 +98,7 @@ author_option = click.option(
     "--author",
     metavar="NAME",
     default=None,
-    help="Whose change it is; your user name if not given.",
+    help="Who makes the change; default: your user name.",
 )
 
 
@@ -118,7 +118,7 @@ _ELSEWHERE: Final = {
 
 
 class _Group(click.Group):
-    """A group that imports what is called, not what is listed."""
+    """A group that imports a command when it is called, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_ELSEWHERE]
@@ -137,7 +137,7 @@ class _Group(click.Group):
 def kb_command() -> None:
     """Make a knowledge base, import and export notes, decide on suggestions, hand out tokens.
 
-    All of it works while a server has the knowledge base open: that one is asked to do it.
+    All of it works while a server has the knowledge base open: the command asks that server.
     """
 
 
@@ -156,13 +156,13 @@ def init(kb: Path) -> int:
 
 
 @terminal_command("list", short_help="List notes, or the trash.")
-@click.option("--trash", is_flag=True, help="Those that were deleted.")
+@click.option("--trash", is_flag=True, help="Deleted notes.")
 @json_option
 @kb_option
 def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
-    """List notes: path, version, when and by whom it was changed last.
+    """List notes: path, version, time and author of the last change.
 
-    Quarantined notes are listed on stderr, with what to do; exit status 1 without notes.
+    Quarantined notes are listed on stderr, with what to do; exit status 1 if there are no notes.
     """
     with opened_api(kb) as api:
         answer = api.call("kb/list", {"trash": trash})
@@ -190,7 +190,7 @@ def _row(note: dict[str, Any]) -> str:
 @json_option
 @kb_option
 def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
-    """List the versions of a note that it can go back to, the newest first."""
+    """List the versions that a note can go back to, newest first."""
     with opened_api(kb) as api:
         if shown is not None:
             output = Output()
@@ -204,16 +204,16 @@ def history(kb: Path, note: str, shown: int | None, as_json: bool) -> int:
     return FOUND if rows else NOTHING
 
 
-@terminal_command("restore", short_help="Go back to a version, or out of the trash.")
+@terminal_command("restore", short_help="Restore a version, or a note from the trash.")
 @click.argument("note")
 @click.argument("version", type=int, required=False)
 @click.option("--salvage", is_flag=True, help="As much of a damaged note as can be trusted.")
 @author_option
 @kb_option
 def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str | None) -> int:
-    """Make a note what it was at VERSION, as one more change; or bring it back from the trash.
+    """Restore a note to VERSION, as one more change, or bring it back from the trash.
 
-    A quarantined note begins anew with that text. What is stored of it is set aside, not deleted.
+    A quarantined note begins anew with that text. Its stored data is set aside, not deleted.
     """
     if version is not None and salvage:
         raise click.UsageError("give a VERSION or --salvage, not both")
@@ -253,7 +253,7 @@ def backup(kb: Path, target: Path) -> int:
 @json_option
 @kb_option
 def check(kb: Path, as_json: bool) -> int:
-    """Load every note from what is stored; exit status 1 where something is damaged."""
+    """Load every note from the database; exit status 1 if anything is damaged."""
     with opened_api(kb) as api:
         answer = api.call("kb/check", {})
     lines = [f"database: {problem}" for problem in answer["problems"]]

@@ -36,7 +36,7 @@ from flashgrep.terminal.kb import (
 from flashgrep.workspace.scope import shown_name
 
 DECISIONS_A_CALL: Final = 200
-"""Of these, how many a terminal asks for at a time: others get turns, and progress is kept."""
+"""How many of these a terminal asks for at a time: others get turns, and progress is kept."""
 
 _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
@@ -51,8 +51,8 @@ _SHOWN_LOST = 5
 def import_command(kb: Path, folder: Path, force: bool, author: str | None, as_json: bool) -> int:
     """Import a directory of Markdown, such as an Obsidian vault; other files become attachments.
 
-    Importing again changes nothing; a file that changed becomes an edit of its note. What could
-    not be imported is listed, with exit status 1. Hidden files are left out.
+    Importing again changes nothing; a changed file becomes an edit of its note. Files that could
+    not be imported are listed, with exit status 1. Hidden files are left out.
     """
     total = count_files(folder)
     with opened_api(kb) as api, Bar("importing") as bar:
@@ -115,7 +115,7 @@ def _tell_hidden(hidden: Sequence[str]) -> None:
 def export_command(kb: Path, folder: Path, force: bool, as_json: bool) -> int:
     """Write all notes and attachments to a directory: new, empty, or exported to before.
 
-    Nothing is deleted there. What could not be written is listed, with exit status 1.
+    Nothing is deleted there. Files that could not be written are listed, with exit status 1.
     """
     with opened_api(kb) as api, Bar("exporting") as bar:
         done = export(
@@ -158,16 +158,18 @@ def _shown(path: str) -> str:
 # flashgrep kb suggestions, decide and undo: what agents suggest, listed, accepted, rejected.
 
 
-@terminal_command("suggestions", short_help="List what agents suggest.")
+@terminal_command("suggestions", short_help="List pending suggestions.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
-@click.option("--by", "author", metavar="AUTHOR", help="Only this author's, as listed: agent/mcp.")
+@click.option(
+    "--by", "author", metavar="AUTHOR", help="Only this author's, as listed, such as agent/mcp."
+)
 @click.option("--folder", metavar="FOLDER", help="Only those in notes below this folder.")
 @click.option("--older-than", metavar="TIME", help="An age such as 12h or 7d, or a date.")
 @click.option("--newer-than", metavar="TIME", help="The same.")
 @json_option
 @kb_option
 def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
-    """List what is suggested, the oldest first: id, place, time, author, old -> new.
+    """List pending suggestions, oldest first: id, place, time, author, old -> new.
 
     Exit status 1 when there are none.
     """
@@ -207,9 +209,9 @@ def shortened(text: str) -> str:
 @click.argument("action", type=click.Choice(["accept", "reject"]))
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", metavar="TEXT", help="With reject: why, for the agent to read.")
-@click.option("--text", metavar="TEXT", help="With accept and one id: what to take instead.")
+@click.option("--text", metavar="TEXT", help="With accept and one id: the text to take instead.")
 @click.option("--expected-old", metavar="TEXT", help="With one id: only if it still replaces this.")
-@click.option("--expected-new", metavar="TEXT", help="With one id: only if it still brings this.")
+@click.option("--expected-new", metavar="TEXT", help="With one id: only if it still inserts this.")
 @author_option
 @json_option
 @kb_option
@@ -223,14 +225,14 @@ def decide(
 ) -> int:
     """Accept or reject suggestions by the ids that `kb suggestions` lists.
 
-    Each line ends with the number of the decision, which `kb undo` takes.
+    Each line ends with the decision's number, which `kb undo` takes.
 
-    A suggestion that is nearly right is accepted with another text: --text takes the place of
-    what the agent proposed. Somebody may be typing in that proposal: with --expected-new and
-    --expected-old nothing is decided where it is no longer the one you saw.
+    To accept a suggestion that is nearly right, give --text to replace what the agent proposed.
+    Somebody may be typing in that proposal: with --expected-new and --expected-old nothing is
+    decided if it is no longer what you saw.
 
-    The first decision on each counts. One that was decided before, or is not there, is
-    reported, with exit status 1.
+    The first decision on each counts. Any that was already decided, or does not exist, is reported,
+    with exit status 1.
     """
     given = {name: value for name, value in words.items() if value is not None}
     for name in [one for one in given if one != "reason" and len(ids) > 1]:
@@ -269,8 +271,8 @@ def _report(results: list[dict[str, Any]], as_json: bool, key: str) -> int:
 def undo(kb: Path, decisions: tuple[int, ...], author: str | None, as_json: bool) -> int:
     """Undo decisions by the numbers that `kb decide` prints: each suggestion is pending again.
 
-    One that cannot be undone is reported, with exit status 1: it was undone before, is not there,
-    or the text around the suggestion is gone.
+    Any that cannot be undone is reported, with exit status 1: it was already undone, does not
+    exist, or the text around the suggestion is gone.
     """
     by = author or user_name()
     with opened_api(kb) as api:

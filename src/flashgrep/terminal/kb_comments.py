@@ -15,7 +15,7 @@ from flashgrep.terminal.kb_commands import shortened
 
 @terminal_command("comments", short_help="List open comments.")
 @click.option("--note", metavar="NOTE", help="Only those in this note.")
-@click.option("--resolved", is_flag=True, help="Those that were resolved, the newest first.")
+@click.option("--resolved", is_flag=True, help="Resolved ones instead, newest first.")
 @json_option
 @kb_option
 def comments(kb: Path, note: str | None, resolved: bool, as_json: bool) -> int:

@@ -42,10 +42,10 @@ def token_command() -> None:
     help="What it allows.",
 )
 @click.option(
-    "--folder", "folders", multiple=True, metavar="FOLDER", help="Only there; repeatable."
+    "--folder", "folders", multiple=True, metavar="FOLDER", help="Only this folder; repeatable."
 )
-@click.option("--expires", metavar="SPAN", help="After 30m, 12h, 30d or 8w; never if not given.")
-@click.option("--link", "as_link", is_flag=True, help="For a person: a link to sign in with.")
+@click.option("--expires", metavar="SPAN", help="After 30m, 12h, 30d or 8w; default never.")
+@click.option("--link", "as_link", is_flag=True, help="Print a sign-in link, for a person.")
 @json_option
 @kb_option
 def make(
@@ -57,10 +57,10 @@ def make(
     as_link: bool,
     as_json: bool,
 ) -> int:
-    """Make a token called NAME and print its secret, which is shown this once.
+    """Make a token called NAME and print its secret, this once.
 
-    With --link it is for a person at the pages: a sign-in link that works once is printed instead,
-    and the secret nowhere.
+    With --link, for a person who uses the pages, print a sign-in link that works once instead of
+    the secret.
     """
     until = None if expires is None else milliseconds() + _milliseconds(expires)
     secret = _tokens(kb).make(name, role_named(role), folders or "", until)
@@ -97,7 +97,7 @@ def _told_of_role(name: str, role: Role, folders: Sequence[str]) -> str:
 @json_option
 @kb_option
 def link(kb: Path, name: str, as_json: bool) -> int:
-    """Print another sign-in link for the person that the token NAME was made for."""
+    """Print another sign-in link for the person who has the token NAME."""
     return _show_link(kb, name, as_json)
 
 
@@ -132,11 +132,11 @@ def _back(kb: Path, name: str) -> str:
 @json_option
 @kb_option
 def list_tokens(kb: Path, as_json: bool) -> int:
-    """List the tokens: name, role, folders, when they expire, when they were used last.
+    """List the tokens: name, role, folders, when they expire, when they were last used.
 
-    A running server writes down uses once a minute.
+    A running server records uses once a minute.
 
-    Secrets are kept nowhere, but for the tokens that serve prints for agents; those say so.
+    Secrets are not kept, except for the tokens that serve prints for agents; the list marks those.
     """
     tokens, used = _tokens(kb).listed(), _tokens(kb).last_uses()
     printed = _printed(kb)
@@ -159,7 +159,7 @@ def list_tokens(kb: Path, as_json: bool) -> int:
 @click.argument("name")
 @kb_option
 def revoke(kb: Path, name: str) -> int:
-    """Revoke a token: it is refused from now on, and its open connections are closed."""
+    """Revoke a token: servers refuse it from now on and close its open connections."""
     _tokens(kb).revoke(name)
     say(f"the token {name} is no longer valid")
     return FOUND

@@ -21,12 +21,12 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 @terminal_command("open")
 @click.option("--workdir", metavar="DIR", help="The workspace, or a directory in it.")
-@click.option("--state-dir", metavar="DIR", help="Where the server was told to keep its state.")
-@click.option("--print", "only_print", is_flag=True, help="Print the link; start no browser.")
+@click.option("--state-dir", metavar="DIR", help="Where the server keeps its state.")
+@click.option("--print", "only_print", is_flag=True, help="Print the link; open no browser.")
 def open_command(workdir: str | None, state_dir: str | None, only_print: bool) -> int:
-    """Sign in to the pages of the running `flashgrep serve`, by a link that works once.
+    """Sign in to the pages of the running `flashgrep serve`, with a link that works once.
 
-    The link is printed where no browser can be started. Whoever opens it first is signed in as you.
+    If no browser can be opened, the link is printed. Whoever opens it first is signed in as you.
     """
     settings = read_settings({"workdir": workdir, "state_dir": state_dir}, os.environ)
     place, server = _found(settings.workdir, settings.state_dir)

@@ -1,6 +1,6 @@
-"""The lines of a file that match, and how they are printed: text as ripgrep has it, or JSON Lines.
+"""The lines of a file that match, and how they are printed: text as in ripgrep, or JSON Lines.
 
-The tools cut long lines and answers; here every line is whole, and a file is read as it is
+The tools cut long lines and answers; here every line is whole, and a file is read while it is
 printed. Lines are as they were searched: UTF-8 whatever the file's encoding, ended by `\\n` alone.
 """
 
@@ -27,7 +27,7 @@ Span = tuple[int, int]
 
 
 class Hit(NamedTuple):
-    """A line to show; where a match spans lines, all of them."""
+    """A line to show, or all lines of a match that spans several."""
 
     number: int
     """Of its first line, from 1."""
@@ -41,7 +41,7 @@ class Hit(NamedTuple):
 
 
 class Looking:
-    """One pattern and how much around it to show; `most` matching lines a file, 0 = all."""
+    """One pattern and how much around it to show; `most` matching lines per file, 0 = all."""
 
     def __init__(self, spec: PatternSpec, before: int, after: int, most: int) -> None:
         self.spec = spec
@@ -316,7 +316,7 @@ _COUNTED = (
 
 
 class JsonPrinter:
-    """Objects, one a line."""
+    """Objects, one per line."""
 
     def __init__(self, output: Output, looking: Looking) -> None:
         self._output = output

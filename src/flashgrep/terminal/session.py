@@ -1,8 +1,8 @@
 """Where a terminal command gets its answers: a running server, or this very process.
 
 Both run the same handlers, as direct methods (objects, no budget), so a command prints the same
-either way; the server is faster on a big tree because it has the index. A server is asked when
-its settings are ours, apart from those that make no difference here (see `_accepted`).
+either way; the server is faster on a big tree because it has the index. A server is used if its
+settings equal ours, apart from those that make no difference here (see `_accepted`).
 
 A command that names paths may also ask the server of a directory above, unless a scope is
 set: `flashgrep grep` in a subdirectory of a served project is as fast as at its top.

@@ -1,4 +1,4 @@
-r"""What -w means: no word character stands beside a match, whatever it begins and ends with.
+r"""What -w means: no word character beside a match, whatever the match begins and ends with.
 
     foo      \b(?:foo)\b        a match begins and ends with a word character
     --help   \B(?:--help)\b     it begins with another, so there must be no border before it

@@ -162,8 +162,8 @@ def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[s
     ]
     if settings.kb:
         lines.append(
-            f"Notes are files of their own at {NOTES}Folder/Note.md: read, edit, grep and glob "
-            f'take such a path ("{NOTES}" is all notes); calls without one mean the workspace. '
+            f"Notes are separate, at {NOTES}Folder/Note.md: read, edit, grep and glob take such a "
+            f'path ("{NOTES}" is all notes); calls without one mean the workspace. '
             "An edit of a note is a suggestion that a person accepts or rejects."
         )
     if scope.allowed:

@@ -1,7 +1,7 @@
 """Replaces lines of files: in one file, or in several as a batch.
 
 A replacement is text. One newline at its end ends its last line and adds no empty one, so the
-content of get_slice can be sent back as it is, with a newline at the end or without. The file's
+content of get_slice can be sent back unchanged, with a newline at the end or without. The file's
 own last line keeps its end, or its lack of one.
 """
 
@@ -40,7 +40,7 @@ _FINAL_END = re.compile(r"\r?\n\Z")
 
 @dataclass(frozen=True)
 class LineSplice:
-    """Lines to replace, and what must hold of the file for it."""
+    """Lines to replace, and what must be true of the file first."""
 
     start: int
     end: int
@@ -227,14 +227,14 @@ class Operation:
 
 @dataclass(eq=False)
 class FileOperations:
-    """The operations on one file, under whatever names they call it."""
+    """The operations on one file, whatever names they use for it."""
 
     place: ResolvedPath
     operations: list[Operation]
 
 
 class Overtaken(Conflict):
-    """A file changed before it was written; nothing of the batch was."""
+    """A file changed before it was written; nothing in the batch was written."""
 
 
 @dataclass(frozen=True)

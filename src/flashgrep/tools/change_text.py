@@ -1,9 +1,9 @@
 """Changes a file, one change at a time: the edit that `edit` and `str_replace` make.
 
-Within this server a lock per file queues the changes. Another program may get in between the
-read and the rename; the last look notices, and the change begins again from a fresh read. So two
-editors of different lines both win, and the loser of a race for one line is refused with what the
-file has now.
+Within this server a lock per file queues the changes. Another program may get in between the read
+and the rename; the last check notices, and the change starts over from a fresh read. So two editors
+of different lines both win, and the loser of a race for one line is refused and shown what the file
+has now.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ class Current:
 
 
 def change(call: Call, place: ResolvedPath, make: Callable[[Current | None], bytes]) -> None:
-    """Replace the file by what `make` makes of it (of None where there is none).
-
-    `make` refuses by raising, and is asked again when the file changed meanwhile.
+    """Replace the file with what `make` makes of it (of None if there is none). `make` refuses by
+    raising, and is called again if the file changed meanwhile.
     """
 
     def attempt() -> None:

@@ -1,10 +1,10 @@
 """Who calls, by token, and how many connections may stay open.
 
-The server's own token, given or generated, opens everything, and so does its absence with
-`--no-auth`: on notes it has the role admin, through the tools the role suggest. A token of the
-knowledge base has the roles it was made with, on every route, and opens notes only; the one made
-for the agents of this workspace opens its files as well. A session of somebody who has signed in
-stands for one of these tokens (see `web.sessions`), and counts in a cookie only.
+The server's own token, given or generated, opens everything, as does no token with `--no-auth`: on
+notes it has the role admin, but through the tools the role suggest. A knowledge base token has the
+roles it was made with, on every route, and opens only notes; the one made for the agents of this
+workspace opens its files as well. The session of somebody who has signed in stands for one of these
+tokens (see `web.sessions`), and counts only in a cookie.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ConnectionSlots:
             self._remove(key, place)
 
     def held(self) -> list[tuple[str, int]]:
-        """Whose slots are taken, by the key of the token, and since when."""
+        """Which slots are taken, by the key of the token, and since when."""
         return [
             (token, place.since)
             for (token, _), places in tuple(self._held.items())
@@ -238,7 +238,7 @@ class Watchable(Protocol):
 
 
 class SessionSource(Watchable, Protocol):
-    """Those who have signed in, and what they stand for."""
+    """The people who have signed in, and the tokens they stand for."""
 
     def admit(self, secret: str) -> Admission | None:
         """Who presents the secret of a session, as of now."""
@@ -246,7 +246,7 @@ class SessionSource(Watchable, Protocol):
 
 
 class TokenWatch:
-    """Watches tokens while anything is held: each look wakes the machine."""
+    """Watches tokens, but only while anything is held: each check wakes the machine."""
 
     def __init__(self, tokens: Watchable, look: Job) -> None:
         """`look` is run on the event loop when a token may have changed."""
@@ -343,7 +343,8 @@ class TokenRefused(AccessDenied):
 
 @dataclass
 class Authorisation:
-    """What one connection may do. `entrance` None: any token will do. `locked`: only `auth`.
+    """What one connection may do. With `entrance` None any token will do; `locked` allows only
+    `auth`.
 
     A connection may present another token later, which then counts. One that presented a token of
     the knowledge base ends when that is revoked or expires.

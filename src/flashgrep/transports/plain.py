@@ -1,14 +1,14 @@
-"""What a connection is served, and the requests that are answered without the SDK.
+"""What a connection is served, and the requests answered without the SDK.
 
-Importing the SDK takes longer than all the rest of a start, and a `tools/call` passes through five
-streams, two tasks and six models of it: 0.2 ms on an idle machine, 1 ms where something big has
-just run, a fifth of a search for a rare word. So what nearly every client asks is answered here:
-the handshake, `ping`, the listing, and calls of a tool. Everything else goes through the SDK,
-which stays the definition: `tests/transports/lines/test_plain_calls.py` compares the two.
+Importing the SDK takes longer than all the rest of startup, and a `tools/call` passes through five
+of its streams, two tasks and six models: 0.2 ms on an idle machine, 1 ms after something big has
+run, a fifth of a search for a rare word. So the requests that nearly every client makes are
+answered here: the handshake, `ping`, the listing, and tool calls. Everything else goes through the
+SDK, which remains the definition: `tests/transports/lines/test_plain_calls.py` compares the two.
 
-Plain is only what is understood to the last field. Not plain: the protocol without handshake, whose
-envelope is in `_meta`; what the SDK would refuse; fields and capabilities that are not known here;
-and calls with `--structured`, whose results differ by version.
+A request is plain only if every field of it is understood. Not plain: the protocol without
+handshake, which has its envelope in `_meta`; what the SDK would refuse; fields and capabilities
+that are unknown here; and calls with `--structured`, because their results differ by version.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _unicode(text: str) -> str:
 
 
 class ProgressReports:
-    """Reports on a plain call, until it has ended: a thread that nobody waits for may go on."""
+    """Reports on a plain call until it has ended; a thread that nobody waits for may continue."""
 
     def __init__(
         self, token: str | int, tell: Callable[[str, Mapping[str, Any]], Awaitable[None]]

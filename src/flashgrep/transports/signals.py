@@ -1,5 +1,5 @@
-"""How a server ends on a signal: SIGTERM and SIGINT end it in order, with exit status 0, within a
-few seconds.
+"""How a server ends on a signal: SIGTERM and SIGINT shut it down cleanly, with exit status 0,
+within a few seconds.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@
                 `resolved`, and no line
     a reply     {"id", "author", "time", "text"}
 
-To comment and to reply takes the role suggest. Author and time are the server's.
+Commenting and replying need the role suggest. Author and time are the server's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""News of the notes as server-sent events, for a page that shows what is suggested.
+"""News of the notes as server-sent events, for a page that shows suggestions.
 
     changed   {"note", "sequence", "author"}       a text; several changes at once are one
     note      {"note", "was": "created" | "moved" | "deleted" | "begun", "from"}
@@ -10,11 +10,11 @@
               typed into the text is a change of it, and no more
     reload    {}    the page has missed something, or comes from before a restart: load all again
 
-A page that comes back names the id of the last event it has seen (`Last-Event-ID`) and gets those
-after it, as far as they are kept. Each page has its own queue; one that does not keep up is told to
-load again, and never holds up the others.
+A page that reconnects names the id of the last event it saw (`Last-Event-ID`) and gets those after
+it, as far as they are kept. Each page has its own queue; a page that does not keep up gets
+`reload`, and never holds up the others.
 
-A page hears of the notes its token may read. A note that is moved across that border is created or
+A page gets news only of the notes its token may read. A note moved across that border is created or
 deleted for it; where it came from or went to is not sent.
 """
 
@@ -141,7 +141,7 @@ class NoteEvent:
 
 
 class _Page:
-    """One listener: what is not sent yet, and whether something was left out."""
+    """One listener: what is not yet sent, and whether anything was left out."""
 
     def __init__(self, principal: Principal) -> None:
         self.principal = principal
@@ -183,7 +183,7 @@ def described(row: Decided) -> dict[str, Any]:
 
 
 class Events:
-    """All news since the start, as far as they are kept. Used on the server's loop."""
+    """All news since the start, as far as it is kept. Used on the server's loop."""
 
     def __init__(self, kb: KnowledgeBase, tokens: Watchable, rooms: Rooms) -> None:
         """`rooms` hear of changes first."""
@@ -365,7 +365,7 @@ class Events:
 
 
 class _Answer(StreamingResponse):
-    """A stream inside a context manager, which ends however the stream does."""
+    """A stream inside a context manager, which exits however the stream ends."""
 
     def __init__(
         self, stream: AsyncIterator[bytes], around: Callable[[], AbstractContextManager[None]]

@@ -1,8 +1,8 @@
-"""Routes whose work waits for the notes: bodies and queries checked, failures as JSON.
+"""Routes that wait for the notes: they check bodies and queries, and report failures as JSON.
 
-`handler` makes a route of a function that runs in a worker thread, never on the event loop. What
-the function refuses with a `FlashgrepError` becomes `{"error": {"code", "message"}}` and the status
-of its code.
+`handler` turns a function into a route that runs in a worker thread, never on the event loop. A
+`FlashgrepError` from the function becomes `{"error": {"code", "message"}}` with the status of its
+code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Going back, over HTTP: versions of a note, and the trash.
+"""Versions of a note and the trash, over HTTP.
 
 GET  /kb/history/{path}       → {"versions": [{"version", "author", "others", "time"}]}, the newest
                               first; others: who else changed it since the one before, where known

@@ -11,8 +11,8 @@
     DELETE /kb/folders/{path}      all its notes to the trash → {"notes"}
 
 Links follow what is moved (see `moving`): `links` counts those that were mended. `left` counts
-those that lead elsewhere or nowhere now: in notes that the token may read and not write, or cut
-apart by a suggestion. A link means what it means to somebody who sees what the token may read, and
+those that now lead elsewhere or nowhere: in notes that the token may read but not write, or cut
+apart by a suggestion. A link means what it means to somebody who sees what the token may read;
 links in other notes are neither mended nor counted. All of it needs the role write, on both paths
 of a move.
 

@@ -3,13 +3,12 @@
     GET /, /review, /notes, /notes/…, /file/…, /status    the shell, or how to sign in; never kept
     GET /assets/NAME-HASH.js …                            a file of the bundle; kept for a year
 
-The bundle lies in `static/`, where `make web` writes it, with a manifest that names its entry
-files: {"app.js": "app-HASH.js", "app.css": "app-HASH.css"}. A name changes with the content, so
-what a browser keeps is never out of date. Assets hold no secret and need no login.
+The bundle is in `static/`, where `make web` writes it, with a manifest that names its entry files:
+{"app.js": "app-HASH.js", "app.css": "app-HASH.css"}. A name changes with the content, so a
+browser's cache is never out of date. Assets hold no secret and need no login.
 
-No page has a script or a style in its text, and the policy it is sent with forbids them. CodeMirror
-adds style sheets of its own: those carry the nonce of the response, which the shell has in a meta
-element.
+No page has inline scripts or styles, and its content security policy forbids them. CodeMirror adds
+its own style sheets, which carry the nonce of the response; the shell has it in a meta element.
 """
 
 from __future__ import annotations

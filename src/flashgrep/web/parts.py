@@ -1,4 +1,4 @@
-"""What the routes of a server are made from: the parts of one application, as far as pages show it.
+"""The parts of one application from which a server's routes are made, as far as pages show them.
 
 `app` is above this folder, so its parts are handed over rather than imported. Values here load
 neither the notes' engine nor the index: a server without them never pays for them.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteParts:
-    """One server, for those who make its routes."""
+    """One server, as its routes need it."""
 
     settings: Settings
     toolbox: Toolbox

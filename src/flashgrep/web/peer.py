@@ -4,10 +4,10 @@ Three tasks share it. One reads frames, no faster than the rate limit and only a
 in memory. One handles them in order: updates go to the notes, as many at a time as have come
 meanwhile, and are sent to others once they are durable. One writes the queue and, when that stays
 empty, an empty presence: y-websocket takes silence for a dead connection, and does not see pings. A
-peer whose queue overflows does not keep up, and is closed; the others never wait for it.
+peer that falls behind until its queue overflows is closed; the others never wait for it.
 
-A note may be moved or deleted while updates wait. Those that came before the peer was closed still
-go into the note, at its new path or in the trash: their writer saw them accepted.
+A note may be moved or deleted while updates wait. Those that arrived before the peer was closed
+still go into the note, at its new path or in the trash: their writer saw them accepted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ log = logging.getLogger(__name__)
 
 
 class RateLimit:
-    """So many units a second, and at most `burst` of them saved up."""
+    """A rate in units per second, with at most `burst` of them saved up."""
 
     def __init__(self, rate: float, burst: float, now: Callable[[], float]) -> None:
         self._rate = rate
@@ -109,7 +109,7 @@ _STILL_HERE: Final = protocol.presence([])
 
 
 class Peer:
-    """A connection that was admitted."""
+    """An admitted connection."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@
     1 presence     bytes: count, then count times: client, clock, JSON as a string ("null": it left)
     3 ask          for everybody's presence; nothing follows
 
-Numbers have seven bits a byte, low ones first; bytes and strings are a number, then that many.
+Numbers have seven bits per byte, low ones first; bytes and strings are a number, then that many.
 Other types (2 is an authentication that only servers send) are ignored, as peers do: a newer
 provider may use more.
 """
@@ -209,14 +209,14 @@ class Speaker:
 
 
 class _HeldPresence(NamedTuple):
-    """A client that is there, and which connection speaks for it."""
+    """A present client, and the connection that speaks for it."""
 
     present: Present
     speaker: Speaker
 
 
 class _Left(NamedTuple):
-    """A client that was there: whose it was, its last clock, and when it left."""
+    """A client that has left: whose it was, its last clock, and when it left."""
 
     token: str
     clock: int
@@ -317,7 +317,7 @@ def checked(told: Present) -> Present | None:
 
 
 class Close(IntEnum):
-    """The codes."""
+    """The codes with which a websocket is closed."""
 
     TEXT = 1003
     """A frame of text; the protocol has none."""
@@ -348,7 +348,7 @@ REASONS: Final = {
 
 
 class Refused(Exception):
-    """A peer that is to be closed with a code."""
+    """The peer must be closed with a code."""
 
     def __init__(self, code: Close, reason: str = "") -> None:
         self.code, self.reason = code, reason or REASONS[code]

@@ -1,8 +1,8 @@
-"""The notes that are open: the peers of each, and the websocket `/kb/ws/{path}` by which they come.
+"""The open notes: the peers of each, and the websocket `/kb/ws/{path}` on which they connect.
 
 The thread of the notes reports a change once it is durable; the server's loop puts it into the
 queue of each peer except the one that made it. A peer enters its room before it asks for the note's
-state, so no change falls between the two; one that comes twice does nothing.
+state, so no change falls between the two; a change that arrives twice does nothing.
 """
 
 from __future__ import annotations

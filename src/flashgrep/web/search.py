@@ -1,4 +1,4 @@
-"""What the search page and the file view ask: the engine of `grep`, with answers a page can draw.
+"""The API behind the search page and the file view: `grep`'s engine, with answers a page can draw.
 
     POST /api/search  {"pattern", "where": "workspace" | "notes", "path", "include": […], "type",
                        "case_insensitive", "multiline", "context", "limit", "offset"}
@@ -8,12 +8,14 @@
     POST /api/files   {"text", "limit"}
     GET  /api/file    ?path= &start= &end=
 
-Only pattern, text, symbol_name and path must be there. `tools/verbs/page_search` and `page_files`
-have the answers; those of query and symbol are the tools' own. Each ends with "milliseconds", from
-the request to the answer. All but the last are POST: what is typed stands in no address.
+Only pattern, text, symbol_name and path are required. `tools/verbs/page_search` and `page_files`
+describe the answers; those of query and symbol are the tools' own. Each ends with "milliseconds",
+from the request to the answer. All but the last are POST, so that what is typed appears in no
+address.
 
-A page asks at each letter and hangs up on what it asked before: that work stops then. Everything
-else is as for tools: scope, roles, --call-seconds, and fair shares, where a person is one caller.
+A page asks again at each keystroke and hangs up on its previous request, which stops that work.
+Everything else is as for tools: scope, roles, --call-seconds, and fair shares, where a person is
+one caller.
 """
 
 from __future__ import annotations

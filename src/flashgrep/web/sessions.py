@@ -1,8 +1,8 @@
 """Who has signed in: sessions, each a secret in the cookie of a browser.
 
-A session stands for a token: the server's own, or one of the knowledge base. It opens what that one
-opens, and ends with it: when the server is given another token, when the one of the knowledge base
-is revoked or expires. It also ends when its person signs out, and after 30 days.
+A session stands for a token: the server's own, or one of the knowledge base. It opens what the
+token opens and ends with it: when the server gets another token, or the knowledge base token is
+revoked or expires. It also ends when the person signs out, and after 30 days.
 
 DIRECTORY/sessions.json   0600, replaced as a whole
     {"format": 1, "sessions": [{"hash", "of", "token", "made", "expires"}, …]}
@@ -12,8 +12,8 @@ DIRECTORY/sessions.json   0600, replaced as a whole
         made     milliseconds since 1970; expires the same
 DIRECTORY/sessions.lock   held (flock) by the process that changes it
 
-Servers of one workspace share the file, and see a change by a look at its status. Where there is no
-place for it, sessions live as long as the server.
+Servers of one workspace share the file, and notice a change by its status. If there is no place for
+it, sessions live as long as the server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NOTES: Final = "notes"
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
-    """A session as it is kept: all but its secret."""
+    """A session as stored: all but its secret."""
 
     hash: str
     of: str
@@ -135,9 +135,8 @@ class LoginSessions:
     # ── changing ────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, link: SignInLink) -> str | None:
-        """Sign in with a link that was used; None where what it stands for is no more.
-
-        Gives the secret for the cookie.
+        """Sign in with a used link; None if its token no longer exists. Returns the secret for the
+        cookie.
         """
         token = self._own if link.token is None else link.token
         secret, now = SESSION_MARK + secrets.token_urlsafe(_SECRET_BYTES), self._now()
@@ -173,7 +172,7 @@ class LoginSessions:
 
 
 class _SessionFile:
-    """The sessions in their file, or in memory where there is none."""
+    """The sessions in their file, or in memory if there is none."""
 
     def __init__(self, directory: Path | None) -> None:
         self._path = directory / FILE if directory else None

@@ -1,4 +1,4 @@
-"""Signing in and out: what becomes of a link, and who somebody is.
+"""Signing in and out: what happens to a link, and who somebody is.
 
     GET  /sign-in/CODE?to=/review   303 to a page with the cookie of a session; a page that says how
                                     to get another link where this one was used, or has expired
@@ -6,13 +6,13 @@
                               "notes", "read_only", "version", "expires", "csrf"}
     POST /api/session/end    {}; the session is over, and with it what it has open
 
-`name` is what others see, and what decisions are recorded under. `role` is the highest on notes, in
-`folders`; `grants` has the role of each folder. `workspace` and `notes`: whether there are any for
-this person; `serves_files`: whether the server has files at all. `expires` is in milliseconds since
-1970, null for a token. `csrf` is null: the guard sees where a change comes from.
+`name` is what others see and what decisions are recorded under. `role` is the highest role on
+notes, in `folders`; `grants` has the role for each folder. `workspace` and `notes`: whether there
+are any for this person; `serves_files`: whether the server has files at all. `expires` is in
+milliseconds since 1970, null for a token. `csrf` is null: the guard sees where a change comes from.
 
-The code is in an address that leads on at once and that no log, page or Referer has. A browser that
-only prepares for a click, or asks for the head of the answer, does not use it up.
+The code is in an address that redirects at once and appears in no log, page or Referer. A browser
+that only prefetches, or sends a HEAD request, does not use it up.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _is_https(request: Request) -> bool:
 
 
 class _WrongLinks:
-    """How many wrong links came lately. Used on the server's loop."""
+    """Counts recent wrong links. Used on the server's loop."""
 
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=limits.WRONG_LINKS + 1)

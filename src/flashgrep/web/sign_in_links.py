@@ -11,13 +11,13 @@ DIRECTORY/serving/         0700
                             "off": "", "pid": 4711, "workdir": "/home/ann/project"}
                            without pages the address is null, and "off" says why
 
-The name is the SHA-256 of the code, which itself is nowhere. To use a code is to remove its file:
-of several that try, one succeeds. In the state directory of a workspace a link is the server's own,
-an admin's. In the directory of a knowledge base it stands for the token with that hash, and for no
-more than the token does.
+The name is the SHA-256 of the code; the code itself is stored nowhere. Using a code removes its
+file: of several that try, one succeeds. In the state directory of a workspace a link is the
+server's own, an admin's. In the directory of a knowledge base it stands for the token with that
+hash, and allows no more than the token does.
 
-A server that was killed leaves its file in `serving`, but not the lock, so the file counts for
-nothing; the next server removes it.
+A killed server leaves its file in `serving`, but not the lock, so the file counts for nothing; the
+next server removes it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SignInLink:
 
 
 class SignInLinks:
-    """The links in one directory; without a directory they live as long as this value."""
+    """The links in one directory; without a directory they live as long as this object."""
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class SignInLinks:
         *,
         of_notes: bool = False,
     ) -> None:
-        """`of_notes`: all of them stand for tokens of the knowledge base there, and else none."""
+        """With `of_notes` every link stands for a token of the knowledge base there, otherwise none
+        does."""
         self._of_notes = of_notes
         self._folder = directory / _LINKS if directory else None
         self._now = now
@@ -107,7 +108,7 @@ class SignInLinks:
         return code
 
     def use(self, code: str) -> SignInLink | None:
-        """What a code stands for, once; None where it is wrong, was used, or has expired."""
+        """What a code stands for, once; None if it is wrong, used or expired."""
         name = hash_of(code)
         link = self._read(name)
         if link is None or not self._remove(name) or link.expires <= self._now():
@@ -176,7 +177,7 @@ def _private_json(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is, and whether it asks who comes."""
+    """Where a server is, and whether it requires a login."""
 
     url: str
     """Empty where it has no pages."""

@@ -1,8 +1,8 @@
-"""All routes of a server for people: pages, and with a knowledge base its notes. Door of `web`.
+"""All of a server's routes for people: pages and, with a knowledge base, its notes. Door of `web`.
 
-A module of this folder gives its routes as a list, and `_routes` adds it to the others: one line
-each. They are imported there, when HTTP begins to be served, and those of the notes only where a
-knowledge base is mounted: a server without one does without their engine.
+Each module of this folder returns its routes as a list, and `_routes` adds them, one line each. It
+imports them when HTTP starts, and those of the notes only if a knowledge base is mounted, so that a
+server without one does not load the notes' engine.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Site:
 
 
 class _Live:
-    """What is live in the notes: who has one open, and who hears the news."""
+    """The live side of the notes: who has one open, and who gets the news."""
 
     def __init__(self, kb: KnowledgeBase, sessions: LoginSessions) -> None:
         from flashgrep.web.events import Events

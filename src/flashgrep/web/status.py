@@ -15,10 +15,10 @@
           link for a person instead. Without a role, another link for a token that is there
     DELETE /api/tokens/NAME    → {}
 
-Times are milliseconds since 1970. All of it is for the role admin on everything; anybody else gets
+Times are milliseconds since 1970. All of it needs the role admin on everything; anybody else gets
 their name and the index. `clients` are open connections, and on HTTP, which has none, clients that
 called in the last ten minutes; people with a page open are "page", their streams "live". The newest
-calls come first; nothing is kept of what they asked.
+calls come first; what they asked is not kept.
 """
 
 from __future__ import annotations
@@ -187,9 +187,8 @@ def _size(database: Path) -> int:
 
 
 def memory(rollup: Path = _ROLLUP, statm: Path = _STATM) -> dict[str, int | None]:
-    """What this process takes: alone, and with what it shares. None where the system is silent.
-
-    Not every kernel adds up the private part; then what is resident stands for both.
+    """How much memory this process uses, alone and with what it shares. None if the system does not
+    say. Not every kernel adds up the private part; then the resident size stands for both.
     """
     try:
         resident = int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

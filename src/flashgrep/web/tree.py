@@ -3,12 +3,12 @@
     GET /kb/tree    → {"notes": [{"path", "changed", "pending"}], "generation"}
 
 The notes are those that the token may read, in the order of a walk: depth first, names by their
-bytes. Folders are what paths have in common. `changed` is in milliseconds since 1970, `pending`
-counts suggestions, `generation` is another number whenever the answer is another. The answer has an
-`ETag`; asked with it (`If-None-Match`), the same answer again is 304 without a body.
+bytes. Folders are the common beginnings of paths. `changed` is in milliseconds since 1970,
+`pending` counts suggestions, `generation` changes whenever the answer does. The answer has an
+`ETag`; for a request with it (`If-None-Match`), an unchanged answer is 304 without a body.
 
-The number and the tag come from what the token sees, and not from a counter: by a counter, one that
-may read a few notes would learn how much happens to the others.
+The number and the tag come from what the token sees, not from a counter: a counter would tell a
+token that may read a few notes how much happens to the others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tree_route(kb: KnowledgeBase) -> Route:
 
 
 class _Tree:
-    """Used by several threads; at worst two of them work the same answer out."""
+    """Used by several threads; at worst two of them work out the same answer."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb

@@ -1,4 +1,4 @@
-"""Finds paths by glob: a walk that opens no directory it can know to be useless.
+"""Finds paths by glob, with a walk that opens no directory it knows to be useless.
 
 Excludes, depth, hidden entries and the pattern's own fixed beginning prune the walk, not its
 result: a pattern `src/**/*.py` opens nothing but `src`.

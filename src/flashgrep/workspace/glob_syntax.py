@@ -1,4 +1,4 @@
-"""How a glob is read and spelled for RE2; globs.py says what the dialect means.
+"""Parses a glob and spells it for RE2; globs.py says what the dialect means.
 
     parse_glob   text → nodes; whatever is malformed is refused, with its place
     spelled      nodes → the source of an expression that is matched whole
@@ -287,7 +287,7 @@ _TAILS = 64
 class GlobShape:
     """A pattern that the beginning and the end of a path decide: `src/**/*.{c,h}`, `Makefile`.
 
-    For those who look at many paths at once. All of it is ASCII, and letters count by case.
+    For matching many paths at once. All of it is ASCII and case-sensitive.
     """
 
     directory: str
@@ -325,7 +325,7 @@ def _is_text(component: Parsed) -> bool:
 
 
 def _texts(nodes: Parsed) -> set[str] | None:
-    """All texts that nodes stand for, if these are few, and no wildcard or slash is in them."""
+    """All texts that nodes stand for, if they are few and contain no wildcard or slash."""
     texts = {""}
     for node in nodes:
         ways: set[str] | None = {node} if isinstance(node, str) else None

@@ -133,7 +133,8 @@ def compile_glob(pattern: str, *, case_sensitive: bool = True) -> Glob:
 
 
 class NameFilter:
-    """Which files an `include` keeps: at most two calls into RE2 a path, however many patterns."""
+    """Which files an `include` keeps: at most two calls into RE2 per path, however many
+    patterns."""
 
     def __init__(self, patterns: str | Sequence[str]) -> None:
         """A string is one pattern; a list is several, and `!` excludes there."""

@@ -248,7 +248,7 @@ def _line_matches(line: IgnoreLine, relative: bytes, is_directory: bool) -> bool
 
 @dataclass(frozen=True, slots=True)
 class _DirectoryRules:
-    """One rule file above a directory, and the way from it down to there."""
+    """One rule file above a directory, and the way down from it."""
 
     rules: Rules
     depth: int = 0

@@ -1,8 +1,8 @@
-"""Where an edit's string is in a text: exactly, by quotes alone, or nearly.
+"""Finds an edit's string in a text: exactly, up to the style of quotes, or nearly.
 
-Exactly is on the text as shown. `edit` may also match when only the style of quotes differs: each
-quote is one character either way, so positions agree. Everything nearer or further than
-that is never edited, only reported, so that the caller can send what the file really says.
+An exact match is on the text as shown. `edit` may also match when only the style of quotes differs:
+each quote is one character either way, so positions agree. Any other near match is never edited,
+only reported, so that the caller can send what the file really says.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OPENS_AFTER: Final = frozenset(" \t\r\n([{<\u2014\u2013\u00a0")
 
 @dataclass(frozen=True)
 class Occurrences:
-    """An edit's string and the text it was looked for in, both folded alike."""
+    """An edit's string and the text to search, both folded alike."""
 
     text: str
     old: str

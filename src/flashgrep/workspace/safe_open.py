@@ -256,11 +256,11 @@ _UNREADABLE = frozenset({errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENAMET
 
 
 class Beyond(Exception):
-    """The path leads outside and cannot continue from there; whether it exists is not revealed."""
+    """The path leads outside and cannot continue from there; whether it exists stays hidden."""
 
 
 class Denied(Exception):
-    """The path leads through a denied place; whether that exists is not revealed."""
+    """The path leads through a denied place; whether that exists stays hidden."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-r"""What may be reached: allowed directories, denied patterns, and the opens that enforce them.
+r"""What is reachable: allowed directories, denied patterns, and the opens that enforce them.
 
 A `ResolvedPath` is where an argument leads once every link is followed. Permission is judged on
 that real path, and the open that follows goes beneath the allowed directory's descriptor and
-through no link, so it reaches that very path or fails. When the tree moved meanwhile, the argument
-is resolved and judged anew.
+through no link, so it reaches that very path or fails. If the tree moved meanwhile, the argument is
+resolved and judged again.
 """
 
 from __future__ import annotations

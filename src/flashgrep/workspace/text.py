@@ -1,10 +1,10 @@
 r"""Files as text: which bytes are text, what is shown of them, and how edits become bytes.
 
 `text` is what view shows and edits match: no BOM, and one `\r` dropped before each `\n`. A lone
-`\r` is a character like any other. Bytes that are not valid UTF-8 are in `text` the
-surrogates U+DC80–U+DCFF (one a byte), so nothing is lost; `display` turns them into U+FFFD for
-answers. No argument can hold a surrogate, so a U+FFFD in an edit's string matches a real U+FFFD
-and never a broken byte: for an agent that copied one from an answer, the refusal says so.
+`\r` is a character like any other. Bytes that are not valid UTF-8 appear in `text` as the
+surrogates U+DC80–U+DCFF (one per byte), so nothing is lost; `display` turns them into U+FFFD for
+answers. No argument can hold a surrogate, so a U+FFFD in an edit's string matches a real U+FFFD and
+never a broken byte: for an agent that copied one from an answer, the refusal says so.
 
 An edit is a list of spans of `text`. Bytes outside the spans are copied, never decoded and
 encoded again as a whole; decoding and encoding a piece is the identity for every encoding here:

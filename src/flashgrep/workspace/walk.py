@@ -1,4 +1,4 @@
-"""Lists one directory the way a search sees it, and finds the ignore rules in force there.
+"""Lists one directory as a search sees it, and finds the ignore rules in force there.
 
 A walk is a loop over this, with its own stack: five thousand levels are ordinary. Names are text
 with `surrogateescape`, as `os.scandir` gives them for a descriptor; order is by bytes.
@@ -45,10 +45,8 @@ class DirectoryListing:
 def list_directory(
     directory: int, path: bytes, chain: IgnoreChain | None, scope: Scope, noise: bool = False
 ) -> DirectoryListing:
-    """List an open directory whose real path is `path`.
-
-    `chain` holds the rules of its parents, or None where ignore rules do not count. `noise` keeps
-    `.git` and `node_modules`.
+    """List an open directory at the real path `path`. `chain` holds the rules of its parents, or
+    None if ignore rules do not count. `noise` keeps `.git` and `node_modules`.
     """
     found = _scan(directory, noise)
     own = read_rules(directory) if chain is not None and RULE_FILE in found[0] else None

@@ -25,11 +25,11 @@ INDEX_PROBE_BYTES: Final = 128 * limits.KIB
 """Candidate text that is matched first, to see how much of it matches and how long that takes."""
 
 INDEX_EACH_BYTES: Final = 24 * limits.KIB
-"""A file found in each so many bytes: then nearly all match, and each is asked by itself."""
+"""With a file found in each so many bytes, nearly all match, and each is checked separately."""
 
 
 class Everywhere:
-    """One search's matching of everything."""
+    """Matches every candidate of one search."""
 
     def __init__(self, sought: Sought, counter: Counter, sharing: Sharing) -> None:
         self._sought = sought

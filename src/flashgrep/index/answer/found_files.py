@@ -1,8 +1,8 @@
-"""Files found by name, from arrays: what a walk would find, without an object for each file.
+"""Finds files by name from arrays: what a walk would find, without an object for each file.
 
-Whether a file is wanted is asked of the columns of its segment (`name_columns`); a file is made
-into an entry when it is on the page. What the segments do not have for certain, and links, are
-looked at on disk by the walk's own code, `Finder`.
+The columns of a file's segment tell whether it is wanted (`name_columns`); only a file on the page
+becomes an entry. The walk's own code, `Finder`, looks on disk at links and at whatever the segments
+do not know for certain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SOME: Final = 1_000
 
 
 class FoundFiles(Entries):
-    """Files of the segments by their numbers, and `entries` that are in none."""
+    """Files of the segments by number, and `entries` that are in no segment."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class FoundFiles(Entries):
 
 
 class _MadeEntries(Sequence[FoundEntry]):
-    """Entries that are made as they are read: an answer may have room for a few only."""
+    """Entries made as they are read, because an answer may have room for only a few."""
 
     def __init__(self, found: FoundFiles, files: Numbers) -> None:
         self._found = found
@@ -182,7 +182,7 @@ def _look_at(
 
 
 class _Names:
-    """The names of all files of a snapshot below a directory, and patterns on them."""
+    """The names of all files of a snapshot below a directory, and how patterns match them."""
 
     def __init__(self, snapshot: IndexSnapshot, root: str) -> None:
         self.snapshot = snapshot

@@ -1,9 +1,9 @@
 """A search answered from the index: candidates from the postings, matches from the packs.
 
-What the index does not know for certain is searched on disk by the same scanner that works without
-an index, and both answers are one. RE2 decides every match, so the index can make a search fast
-but not wrong. A page is matched until it is certain what is on it (`walk_pages`, `newest_pages`),
-and the next one continues from there.
+Whatever the index does not know for certain is searched on disk, by the same scanner that works
+without an index, and the two answers are merged. RE2 decides every match, so the index can make a
+search fast but not wrong. A page is matched until its contents are certain (`walk_pages`,
+`newest_pages`), and the next one continues from there.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _KEPT_FILE_BYTES: Final = 300
 
 
 def _most_bytes(matched: int) -> int:
-    """How much a search may have matched, of which so much was, before it has to wait."""
+    """How much a search may match before it has to wait, given how much has matched so far."""
     return matched + AT_ONCE_PAGE_BYTES if is_tried() else _ALL
 
 

@@ -1,8 +1,8 @@
-"""Searches that were answered with a page, kept so that the next page goes on from there.
+"""Searches that answered with a page, kept so that the next page can continue from there.
 
-A search is taken out while it is used, so no two calls share one. It is of use only while the view
-is the one it was made with: any change of the tree makes another view, and a search of an older one
-is let go of, so that nothing keeps segments that were replaced.
+A search is taken out while in use, so no two calls share one. It is usable only with the view it
+was made with: any change of the tree makes another view, and searches of older views are dropped,
+so that nothing keeps replaced segments.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from flashgrep.index.answer.indexed_search import IndexedScan
 from flashgrep.index.answer.view import IndexView
 
 KEPT_EACH: Final = 3
-"""Of one connection."""
+"""Kept searches per connection."""
 KEPT_BYTES: Final = 8 * limits.MIB
-"""Of one connection too; what would take more is not kept."""
+"""Bytes per connection; a search that would take more is not kept."""
 KEPT_ALL: Final = 32
 KEPT_ALL_BYTES: Final = 64 * limits.MIB
-"""Of all connections: the search not asked for longest goes first."""
+"""Bytes over all connections: the search unused for longest goes first."""
 
 Asked = tuple[str, object]
 """The connection, and what it asked."""
 
 
 class KeptScans:
-    """The searches that may be continued."""
+    """The searches that can be continued."""
 
     def __init__(self) -> None:
         self._scans: OrderedDict[Asked, tuple[IndexedScan, int]] = OrderedDict()

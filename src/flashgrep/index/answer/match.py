@@ -1,7 +1,7 @@
 """Matches stretches of a pack: one call into RE2 for many files.
 
-Where nearly every file matches, each gets a call instead. What is to be matched is plain data, so
-that another process that maps the same segment can do it.
+Where nearly every file matches, each gets its own call instead. A request to match is plain data,
+so that another process that maps the same segment can serve it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Hits = tuple[Numbers, Numbers]
 
 
 def matched(counter: Counter, work: Work, is_dense: bool) -> Hits:
-    """What of some work matches; `is_dense` says that nearly every file or line will."""
+    """The matches in some work; `is_dense` says that nearly every file or line will match."""
     if isinstance(work, Runs) and is_dense and counter.plain and counter.counting == "files":
         files = np.unique(np.array(match_each(counter.plain, work), np.int64))
         return files, np.ones(len(files), np.int64)
@@ -166,7 +166,7 @@ def match_texts(counter: Counter, segment: Segment, files: list[int]) -> dict[in
 
 
 class LineFinder:
-    """One search's matching in the thread that asks."""
+    """Matches for one search in the asking thread."""
 
     def __init__(self, request: ScanRequest, scanner: Scanner) -> None:
         self._request = request
@@ -175,7 +175,7 @@ class LineFinder:
         self._lines: dict[FileLocation, list[Span]] = {}
         """Where matching lines were found, if lines were asked for."""
         self._incomplete: set[FileLocation] = set()
-        """Files of which other processes have found lines."""
+        """Files in which other processes have found lines."""
 
     @property
     def counter(self) -> Counter:
@@ -251,7 +251,7 @@ def packed(work: Work) -> Packed:
 
 
 class MatchJobs:
-    """The segments this process has mapped, and what it matches in them."""
+    """The segments that this process has mapped, and the matching it does in them."""
 
     def __init__(self) -> None:
         self._segments: dict[str, Segment] = {}

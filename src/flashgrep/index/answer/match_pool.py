@@ -1,9 +1,8 @@
 """Processes that match segments: some help a search, some can be killed.
 
-They start a moment after the first search that could use them, so as not to slow the next one
-down, and sleep between searches. A search takes those that are idle, gives each a share,
-and does one itself; where none is idle it does everything. One that does not come back after a
-cancel is killed, and another takes its place.
+They start a moment after the first search that could use them, so as not to slow the next one down,
+and sleep between searches. A search takes the idle ones, gives each a share, and does one itself;
+if none is idle it does everything. One that does not return after a cancel is killed and replaced.
 """
 
 from __future__ import annotations
@@ -216,7 +215,7 @@ def _received(worker: Child, stopped: Callable[[], bool]) -> list[Hits] | None:
 
 
 class SnapshotGone(Exception):
-    """A segment has been replaced on disk: only a process that has it mapped can still read it."""
+    """A segment was replaced on disk: only a process that has it mapped can still read it."""
 
 
 def _hits(answer: Any) -> list[Hits]:
@@ -242,7 +241,7 @@ def _hits(answer: Any) -> list[Hits]:
 
 
 class KillableMatching:
-    """One search's matching, done elsewhere."""
+    """Matches for one search in a process that can be killed."""
 
     def __init__(self, request: ScanRequest, pool: Pool, cancelled: CancelFlag) -> None:
         self._request = request

@@ -1,4 +1,5 @@
-"""Matches files from the newest on, as far as a page needs them, and on from there for the next."""
+"""Matches files newest first, as far as a page needs, and continues from there for the next
+page."""
 
 from __future__ import annotations
 
@@ -24,19 +25,20 @@ from flashgrep.search.scan.fair_queue import CancelFlag
 FIRST_FILES: Final = 64
 """Candidates of the first step…"""
 _GROWTH: Final = 4
-"""…of which each further one has so many times as many, where so many are likely to be needed."""
+"""…and each further step has so many times as many, if that many are likely to be needed."""
 _LOOK: Final = 1024
 """Files of the order that are looked through for candidates at a time, at first."""
 _MARGIN: Final = 1.3
-"""Of a step that is to be the last, and ends where there is enough."""
+"""The margin in a step that should be the last; it ends once there is enough."""
 _SHARE: Final = 0.8
-"""Of what is likely to be needed, in a step that others help with: it is matched to its end."""
+"""The share of what is likely to be needed that a step with helpers takes: it is matched to its
+end."""
 _LONGEST: Final = 64
 """Pieces that are matched in one call: RE2 cannot be cancelled."""
 
 
 class NewestPages:
-    """One search for files, matched from the newest on until enough are found."""
+    """One search for files, matched newest first until enough are found."""
 
     def __init__(self, sought: Sought, counter: Counter, sharing: Sharing) -> None:
         self._sought = sought
@@ -44,7 +46,7 @@ class NewestPages:
         self._sharing = sharing
         self._order = sought.snapshot.newest_first
         self._at = 0
-        """Where in the order the files begin that were not looked at."""
+        """Where in the order the unchecked files begin."""
         self._waiting: Numbers = np.empty(0, np.int64)
         """Candidates that were taken from the order and not matched yet."""
         self._matched = 0

@@ -1,4 +1,4 @@
-"""The files an indexed search found; names and texts are read late, for the few that are shown."""
+"""The files that an indexed search found; names and texts are read only for the few shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from flashgrep.search.result import Counting, FoundFile, Order
 
 _AT_ONCE: Final = 4096
 _FEW: Final = 64
-"""Rows whose names are made one by one: all names of a segment take a new process 300 µs."""
+"""Up to so many rows get their names one by one: all names of a segment take a new process 300
+µs."""
 
 
 class Rows(Sequence[FoundFile]):
@@ -29,7 +30,7 @@ class Rows(Sequence[FoundFile]):
         self._table = table
         self._order = order
         self._made: list[FoundFile] | None = None
-        """All of them, where they are few: an answer goes through them several times."""
+        """All of them, if few: an answer goes through them several times."""
 
     @property
     def counts(self) -> list[int]:
@@ -65,7 +66,7 @@ _NOTHING: Final = np.empty(0, np.int64)
 
 
 class Table:
-    """Found files, as columns: those of the segments first, then those found on disk."""
+    """Found files as columns: those of the segments first, then those found on disk."""
 
     def __init__(self, snapshot: IndexSnapshot, root: str, counting: Counting) -> None:
         self._snapshot = snapshot
@@ -95,7 +96,7 @@ class Table:
             self._columns.append((segment, file, np.array([*found.values()], np.int64)))
 
     def add_files(self, files: Sequence[int]) -> None:
-        """Take in files, numbered through, of which no more is known than that they match."""
+        """Add files by overall number, of which nothing is known but that they match."""
         numbers, firsts = np.array(files, np.int64), self._snapshot.segment_set.file_firsts
         segment = firsts.searchsorted(numbers, "right") - 1
         self._columns.append((segment, numbers - firsts[segment], np.ones_like(numbers)))

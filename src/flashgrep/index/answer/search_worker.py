@@ -1,6 +1,6 @@
 """A search process that matches segments too: `worker` and `match` in one.
 
-All that may take long goes to one pool of such processes, which shares them out by connection.
+Everything that may take long goes to one pool of such processes, shared out by connection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hands candidates to other processes: to those that help, or to those that can be killed."""
+"""Hands candidates to other processes: to helpers, or to those that can be killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FoundThere = tuple[int, Hits]
 
 
 class Sharing:
-    """One search's way to other processes."""
+    """Shares one search's candidates with other processes."""
 
     def __init__(
         self, request: ScanRequest, scanner: Scanner, matchers: Matchers, pool: Pool

@@ -1,4 +1,5 @@
-"""What of the segments one search may have to match: its candidates, in the places asked for."""
+"""The parts of the segments that a search may have to match: its candidates, in the places asked
+for."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ arrays, would take as long."""
 
 
 class Sought:
-    """A question and a view, and the candidates of the one in the other."""
+    """A question and a view, and the question's candidates in that view."""
 
     def __init__(self, request: ScanRequest, view: IndexView, overlay: SearchOverlay) -> None:
         self.request = request
@@ -71,7 +72,7 @@ class Sought:
         return self.named(self.scoped)
 
     def named(self, pieces: Numbers) -> Numbers:
-        """Those of some pieces whose files have names that are asked for."""
+        """Those of some pieces with wanted file names."""
         if not self.request.filters:
             return pieces
         owners = self.segment_set.owners[pieces]
@@ -90,7 +91,7 @@ class Sought:
         return self.named_files(self.candidate_files)
 
     def named_files(self, files: Numbers) -> Numbers:
-        """Those of some files whose names are asked for."""
+        """Those of some files with wanted names."""
         return files[self.overlay.kept(files)] if self.request.filters else files
 
     def work(self) -> Mapping[int, Work]:

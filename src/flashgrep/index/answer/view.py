@@ -1,4 +1,4 @@
-"""What one query sees of the index: a snapshot, and what has to be read from disk."""
+"""What one query sees of the index: a snapshot, and what must be read from disk."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ROOM: Final = 1 << 20
 
 
 class FileOrders:
-    """Columns over all files of some segments, each made when it is first asked for.
+    """Columns over all files of some segments, each made on first use.
 
-    Which files are alive has no part in them: all snapshots of the same segments share one.
+    They do not depend on which files are alive, so all snapshots of the same segments share them.
     """
 
     def __init__(self, segments: Sequence[Segment], ranks: Sequence[Any]) -> None:
@@ -81,7 +81,7 @@ class FileOrders:
 
 @dataclass(frozen=True)
 class IndexSnapshot:
-    """What queries read."""
+    """The state of the index that queries read."""
 
     segments: tuple[Segment, ...]
     base: int
@@ -219,7 +219,7 @@ def _later_ranks(draft: IndexSnapshot, later: Sequence[Segment]) -> list[Any]:
 
 @dataclass(frozen=True)
 class IndexView:
-    """The index and the changes it does not know yet; a later state is another view."""
+    """The index plus the changes it does not know yet; a later state is another view."""
 
     snapshot: IndexSnapshot = EMPTY
     entries: frozenset[str] = frozenset()
@@ -339,7 +339,7 @@ def has_same_rules_above(tracker: Tracker, rules: Rules, view: IndexView) -> boo
 
 
 class SearchOverlay:
-    """The two halves of one search root: what is in the segments and what is on disk."""
+    """The two halves of one search root: the part in the segments and the part on disk."""
 
     def __init__(self, view: IndexView, tracker: Tracker, root: str, scanner: Scanner) -> None:
         self.root = root

@@ -1,8 +1,8 @@
-"""Matches candidates in walk order, as far as a page needs them, and on from there for the next.
+"""Matches candidates in walk order, as far as a page needs, and continues there for the next page.
 
 The base holds the tree in walk order, and the files of every later segment come between the base's.
-So each of these is a part by itself: once every part has as many results as are wanted, or no more
-candidates, the first of all are among them.
+So each segment is a separate part: once every part has as many results as wanted, or no more
+candidates, the first results overall are among them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FIRST_TEXTS: Final = 16
 """How many candidates the first step of a page looks at; every further step takes twice as many,
 but no more than are likely to be needed."""
 _MARGIN: Final = 1.3
-"""Of that: a step is matched to its end where others help."""
+"""The share of that in a step with helpers: it is matched to its end."""
 
 _Step = Sequence[tuple[int, Runs | Stretch | Texts]]
-"""What is matched before it is seen whether that was enough, with the numbers of the segments."""
+"""What is matched before checking whether it was enough, with the numbers of the segments."""
 
 
 class WalkPages:
@@ -99,7 +99,7 @@ class WalkPages:
 
 
 class _WalkPart:
-    """Candidates that are in walk order among themselves, and how far they are matched."""
+    """Candidates in walk order among themselves, and how far they have been matched."""
 
     def __init__(self, pages: WalkPages, queue: _Queue) -> None:
         self._pages = pages

@@ -1,9 +1,8 @@
-"""The files that the rosters of a tree know, looked up by the processes that list the tree.
+"""The files in a tree's rosters, looked up by the processes that list the tree.
 
-A file that has the status its roster knows is named by its number in the segment: of half a million
-files a server that starts is told some numbers, and no names. Read without numpy, segment by
-segment as directories ask for them; a few are kept, because a listing stays in one place for a
-while.
+A file with the status in its roster is reported by its number in the segment: for half a million
+files, a starting server gets some numbers and no names. Rosters are read without numpy, segment by
+segment as directories need them; a few are kept, because a listing stays in one place for a while.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _DAMAGE: Final = (OSError, DamagedSegment, ValueError, KeyError)
 
 
 class EnrolledPart(NamedTuple):
-    """A segment and the tree's roster of it, by their paths."""
+    """A segment and the tree's roster for it, as file paths."""
 
     segment: str
     roster: str

@@ -14,7 +14,7 @@ HASHES: Final = {"sha1": 20, "sha256": 32}
 
 
 class DamagedSegment(Exception):
-    """A file of the index that is not what was written."""
+    """A file of the index is not what was written."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path}: {what}")
@@ -23,7 +23,7 @@ class DamagedSegment(Exception):
 
 
 class SegmentHeader(NamedTuple):
-    """What is where in a segment."""
+    """Says what is where in a segment."""
 
     hash_name: str
     sections: dict[str, list[int]]

@@ -46,9 +46,8 @@ class Generation:
 
 
 def read_generation(directory: Path) -> Generation:
-    """The generation in force; an empty one where there is none that can be trusted.
-
-    `OSError` where that cannot be said.
+    """The generation in force; an empty one if none can be trusted. `OSError` if that cannot be
+    determined.
     """
     try:
         with open_own(directory / MANIFEST) as file:

@@ -1,8 +1,8 @@
-"""The paths of a segment's files as arrays: which of them a pattern names, without an object each.
+"""The paths of a segment's files as arrays, matched against a pattern without an object for each.
 
-Patterns that beginnings and ends of paths decide (`*.c`, `Makefile`, `src/**/*.h`) are compared
-byte by byte over all files at once: 470,000 paths take 5 ms. For all others the paths are lines of
-one text, through which RE2 goes in one sweep: 30 ms, and 1 µs for each that matches.
+Patterns that only the beginning and end of a path decide (`*.c`, `Makefile`, `src/**/*.h`) are
+compared byte by byte over all files at once: 470,000 paths take 5 ms. For all others the paths are
+lines of one text, which RE2 goes through in one sweep: 30 ms, and 1 µs for each match.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DOT: Final = ord(".")
 
 
 class NameColumns:
-    """The paths of one segment; each column is made when it is first asked for."""
+    """The paths of one segment; each column is made on first use."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment

@@ -1,11 +1,11 @@
-"""Postings: for each gram, four bytes in a row, the blocks that hold it.
+"""Postings: for each gram (four bytes in a row), the blocks that contain it.
 
 Keys are the exact bytes, big end first, so that a literal of three bytes is a range of keys. No
 gram crosses a block's end, because no line does.
 
 A posting is a list or, where that is not longer, one bit per block; the length says which. A list
-begins with its first block (uint16, little end first); each further one is the step from the one
-before, a byte; a byte of 255 adds that much and continues. Most steps fit, so this is little more
+begins with its first block (uint16, little end first); each further one is a byte, the step from
+the one before; a byte of 255 adds that much and continues. Most steps fit, so this is little more
 than half of plain 16-bit numbers, and numpy reads any number of lists in one go.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 STEP: Final = 255
 
 _LONG_BYTES: Final = 256
-"""Where lists next to each other have so many on average, it is better to copy them as they are:
-to gather a byte by its place takes 5 ns, to copy some 0.4 µs."""
+"""If neighbouring lists have this many on average, it is better to copy them unchanged: gathering a
+byte by its place takes 5 ns, copying some 0.4 µs."""
 
 
 def bitmap_bytes(blocks: int) -> int:

@@ -1,8 +1,8 @@
-"""A roster: which files of one tree the files of a segment are, by their status.
+"""A roster: which files of one tree a segment's files correspond to, by their status.
 
-A segment may serve several trees, and a tree may hold some of its files only. The roster
-of a tree has, for each file of a segment, the status (size, times, inode) of the tree's own file
-when that was known to have the same bytes. It is kept in a file of its own:
+A segment may serve several trees, and a tree may have only some of its files. A tree's roster has,
+for each file of a segment, the status (size, times, inode) of the tree's own file when that was
+known to have the same bytes. It has its own file:
 
     8 bytes   magic and version, b"flashro1"
     4 bytes   crc32 of the rest, little end first
@@ -29,7 +29,7 @@ _NOBODY: Final = -1
 
 
 class Roster(NamedTuple):
-    """What a tree knows of the files of a segment; never changed, only replaced."""
+    """What a tree knows about the files of a segment; never changed, only replaced."""
 
     status: npt.NDArray[np.int64]
     racy: npt.NDArray[np.bool_]

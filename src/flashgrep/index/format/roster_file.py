@@ -1,4 +1,4 @@
-"""The file of a roster, checked, without numpy; `roster` describes it."""
+"""Reads and checks the file of a roster without numpy; `roster` describes it."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@
     postings    per key: the blocks that hold it (see `postings`)
     pack        `\\n`, then the text: each file as whole lines of UTF-8, `\\n` alone, in walk order
 
-A segment says what files of these names and bytes hold. It does not say where such files are:
-that is for the roster of each tree that uses the segment (see `roster`).
+A segment says what files with these names and bytes contain. It does not say where such files are:
+the roster of each tree that uses the segment does (see `roster`).
 
 A pack holds what `search.decode.lines_of` gives, with invalid sequences hidden (see there), so a
 search in it is a search in the file.
@@ -28,7 +28,7 @@ A file is cut into pieces of at most 16 KB at `\\n` (a longer line is one piece)
 line is always decided inside one piece. Neighbouring small pieces share a block, also of 16 KB,
 and postings speak of blocks: half as many as pieces, for half the size. At most 65,535 blocks.
 Everything but the pack is checked when a segment is opened; a piece is checked when it is first
-matched. One that is never a candidate need not be: its grams were.
+matched. A piece that is never a candidate needs no check: its grams had theirs.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Segment:
         self.files, self.pieces = len(self.flags), len(self.starts)
         self._roster: Roster | None = None
         self.roster_file = ""
-        """Where the roster is kept; empty where it is not, or not as it is now."""
+        """Where the roster is kept; empty if it is not, or not in its present state."""
         self.blocks = int(self.groups[-1]) + 1 if self.pieces else 0
         self.bitmap_bytes = bitmap_bytes(self.blocks)
         self.posting_base = self._sections["postings"][0]
@@ -282,9 +282,8 @@ class Segment:
         return first, first + (self.keys.take(first, mode="clip") == lows)
 
     def posting_sizes(self, sets: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
-        """How long the postings of each of some sets of keys are.
-
-        A set is of ranges, the ends of which are not included.
+        """The length of the postings for each of some sets of keys. A set consists of ranges, with
+        their ends excluded.
         """
         ranges = np.array([*chain.from_iterable(sets)], np.int64).reshape(-1, 2)
         lows, highs = ranges[:, 0].astype(np.uint32), (ranges[:, 1] - 1).astype(np.uint32)

@@ -1,7 +1,7 @@
-"""The segments of a snapshot numbered through: blocks, pieces and files as if there were but one.
+"""Numbers the blocks, pieces and files of a snapshot's segments as if there were only one segment.
 
-What a query of the index costs is calls into numpy, and there are as many for ten segments as for
-one, if they are asked together.
+A query of the index costs calls into numpy, and asking ten segments together takes no more calls
+than asking one.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Runs:
 
 
 class Stretch(NamedTuple):
-    """A single run: for a few of them arrays take longer than matching does."""
+    """A single run; for a few of them, arrays take longer than matching does."""
 
     segment: Segment
     number: int
@@ -152,7 +152,7 @@ Work = Runs | Texts
 
 @dataclass(frozen=True, eq=False)
 class SegmentSet:
-    """Where the parts of each segment are among those of all."""
+    """Where each segment's parts are in the overall numbering."""
 
     segments: tuple[Segment, ...]
     blocks: list[_Ends]

@@ -7,10 +7,10 @@
         lock            of a shared one: held (flock) while a manifest is put in place, or while
                         what no manifest names is removed
 
-Segments never change, so trees need no agreement to read or to write them. A segment goes once no
-manifest names it; the manifest of a workspace that is gone does not count. What a tree is just
-writing is named by no manifest either: it is younger than the tree's own, and somebody holds the
-tree's lock.
+Segments never change, so trees can read and write them without coordination. A segment is removed
+once no manifest names it; the manifest of a workspace that is gone does not count. A segment that a
+tree is still writing is in no manifest either: it is younger than the tree's own manifest, and
+somebody holds the tree's lock.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@
         *.roster    what the tree knows of a segment's files (see `roster`)
         *.seg       segments (see `segment`), unless they are shared (see `shelf`)
 
-A new generation is a set of complete segments and rosters and then a manifest put in place by one
-rename. So a crash at any moment leaves the generation before it, and what is not whole is never
-read. Anything that is not as it was written is thrown away and built again: the index is a copy of
-the workspace.
+A new generation is a set of complete segments and rosters, then a manifest put in place by one
+rename. So a crash at any moment leaves the previous generation, and nothing incomplete is ever
+read. Anything damaged is thrown away and rebuilt: the index is a copy of the workspace.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Ids = Callable[[], Any]
 
 
 def no_ids() -> Any:
-    """Those of a tree of which nothing is known."""
+    """The ids of a tree about which nothing is known."""
     return np.zeros(0, np.uint64)
 
 
@@ -121,7 +120,7 @@ class Store:
         return status.st_ino, status.st_mtime_ns
 
     def generation(self) -> Generation:
-        """The generation in force; an empty one where there is none that can be trusted."""
+        """The generation in force; an empty one if none can be trusted."""
         try:
             found = read_generation(self.directory)
         except OSError:
@@ -133,9 +132,8 @@ class Store:
         return str(self.shelf.directory) if self.shelf.is_shared else ""
 
     def load(self) -> Loaded:
-        """The segments in force that can be trusted, and how many of them are the base.
-
-        A tree that has none begins with those of another tree, of whose files it knows nothing.
+        """The segments in force that can be trusted, and how many of them are the base. A tree
+        without any starts from those of another tree, knowing nothing about its files.
         """
         for _ in range(_TRIES):
             before = self.identity()
@@ -239,7 +237,7 @@ class Store:
 
 
 class _Likeness:
-    """How much of a tree is in the segments of others."""
+    """How much of a tree the segments of other trees contain."""
 
     def __init__(self, directory: Path, ids: Any) -> None:
         self._directory = directory
@@ -265,7 +263,7 @@ class _Likeness:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """A complete index; a server that starts takes in what changed since."""
+    """A complete index on disk; a starting server adds what changed since."""
 
     updated: float
     files: int | None

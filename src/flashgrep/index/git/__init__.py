@@ -1,4 +1,4 @@
-"""What git knows of a tree, read from its files; what its commits say, from git itself.
+"""What git knows about a tree, read from git's files, and its commits, listed by git itself.
 
 The door is `repository`, `proof` and `log`.
 """

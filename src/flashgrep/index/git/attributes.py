@@ -1,9 +1,9 @@
 """Which files may differ from their blobs on disk, by git's attributes.
 
 Conversions of line ends only ever add or only ever remove bytes, so a file of its blob's size is
-its blob. A `filter` and a `working-tree-encoding` can do anything, and `ident` writes its id over
-one that the blob has. Files they may apply to are found from the attribute files, generously: what
-a pattern could mean, it means.
+its blob. A `filter` and a `working-tree-encoding` can do anything, and `ident` overwrites an id in
+the blob with its own. The attribute files tell which files these may apply to, read generously: if
+a pattern could match, it counts as a match.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flashgrep.index.git.repository import GitRepository, small_file
 FILE: Final = b".gitattributes"
 _CONVERTING: Final = (b"filter", b"working-tree-encoding", b"ident")
 _MARK: Final = b"\xef\xbb\xbf"
-"""Of UTF-8; git skips it where a file of attributes or settings begins."""
+"""The UTF-8 byte order mark; git skips it at the start of an attribute or settings file."""
 _RULE: Final = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*(.*)', re.DOTALL)
 _GLOB: Final = re.compile(rb"[*?\[\\]")
 _SECTION: Final = re.compile(rb'\s*\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*")?[^\]]*\]?(.*)', re.DOTALL)

@@ -1,9 +1,9 @@
 """Reads git's index: the files it tracks, each with the id of its blob and its status then.
 
-Versions 2, 3 and 4 are read. One that is damaged, split or sparse, or has an extension that git
-itself would not skip, is not used. Of the entries only those are given whose id is that of the
-file's content if the status is the same: no conflicts, no links or submodules, nothing that git
-was told to take for unchanged or to leave out.
+Versions 2, 3 and 4 are read. An index that is damaged, split or sparse, or has an extension that
+git itself would not skip, is not used. Only entries with an id that holds for the file's content
+while its status is the same are returned: no conflicts, no links or submodules, nothing that git
+was told to assume unchanged or to skip.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INDEX_BYTES: Final = 1024 * limits.MIB
 
 @dataclass(frozen=True)
 class GitEntries:
-    """The entries of an index that say what a file holds."""
+    """The entries of an index that tell a file's content."""
 
     names: list[bytes]
     """From the root of the working tree."""
@@ -48,7 +48,7 @@ class GitEntries:
 
 
 class _Unusable(Exception):
-    """An index that says nothing for certain."""
+    """The index says nothing for certain."""
 
 
 def read_index(repository: GitRepository) -> GitEntries | None:
@@ -128,7 +128,7 @@ def _compressed(body: bytes, count: int, width: int) -> Iterator[tuple[int, byte
 
 
 def _check_extensions(body: bytes, at: int) -> None:
-    """Refuse an index whose entries are not all, or mean something else."""
+    """Refuse an index if its entries are incomplete or mean something else."""
     while at < len(body):
         name, size = _EXTENSION.unpack_from(body, at)
         if not name[:1].isupper():  # `link` (split), `sdir` (sparse): not to be skipped

@@ -1,13 +1,12 @@
-"""What a tree's newest commits say and changed, told by git itself.
+"""What a tree's newest commits say and changed, according to git itself.
 
-Everything else in this folder reads git's files. Here that would be most of git: packs, deltas, the
-differences of trees. So `git log` is run, once for each place that HEAD comes to: 0.1 to 0.4 s for
-2,000 commits. Without git, or outside a repository, there are no commits.
+Everything else in this folder reads git's files. Here that would mean most of git: packs, deltas,
+the differences of trees. So `git log` is run, once each time HEAD moves: 0.1 to 0.4 s for 2,000
+commits. Without git, or outside a repository, there are no commits.
 
 A workspace may be anybody's, and its configuration can name programs. Those that `git log` would
-run are switched off: the one that verifies signatures, the one that looks at the file system,
-transports that fetch what a partial clone lacks. Variables that lead git elsewhere are not passed
-on.
+run are switched off: the signature checker, the file system monitor, and transports that fetch what
+a partial clone lacks. Variables that point git elsewhere are not passed on.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FIRST_SECONDS: Final = 1.0
 
 _LOG_SECONDS: Final = 20.0
 _LOG_BYTES: Final = 16 * limits.MIB
-"""What git says after this time or size is not read; the newest commits come first."""
+"""Output of git beyond this time or size is not read; the newest commits come first."""
 _NICE: Final = 10
 _CHUNK: Final = limits.MIB
 
@@ -39,7 +38,7 @@ _SAFELY: Final = (
     "safe.bareRepository=explicit",
 )
 _PLAINLY: Final = ("log.follow=false", "log.showRoot=true", "diff.relative=false")
-"""Settings, of the user as well, that change which names are told."""
+"""Settings, the user's too, that change which names git lists."""
 
 _LOG: Final = (
     "log",
@@ -73,7 +72,7 @@ MayRead = Callable[[bytes], bool]
 class CommitHistory:
     """The words of a workspace's commits, read again when HEAD has moved.
 
-    Only when something is asked: a server without questions starts no git.
+    Only a question reads them: a server without questions starts no git.
     """
 
     def __init__(self, workdir: bytes, may_read: MayRead = lambda path: True) -> None:

@@ -1,9 +1,9 @@
-"""Tells what files hold without reading them: by git's index, where that is certain.
+"""Tells what files contain without reading them: from git's index, where that is certain.
 
 An entry of the index says that a file of this status had this content. It is believed if
 the file has exactly that status now, if the entry was not made in the very moment of a change (git
-calls that racily clean), and if nothing converts the file. Whether line ends were converted is not
-asked here: who uses an id compares the sizes of file and blob (see `attributes`).
+calls that racily clean), and if nothing converts the file. Converted line ends are not checked
+here: whoever uses an id compares the sizes of file and blob (see `attributes`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Status = tuple[int, int, int, int]
 def blob_ids(
     repository: GitRepository, files: Mapping[str, Status], environment: Mapping[str, str]
 ) -> dict[str, bytes]:
-    """The ids of those of some files of the workspace whose content git's index is sure of."""
+    """The ids of those workspace files for which git's index is sure of the content."""
     entries = read_index(repository)
     if entries is None:
         return {}

@@ -1,4 +1,4 @@
-"""Finds the repository of a workspace: its working tree, its git directory and what trees share."""
+"""Finds the repository of a workspace: its working tree, its git directory and the shared one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GitRepository:
     common: bytes
     """What it keeps for all working trees of the repository."""
     prefix: bytes
-    """The workspace's path from the root, with a slash after it; empty where it is the root."""
+    """The workspace's path from the root, with a slash after it; empty if it is the root."""
 
     @property
     def index_path(self) -> bytes:
@@ -75,7 +75,7 @@ def _common(private: bytes) -> bytes:
 
 
 def small_file(path: bytes) -> bytes | None:
-    """The text of a small file; None where there is none, or it is not one."""
+    """The text of a small file; None if there is none, or if it is not small."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):

@@ -1,11 +1,11 @@
-"""A plan made ready to be looked up: its sets of grams numbered, and all their ranges in one row.
+"""A plan ready for lookup: its sets of grams numbered, and all their ranges in one row.
 
-A plan is a tree of grams of which all, or any, must be there; each alternative of a pattern of a
-few has its own tree, so that a block is later searched only for those it may hold.
+A plan is a tree of grams of which all, or any, must be there. If a pattern has a few alternatives,
+each has its own tree, so that a block is later searched only for those it may contain.
 
-A literal has a gram for each of its places, and each one that is looked up costs ten cache misses
-in every segment. The rarest few do as well as all. Which those are is read from one segment for
-all; where it is wrong, a few blocks more are matched.
+A literal has a gram at each position, and each lookup costs ten cache misses in every segment. The
+rarest few do as well as all. One segment tells which those are for all segments; where it is wrong,
+a few more blocks are matched.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GramNode:
 
 
 class GramTree:
-    """What a plan needs, as nodes and leaves."""
+    """What a plan requires, as nodes and leaves."""
 
     def __init__(self, plan: GramPlan, pilot: Segment | None = None) -> None:
         """`pilot` is a segment in which grams are about as rare as in the others."""

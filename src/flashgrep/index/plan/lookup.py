@@ -1,9 +1,8 @@
-"""Looks up the grams of a plan in segments: the blocks or files that could match.
+"""Looks up the grams of a plan in segments, for the blocks or files that could match.
 
-All segments are asked at once, as if their blocks were numbered through: what a look-up costs is
-the calls into numpy, and there are as many for ten segments as for one. Of many grams that must all
-be there, the rarest are looked at first, and the others only while they can save more than they
-cost.
+All segments are queried at once, as if their blocks were numbered consecutively: a lookup costs
+calls into numpy, and ten segments take as many as one. If many grams must all be there, the rarest
+are looked up first, and the others only while they can save more than they cost.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _LOOK: Final = 6
 """Blocks that RE2 reads in the time that a posting takes which was not read ahead: of a few blocks
 no other is looked at once one has saved less, nor where it would have to save every fourth."""
 _SPARSE: Final = 64
-"""Where at most one block of so many is left, those are asked for one by one."""
+"""If at most one block in so many is left, those are looked up one by one."""
 _DENSE: Final = 8
 """Where one block of so many is left, a page is found among the first files that are looked at."""
 _AHEAD: Final = 4
@@ -279,7 +278,7 @@ def _among(listed: Numbers, blocks: Numbers) -> Mask:
 
 
 class _Kept:
-    """The blocks, or files, that are still candidates: as a mask, or, where few, by number."""
+    """The blocks or files that are still candidates, as a mask or, if few, by number."""
 
     def __init__(
         self, numbers: Numbers | None = None, length: int = 0, mask: Mask | None = None
@@ -350,7 +349,7 @@ def _gram_tree(segment_set: SegmentSet, pattern: PatternSpec) -> GramTree:
 
 
 class Candidates:
-    """A pattern asked of segments: their pieces, or their files, that could hold a match."""
+    """The pieces or files of segments that could contain a match of a pattern."""
 
     def __init__(self, pattern: PatternSpec, segment_set: SegmentSet) -> None:
         self._segment_set = segment_set

@@ -7,11 +7,11 @@ r"""Turns a pattern into what every match must hold: AND and OR of sets of 4-gra
 
 A plan may only be too wide, never too narrow. It is made from the pattern's tree (`search.syntax`),
 seen as a row of steps: one character out of a set, a run of such characters, a gap about which
-nothing is known. From each single step, every way to go on for four bytes is followed; together
-the ways are the grams that can be there, and one of them must. So a literal gives one gram for
-each of its places, and `\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200
-ranges of keys, because the last byte of a gram is a range. Before the end, and before a gap, the
-ways back are followed too.
+nothing is known. From each single step, every continuation of four bytes is followed; these are the
+grams that can be there, and one of them must. So a literal gives one gram at each position, and
+`\d+\.\d+\.\d+`, which has no literal, gives `[0-9].[0-9][0-9.]`: 200 ranges of keys, because the
+last byte of a gram is a range. Before the end, and before a gap, continuations are followed
+backwards too.
 
 Under `(?i)` both cases of a letter are in the set. `k` and `s` have twins outside ASCII (the Kelvin
 sign, the long s); the block table marks blocks that hold those, and they stay candidates.
@@ -78,13 +78,14 @@ Need = Grams | AllOf | AnyOf
 
 @dataclass(frozen=True)
 class GramPlan:
-    """What a block (in multiline, a file) must hold to be worth matching."""
+    """What a block (in multiline, a file) must contain to be worth matching."""
 
     need: Need | None
     folded: bool = False
     """Some letter counts in either case, so marked blocks are candidates too."""
     alternatives: tuple[Need, ...] = ()
-    """What each alternative of the pattern needs, in its order, where it is nothing but those."""
+    """What each alternative of the pattern needs, in order, if the pattern is nothing but
+    alternatives."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class _PlanStep:
 
 @dataclass(frozen=True)
 class _Gap:
-    """Nothing is known of the text here, but perhaps of what it must hold."""
+    """Text about which nothing is known, except perhaps what it must contain."""
 
     need: Need | None = None
 
@@ -133,7 +134,7 @@ def _is_folded(node: Node) -> bool:
 
 
 class _Planner:
-    """Plans for lines, or for whole texts, where a match may hold newlines."""
+    """Plans for lines, or for whole texts, in which a match may contain newlines."""
 
     def __init__(self, multiline: bool) -> None:
         self._multiline = multiline
@@ -282,7 +283,7 @@ def _ways(row: _Row, start: int) -> Iterator[_Way]:
 def _last_grams(row: _Row) -> Iterator[Grams]:
     r"""The grams that end where a gap begins or the row ends, shortly after a run.
 
-    What goes on from there is unknown, so only the ways back say anything. `\w+\(\);` must hold
+    What follows is unknown, so only going backwards says anything. `\w+\(\);` must hold
     `[0-9A-Za-z_]\(\);`, and `\w+\+\+` three bytes of that kind: a fourth one before them is one of
     so many that it says hardly more, and takes a long time to look up.
     """

@@ -1,7 +1,7 @@
-"""Looks up grams that few blocks hold, without arrays.
+"""Looks up grams that few blocks contain, without arrays.
 
-A call into numpy takes a microsecond or more whatever it does, and a look-up in ten segments makes
-a hundred. Where the postings are a few hundred bytes in all, plain loops over them take less.
+A call into numpy takes a microsecond or more whatever it does, and a lookup in ten segments makes a
+hundred. If the postings are a few hundred bytes in all, plain loops over them are faster.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MOST_KEYS: Final = 6
 _FEW: Final = 2
 """Blocks that are not worth the look at another gram."""
 _WORTH: Final = 2
-"""Segments that are asked for a gram in the time that a block takes to be matched. A gram that has
-saved less than it took is the last: those left are more common."""
+"""Segments in which a gram can be looked up while one block is matched. The first gram that saves
+less than it took is the last: those left are more common."""
 
 _Posting = tuple[int, int, int]
 """The segment of a gram's posting, where in its file that begins, and how long it is."""

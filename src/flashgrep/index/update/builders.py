@@ -1,4 +1,4 @@
-"""Has segments built by other processes, as many at a time as there are cores (see `builder`)."""
+"""Has other processes build segments, as many at a time as there are cores (see `builder`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as rows of bytes: in a snapshot that is carried, and on their way to a process that builds.
+"""Files as rows of bytes, in an exported index and on their way to a process that builds.
 
 4 bytes   length of the name, little end first
 8 bytes   length of the text

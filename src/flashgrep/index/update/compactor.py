@@ -1,9 +1,9 @@
 """Compacts changes into the index, and decides which files to read again.
 
-A small change becomes a small segment after the others; in those, its files are dead.
-Many small ones are joined into one, and when much of the base is dead, or there is none, the base
-is built anew. A file that changed to what a segment holds, as after a switch between branches, is
-alive there again and built into none.
+A small change becomes a small segment after the others, in which its files are then dead. Many
+small segments are joined into one, and when much of the base is dead, or there is none, the base is
+rebuilt. A file that changed back to what a segment holds, as after a switch between branches, is
+alive there again and not rebuilt.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _MARGIN_BYTES: Final = 64 * limits.MIB
 
 
 Prove = Callable[[Mapping[str, Identity]], Mapping[str, bytes]]
-"""Tells the ids of those files whose content is known without reading them."""
+"""Tells the ids of files with content known without reading them."""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """Whom a compactor tells how far it is."""
+    """Whoever a compactor reports its progress to."""
 
     progress: Callable[[float], None] = lambda share: None
     early: Callable[[IndexView], None] = lambda view: None
@@ -94,7 +94,7 @@ class Compactor:
         self.writes = False
         """Whether this process is the one that writes."""
         self._missing: dict[str, Identity] = {}
-        """What another process, which writes, has yet to put into a segment."""
+        """What another process, the writer, has yet to put into a segment."""
 
     @property
     def is_listed_before(self) -> bool:

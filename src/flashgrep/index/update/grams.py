@@ -1,4 +1,4 @@
-"""Finds the grams of blocks, and writes them down as postings (see `format.postings`)."""
+"""Finds the grams of blocks and encodes them as postings (see `format.postings`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Keeps the ranked index in step with the segments, in another thread, and answers from it.
 
 Ranking a large tree takes as long as indexing it, and changes have to be folded in meanwhile, so
-the updater does not wait for it. What is not ranked yet, or has changed since, is read from disk
-when a question comes.
+the updater does not wait for it. Files that are not ranked yet, or have changed since, are read
+from disk when a question comes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNRANKED_FILES: Final = 2_000
 """Changed files that are counted for a question, once each; where there are more, it scans."""
 
 UNRANKED_BYTES: Final = 64 * limits.MIB
-"""Text that is counted for a question, 25 MB a second; where there is more, it scans."""
+"""Text that is counted for a question, at 25 MB a second; if there is more, it scans."""
 
 RANK_REST_SECONDS: Final = 1.5
 """Between the first search a new server can answer and the work on its ranked index."""
@@ -68,7 +68,8 @@ def key_of(segment: Segment) -> str:
 
 
 class _CountedFiles(NamedTuple):
-    """What was counted last, and what for: not the view itself, which holds old segments open."""
+    """The last counts, and what they were for; not the view itself, which would keep old segments
+    open."""
 
     view: weakref.ref[IndexView]
     keys: frozenset[str]

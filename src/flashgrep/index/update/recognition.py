@@ -1,8 +1,8 @@
-"""Finds files of the tree among those of the segments: by status, or by what they hold.
+"""Finds files of the tree among those of the segments: by status, or by content.
 
-A file that has the status the roster knows, and was not read right after a change, holds what the
-segment has. So does one whose content is known by its id, whoever knows it: git's index, or
-a process that has read the file. The name has to be the same too: segments are in walk order.
+A file that has the status in the roster, and was not read right after a change, has the content
+that the segment holds. So does a file with a matching id, whether git's index knows it or a process
+that has read the file. The name must be the same too: segments are in walk order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FEW: Final = 20
 
 
 class SegmentSlot(NamedTuple):
-    """A file of a segment, with the size and the id of what it holds."""
+    """A file of a segment, with the size and id of its content."""
 
     segment: int
     file: int
@@ -55,7 +55,7 @@ def found_by_id(
     files: Mapping[str, Identity],
     ids: Mapping[str, bytes],
 ) -> dict[str, Identity]:
-    """Mark files as alive whose id is that of a segment's file; return the rest."""
+    """Mark files as alive if their id is that of a segment's file; return the rest."""
     missing = dict(files)
     wanted = {name: known for name, known in ids.items() if name in missing}
     for number in reversed(range(len(segments))):

@@ -1,4 +1,4 @@
-"""Finds what changed in the tree: after events, by hard links, or by looking at everything."""
+"""Finds what changed in the tree: after events, by hard links, or by a full check."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ _AHEAD_NS: Final = 60 * 1_000_000_000
 
 @dataclass(frozen=True)
 class RacyFiles:
-    """Files to look at again, and when: a time of the monotonic clock."""
+    """Files to check again, and when (by the monotonic clock)."""
 
     names: frozenset[str] = frozenset()
     at: float = 0.0

@@ -1,4 +1,4 @@
-"""Carries an index to another machine: a file with the texts of a tree, each with git's id of it.
+"""Carries an index to another machine: a file with the texts of a tree, each with its git id.
 
     8 bytes   magic and version, b"flashsn1"
     4 bytes   length of the header, little end first
@@ -6,11 +6,10 @@
     stream    zlib: a record for each file (see `carried_files`), in walk order
     32 bytes  sha256 of everything before
 
-Nothing in it is believed but what a hash proves: a text that does not have its id is an error.
-Everything else a segment holds is made here from the texts, the postings included, by processes
-that build while the next texts are unpacked and proved. So a file can hold less than the tree, or
-another tree, and answers stay those of a scan; what it holds is only used for files of the same
-name and id.
+Only what a hash proves is believed: a text that does not match its id is an error. Everything else
+in a segment is rebuilt here from the texts, postings included, by processes that build while the
+next texts are unpacked and verified. So a file may hold less than the tree, or another tree, and
+answers still equal those of a scan; its texts are used only for files of the same name and id.
 
 Files whose bytes are not their text (other line ends, other encodings, binary ones) are not
 carried: a segment does not have their bytes. The next server reads them.
@@ -53,7 +52,8 @@ _LENGTH: Final = struct.Struct("<I")
 _HEADER_BYTES: Final = 64 * 1024
 _NAME_BYTES: Final = 4096
 _NAMES_BYTES: Final = 256 * limits.MIB
-"""Of all names together: they are not in the size that is told, and pack to next to nothing."""
+"""Bytes of all names together: the stated size leaves them out, and they pack to next to
+nothing."""
 _SUM_BYTES: Final = 32
 _PORTION: Final = limits.MIB
 """Unpacked at a time: what a few bytes unpack to may be any amount."""
@@ -67,13 +67,13 @@ Report = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Transferred:
-    """What was carried."""
+    """What an export or import carried."""
 
     files: int
     left_out: int
-    """Files of the tree that are not in it, or 0 where that is not known."""
+    """Files of the tree that are not in it, or 0 if unknown."""
     bytes: int
-    """Of the texts."""
+    """Bytes of the texts."""
 
 
 # ── export ───────────────────────────────────────────────────────────────────────────────────────
@@ -109,7 +109,7 @@ def _write(file: IO[bytes], head: bytes, places: list[tuple[Segment, int]], repo
 
 
 class _Summed:
-    """A file that is being written, and the hash of what was."""
+    """A file being written, and the hash of what has been written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -121,7 +121,7 @@ class _Summed:
 
 
 def _carried(view: IndexView) -> tuple[list[tuple[Segment, int]], int]:
-    """The files whose text is what their id is of, in walk order, and their bytes."""
+    """The files with text that is exactly what their id covers, in walk order, and their bytes."""
     found = [
         (segment.key(slot), segment, slot)
         for segment, alive in view.snapshot.parts()
@@ -141,9 +141,8 @@ def _carried(view: IndexView) -> tuple[list[tuple[Segment, int]], int]:
 
 
 def import_into(store: Store, source: str, hash_name: str, report: Report) -> Transferred:
-    """Make an index of such a file, or of what a URL gives, in the place of the one that is there.
-
-    An error leaves that as it was.
+    """Make an index from such a file, or from a URL, replacing the one that is there. An error
+    leaves that unchanged.
     """
     with closing(store):
         if not store.lock():
@@ -191,7 +190,7 @@ def _spooled(store: Store, found: _Incoming, report: Report) -> Iterator[Carried
 
 
 class _Incoming:
-    """Such a file, read from its begin to its end; what is wrong with it is an error."""
+    """Such a file, read from start to end; anything wrong with it is an error."""
 
     def __init__(self, file: IO[bytes], source: str) -> None:
         self._file = file

@@ -1,8 +1,8 @@
-"""What is known of the tree, under one lock: searches and the updater share it.
+"""What is known of the tree, under one lock that searches and the updater share.
 
-A view is replaced, never changed, so a search that has one needs no lock. Changes are part
-of the view as soon as they are known: a search looks at them on disk until the updater has put
-them into a segment.
+A view is replaced, never changed, so a search that has one needs no lock. Changes are in the view
+as soon as they are known: a search reads them from disk until the updater has put them into a
+segment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TURN_SECONDS: Final = 0.02
 
 
 class TreeState:
-    """The view of one workspace, the changes since, and how far the index is."""
+    """The view of one workspace, the changes since, and the index's progress."""
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
@@ -61,7 +61,7 @@ class TreeState:
         """Whether the kernel reports changes; if not, every search looks at the whole tree."""
         self.stopping = False
         self.racy = NO_RACY_FILES
-        """What the updater looks at again, although nothing changes."""
+        """What the updater checks again, although nothing changes."""
         self.damaged: set[str] = set()
         """Segments that are used no more."""
         self._changed = threading.Condition()
@@ -69,7 +69,7 @@ class TreeState:
         self._since = Changes()
         """What happened since the updater began what it is doing."""
         self._lost = "nothing is known yet"
-        """Why the whole tree has to be looked at; empty where it has not."""
+        """Why the whole tree must be checked; empty if it need not be."""
         self._stuck: set[str] = set()
         """Files that are in no segment and will not be: too large, unreadable."""
         self._status = IndexStatus(state="building")
@@ -327,7 +327,7 @@ def _names_of(view: IndexView, inode: int) -> Iterator[str]:
 
 
 class Debounce:
-    """When changes are folded in: once they pause, or after a while at the latest."""
+    """Decides when changes are folded in: once they pause, or after a while at the latest."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -396,7 +396,7 @@ class Wakeup:
                 os.write(self._write, b"!")
 
     def wait(self, seconds: float | None, fd: int | None = None) -> None:
-        """Sleep until woken, until `fd` can be read, or for so long; None is for ever."""
+        """Sleep until woken, until `fd` can be read, or for so long; None is forever."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
         if fd is not None:

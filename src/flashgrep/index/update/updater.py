@@ -1,5 +1,5 @@
-"""The background thread of the index: puts what changed into segments, and sleeps until something
-does."""
+"""The background thread of the index: puts changes into segments, and sleeps until there are
+any."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flashgrep.index.watch.first_listing import FirstListing
 log = logging.getLogger(__name__)
 
 PASSING: Final = (BuildFailed, OSError, MemoryError, RuntimeError, DamagedSegment)
-"""What may go well another time; the RuntimeError is a thread that cannot be started."""
+"""Errors that a later try may not meet; the RuntimeError is a thread that cannot be started."""
 
 
 class Updater:

@@ -1,8 +1,8 @@
 """Builds one segment from a list of files.
 
 Runs in other processes, one per core, so that indexing never holds up the server. A file is checked
-before and after it is read; one that changed meanwhile is left out, and searched on disk. One whose
-bytes another segment holds is told and not written again.
+before and after it is read; one that changed meanwhile is left out, and searched on disk. If
+another segment already holds a file's bytes, the file is reported and not written again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Tables:
 
 
 class KnownFile(NamedTuple):
-    """A file of the tree whose bytes were found to be those of another segment's file."""
+    """A file of the tree with the same bytes as another segment's file."""
 
     name: str
     id: bytes
@@ -128,7 +128,7 @@ def write_segment(
 
 
 def write_carried(files: Iterable[CarriedFile], path: str, hash_name: str) -> None:
-    """Write a segment of contents whose ids are known; where such files are is for a tree."""
+    """Write a segment of contents with known ids; each tree says where such files are."""
     tables = _Tables(hash_name)
     pack_path = path + ".pack"
     try:

@@ -1,1 +1,1 @@
-"""What the tree looks like and what changes in it. The door is `tracker` and `changes`."""
+"""Lists the tree and watches it for changes. The door is `tracker` and `changes`."""

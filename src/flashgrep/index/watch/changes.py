@@ -1,7 +1,8 @@
 """What changes in a tree: the names and states of its files, and inotify by ctypes.
 
-Draining our own descriptor at the start of a query sees every change made before it, for about a
-microsecond when there is none. A library that watches in another thread cannot promise that.
+Draining our own descriptor at the start of a query sees every change made before it, and costs
+about a microsecond when there is none. A library that watches in another thread cannot promise
+that.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Changes:
     entries: set[str] = field(default_factory=set)
     subtrees: set[str] = field(default_factory=set)
     lost: str = ""
-    """Why more may have happened than was reported; empty where that is all."""
+    """Why more may have happened than was reported; empty if nothing more has."""
 
     def add(self, other: Changes) -> None:
         """Take in what happened later."""
@@ -75,7 +76,7 @@ class Changes:
 
 @dataclass
 class Tree:
-    """A listing of what a search looks at: of the whole root, or of a part of it."""
+    """A listing of what a search looks at, of the whole root or of a part."""
 
     files: dict[str, Identity] = field(default_factory=dict)
     shared: dict[str, Identity] = field(default_factory=dict)
@@ -184,11 +185,11 @@ class InotifyEvent(NamedTuple):
 
 
 class WatchLimit(Exception):
-    """The kernel grants no more watches."""
+    """The kernel allows no more watches."""
 
 
 class Inotify:
-    """One queue of changes; of another process, where its descriptor is given."""
+    """One queue of changes; another process's, if given its descriptor."""
 
     def __init__(self, fd: int | None = None) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)

@@ -1,10 +1,10 @@
 """Lists a tree that was indexed before, while the index itself is still being loaded.
 
-The first search of a new process waits for two things: for numpy and the segments, and for a look
-at every file. So other processes begin to look as soon as it is known that the tree is large,
-before the client has said anything. The updater takes what they have found in the place of its own
-first listing. It is as good: every directory was watched before it was listed, so what changed
-since is in the queue.
+The first search of a new process waits for two things: for numpy and the segments to load, and for
+every file to be checked. So other processes start checking as soon as the tree is known to be
+large, before the client has said anything. The updater uses what they found instead of its own
+first listing. It is as good: every directory was watched before it was listed, so later changes are
+in the queue.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from flashgrep.workspace.scope import Scope
 log = logging.getLogger(__name__)
 
 _LARGE_BYTES: Final = 64 * limits.MIB
-"""Of segments: listing the tree of smaller ones takes no longer than to start a process."""
+"""Bytes of segments: listing the tree of smaller ones takes no longer than starting a process."""
 
 
 class FirstListing:
-    """The first listing of a tree; without an index of an earlier server there is none."""
+    """The first listing of a tree; made only if an earlier server left an index."""
 
     def __init__(self, scope: Scope, directory: Path, shared: Path | None) -> None:
         """`directory` has the tree's manifest, `shared` the segments if others use them too."""
@@ -72,7 +72,7 @@ class FirstListing:
         self._loaded.set()
 
     def take(self) -> tuple[EnrolledFiles, Tree] | None:
-        """What was found, once, and the files that are told by number; None where nothing was."""
+        """What was found, once, and the files reported by number; None if nothing was."""
         thread, self._thread = self._thread, None
         if thread is None:
             return None

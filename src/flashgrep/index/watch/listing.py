@@ -1,8 +1,8 @@
 """Lists a tree, in this process and in others: `python -m` this module lists for the server.
 
-A small tree is listed right here. What is left after a while goes to processes, one per core,
-because a server that starts, or has lost track, must not wait for a hundred thousand stats.
-They watch through the server's own inotify descriptor, which they inherit.
+A small tree is listed right here. Whatever is left after a while goes to processes, one per core,
+because a server that starts, or has lost track, must not wait for a hundred thousand stats. They
+watch through the server's own inotify descriptor, which they inherit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _GONE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 
 
 class Waiting(NamedTuple):
-    """A directory still to be listed, with those above it that hold rule files."""
+    """A directory still to be listed, with those above it that contain rule files."""
 
     shown: str
     ruled: Ruled
@@ -268,7 +268,7 @@ def list_tree(
 
 
 class SharedListing:
-    """One listing shared out to processes; what they leave is done here."""
+    """One listing, shared out to processes; this process does what they leave."""
 
     def __init__(
         self, lister: Lister, workers: list[Child], is_free: Callable[[], bool] = lambda: True

@@ -1,9 +1,9 @@
 """What the tree holds and what changed since: every directory watched, every change remembered.
 
-A directory is watched before it is listed, so nothing can happen in between unseen. What happens
-later is drained when a query asks: single entries, or whole subtrees where a directory came, went
-or moved, or an ignore file changed. Such places are searched on disk, so reporting too much is
-never wrong, and reporting too little always is.
+A directory is watched before it is listed, so nothing can happen unseen in between. A query drains
+later events: single entries, or whole subtrees where a directory came, went or moved, or an ignore
+file changed. Such places are searched on disk, so reporting too much is never wrong, and reporting
+too little always is.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from flashgrep.workspace.walk import (
 
 
 class _Begun(NamedTuple):
-    """A listing of the whole tree that other processes have begun."""
+    """A listing of the whole tree that other processes began."""
 
     shared: SharedListing
     lister: Lister
@@ -141,9 +141,8 @@ class Tracker:
     # ── listing ─────────────────────────────────────────────────────────────────────────────────
 
     def begin_listing(self, enrolled: EnrolledFiles | None, is_free: Callable[[], bool]) -> bool:
-        """Have other processes begin to list the whole tree; False where there can be none.
-
-        `list_everything` then goes on with it. Until this process `is_free`, it leaves the work to
+        """Have other processes begin to list the whole tree; False if there can be none.
+        `list_everything` then continues it. Until this process `is_free`, it leaves the work to
         them.
         """
         workers = start_workers(self._inotify)

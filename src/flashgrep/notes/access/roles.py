@@ -1,9 +1,9 @@
 """Who somebody is and what they may do: authors, and roles on all notes or some folders.
 
-    read      see notes and what is suggested
-    suggest   propose changes that somebody decides on; where agents are
+    read      see notes and suggestions
+    suggest   propose changes that somebody decides on; the role of agents
     write     change notes, make, move and delete them, decide on suggestions
-    admin     all of that, and what concerns the knowledge base itself
+    admin     all of that, and manage the knowledge base itself
 
 Each role includes those before it. Where several grants cover a path, the highest counts.
 """
@@ -60,7 +60,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who asks, and what was granted to them."""
+    """Somebody who makes requests, and what they were granted."""
 
     name: str
     grants: tuple[Grant, ...]
@@ -105,7 +105,7 @@ def _highest(roles: Iterable[Role]) -> Role | None:
 
 
 UNKNOWN: Final = "unknown"
-"""Whose something is where nobody recorded it."""
+"""The author of anything without a recorded one."""
 
 
 class AuthorKind(StrEnum):

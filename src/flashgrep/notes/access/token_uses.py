@@ -1,12 +1,12 @@
-"""When each token was used last: known at once in the server, on disk within a minute.
+"""When each token was last used: known at once in the server, on disk within a minute.
 
 PATH/tokens-used.json   0600, replaced as a whole
     {"format": 1, "used": {name: milliseconds since 1970, …}}
 
-A file beside the tokens, not a part of theirs: that one decides who may enter, is changed by people
-alone, and is read again by everybody when it changes. A crash loses the last minute of it, and
-nothing else. A name that was given to another token is told from the older one by the time that was
-made: what was used before is not it.
+Separate from the file of tokens, which decides who may enter: only people change that one, and
+every process reads it again when it changes. A crash loses the last minute of uses and nothing
+else. If a name is given to a new token, uses from before that token was made do not count as its
+own.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class TokenUses:
             log.warning("when tokens were used last is not kept: %s", error)
 
     def _read(self) -> dict[str, int]:
-        """What the file says; nothing where there is none, or none that counts."""
+        """What the file says; nothing if there is no file, or no valid one."""
         try:
             with open_own(self._path) as file:
                 if not is_ours_alone(os.fstat(file.fileno())):

@@ -1,23 +1,21 @@
 """Tokens: secrets that stand for a name and a role, their file, and the token for agents.
 
-They have a file of their own (`tokens.json`) and are not part of the database: a terminal takes one
-back while a server owns the notes, without asking it, and the server sees that with the next call,
-by a look at the file's status. No part of a backup either: one that is put back would bring to
-life what was revoked since.
+They have their own file (`tokens.json`), outside the database: a terminal can revoke one while a
+server owns the notes, without asking the server, which notices at the next call by the file's
+status. They are not part of a backup either: restoring one would revive tokens revoked since.
 
-A secret has 256 random bits, so that a plain hash of it cannot be turned around by guessing.
+A secret has 256 random bits, so a plain hash of it cannot be reversed by guessing.
 
 The token that `serve` prints for agents: one for each workspace that has these notes beside it.
 
     PATH/agents/WORKSPACE   0600, the secret and a newline, replaced as a whole; PATH/agents is 0700
 
-It is a token as any other, of the role suggest on all notes, and listed and revoked as those are.
+It is a token like any other, with the role suggest on all notes, listed and revoked like the rest.
 Unlike theirs, its secret is kept, because it is printed at each start. On the files of that
-workspace it opens what the server's own token opens; that is the server's affair, which knows it
-by its secret.
+workspace it opens what the server's own token opens; the server recognises it by its secret.
 
 Once revoked it stays dead: the next start makes another one, with another secret. So does a start
-that finds no secret, or one that is none of ours.
+that finds no secret, or one that is not ours.
 
 The file of tokens: what is in it, and how it is replaced.
 
@@ -329,7 +327,7 @@ def _hash(secret: str) -> str:
 
 DIRECTORY: Final = "agents"
 NAME: Final = "agent"
-"""What it is called, which is how authors' names begin; with a number where that is taken."""
+"""The token's name, with which authors' names begin; with a number if that is taken."""
 _BYTES: Final = 4_096
 
 
@@ -343,7 +341,7 @@ class AgentToken:
 
 
 def agent_token(home: Path, workspace: str) -> AgentToken:
-    """The token for the agents of a workspace, made where there is none that counts."""
+    """The token for the agents of a workspace, made if there is no valid one."""
     tokens, path = Tokens(home), home / DIRECTORY / workspace
     secret = _read(path)
     token = tokens.find(secret) if secret else None

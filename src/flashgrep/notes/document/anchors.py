@@ -9,11 +9,11 @@ A text is a row of blocks, each typed by one client without a pause of its clock
 `clock of the block + bytes into it`, and sees a name at `bytes before the block + units into it`.
 Both are right where a block begins, and where nothing but ASCII precedes the character in its
 block. Within a block `byte - clock`, here the drift, is the same for every byte, so the last
-character before it that is not ASCII decides: with another drift it is of another block.
+non-ASCII character before it decides: a different drift means a different block.
 
-For all other characters the blocks themselves are looked up, in the document written out as an
-update, and counted through from where they begin. That takes as long as the document is large, but
-only once for all anchors of a text. `tests/notes/slow_anchors.py` has the same without it.
+For all other characters the blocks themselves are read from the document, encoded as an update, and
+counted through from their beginning. That takes time linear in the document, but only once for all
+anchors of a text. `tests/notes/slow_anchors.py` does the same without the shortcut.
 
 Each question to the engine is a walk over the blocks before the place. A caller that will ask for
 many says so, and is answered from `order`, in which all blocks are put in order once.
@@ -24,14 +24,14 @@ Who wrote each character of a note, by the name that Yjs gives the character.
                clock on: key → [name, client, clock, client, clock, …, kind], the kind being one of
                `roles.AuthorKind` (older entries have none). The key is unique and means nothing.
 
-The author of a character is that of the entry of its client with the greatest clock that is not
-greater than the character's. An editor keeps its client for as long as it is open, so an entry is
-written when somebody begins to type, and not at every keystroke. Our own client writes for many
-authors: it gets an entry whenever the author changes.
+A character's author is that of its client's entry with the greatest clock not above the
+character's. An editor keeps its client for as long as it is open, so an entry is written when
+somebody begins to type, not at every keystroke. Our own client writes for many authors: it gets an
+entry whenever the author changes.
 
-The map is part of the document: it is durable together with the text, and snapshots and backups
-have it. Peers cannot change it (see `causality`). Characters of notes that were written before
-the map existed have no known author.
+The map is part of the document: it becomes durable with the text, and snapshots and backups include
+it. Peers cannot change it (see `causality`). Characters written before the map existed have no
+known author.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from flashgrep.notes.document.updates import Name, Update, number, parse
 MANY: Final = 1_000
 """Look-ups for which it pays to put all blocks in order: 25 ms for as many as belong to them."""
 _ITEM: Final = b"\0"
-"""A relative position as bytes begins with this where it names an item; client, clock follow…"""
+"""A relative position as bytes begins with this if it names an item; client and clock follow…"""
 _AFTER: Final = b"\0"
 """…and that it belongs to the character after it."""
 
@@ -75,9 +75,9 @@ class _Block(NamedTuple):
 
 
 class Anchors:
-    """The anchors of a text as it is now; to be made again after a change.
+    """The anchors of a text as it is now; make them again after a change.
 
-    Callers that ask for many do so in a transaction of the document, which saves one for each.
+    Callers that need many ask in one transaction of the document, which saves one for each.
     """
 
     def __init__(self, text: Text, clocks: dict[int, int], root: str = "", many: int = 0) -> None:
@@ -126,8 +126,7 @@ class Anchors:
 
     def left_of(self, first: Anchor, units: int) -> list[tuple[int, int]]:
         """Where the characters are that a client typed from an anchor on, so many units of them.
-
-        What of them was deleted is left out. Each block is looked up once, however long it is.
+        Deleted ones are left out. Each block is looked up once, however long it is.
         """
         starts, blocks = self._blocks.get(first.client, ([], []))
         end = first.clock + units
@@ -263,7 +262,7 @@ _NOBODY: Final = Author("")
 
 
 class Authorship:
-    """The authors of one document. What is known is read once; only `add` changes the map."""
+    """The authors of one document. The map is read once; only `add` changes it."""
 
     def __init__(self, stored: Map[Any]) -> None:
         self._stored = stored

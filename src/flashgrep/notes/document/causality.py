@@ -1,10 +1,10 @@
-"""What an update needs before a document can take it, and what it changes there.
+"""What an update needs before a document can take it, and what it changes in the document.
 
-The engine takes any update in silence. One whose predecessor is missing may show nothing, or show
-at once although it is in no state vector, no event and no snapshot, so that it is gone after a
-restart; and given many of them out of order the engine now and then loses one for good. So the
-engine is given nothing that is not ready: all that came before it is there. The rest is kept beside
-the document, and no peer is told that it is durable. Yjs does the same internally.
+The engine accepts any update silently. An update that lacks its predecessor may show nothing, or
+may show at once although it is in no state vector, event or snapshot, and so be gone after a
+restart; given many of them out of order, the engine occasionally loses one for good. So the engine
+only gets updates that are ready: everything before them is there. The rest is kept beside the
+document, and no peer is told that it is durable. Yjs does the same internally.
 """
 
 from __future__ import annotations
@@ -152,11 +152,11 @@ _IN_MARKS: Final = frozenset("{}+-~<>`$")
 
 @dataclass
 class PeerChanges:
-    """What was changed while it was watched."""
+    """What changed while the document was watched."""
 
     stretches: list[Span] = field(default_factory=list)
-    """Changed stretches of the text as it is afterwards, in UTF-8 bytes, from left to right; where
-    something was deleted only, the stretch is empty."""
+    """Changed stretches of the new text, in UTF-8 bytes, from left to right; a mere deletion is an
+    empty stretch."""
     is_plain: bool = True
     """Nothing was deleted, and nothing came that could be part of a mark."""
     entries: list[tuple[Map[Any], str, Any]] = field(default_factory=list)
@@ -175,7 +175,7 @@ class PeerChanges:
 class PeerWatch:
     """Watches a document while a peer's updates are applied.
 
-    It stays subscribed: pycrdt looks into a callback's signature, which takes longer than a key.
+    It stays subscribed: pycrdt inspects each callback's signature, which takes longer than a key.
     """
 
     def __init__(self, text: Text, maps: Sequence[Map[Any]]) -> None:

@@ -1,9 +1,9 @@
 """Documents from the journal: loaded, checked, compacted, cached, or read as texts alone.
 
-A snapshot is made from what the journal has, not from the document in memory, and only where both
-are the same; what a peer sent too early is in neither (see `causality`), so that a snapshot cannot
-lose it. It is stored, read back, loaded and compared before anything is trimmed; all in one
-transaction, so that a failure leaves the journal as it was.
+A snapshot is made from the journal, not from the document in memory, and only if both agree; what a
+peer sent too early is in neither (see `causality`), so a snapshot cannot lose it. The snapshot is
+stored, read back, loaded and compared before anything is trimmed, all in one transaction, so that a
+failure leaves the journal unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The text of a note after one of its records: durable, and not to change again."""
+    """The text of a note after one of its records: durable and immutable."""
 
     note: str
     sequence: int
@@ -61,7 +61,7 @@ class Published:
     time: int
     """The same, in milliseconds since 1970."""
     views: tuple[bytes, bytes] | None = field(default=None, compare=False)
-    """The accepted and the base view, where they are known already."""
+    """The accepted and the base view, if already known."""
 
     @property
     def text(self) -> str:
@@ -76,7 +76,8 @@ class NoteChange:
     update: bytes
     """For peers, as Yjs encodes it."""
     origin: object
-    """What the writer gave, so that a peer is not sent its own change; None to send it to all."""
+    """A value given by the writer, so that a peer does not get its own change; None sends it to
+    all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +231,11 @@ def _is_same(state: bytes, written: bytes) -> bool:
 
 
 class Quarantined(Unavailable):
-    """What is stored of a note is damaged; the note is closed, and nothing of it is changed."""
+    """A note's stored data is damaged; the note is closed, and nothing of it is changed."""
 
 
 class DocumentCache:
-    """All documents that are loaded. What is dropped is loaded again as the journal has it."""
+    """All loaded documents. One that is dropped is loaded again from the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

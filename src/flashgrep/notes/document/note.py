@@ -1,4 +1,4 @@
-"""A note in memory: its document, loaded from the journal, changed, and what of it is new.
+"""A note in memory: its document, loaded from the journal and changed, and which changes are new.
 
     contents    the text (Y.Text); characters only, lines end with LF
     records     what is known beside the text (Y.Map): id → {"made", "anchors", "value"}.
@@ -6,11 +6,11 @@
                 [client, clock, client, clock] of its first and its last character (see `anchors`)
     authors     who wrote which characters (Y.Map, see `anchors`)
 
-Peers write `contents` alone: what they write into the two maps is put back (see `causality`), and
-an update that writes anywhere else is refused.
+Peers write only `contents`: what they write into the two maps is reverted (see `causality`), and an
+update that writes anywhere else is refused.
 
-Changes cannot be undone: pycrdt has no rollback. A note that met an error on the way is thrown
-away and loaded again; what the journal does not have has never happened.
+Changes cannot be undone: pycrdt has no rollback. After an error a note is thrown away and loaded
+again; what the journal does not have never happened.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NoteRecords:
-    """What is known beside the text under one id."""
+    """What is recorded beside the text under one id."""
 
     value: Mapping[str, Any]
     """As JSON has it; whole numbers come back as such."""
@@ -77,7 +77,7 @@ class NoteRecords:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """A change of a note: of the text, and of what is beside it."""
+    """A change of a note: of its text, and of what is kept beside it."""
 
     splices: Sequence[TextSplice] = ()
     records: Mapping[str, NoteRecords | None] = field(default_factory=dict)
@@ -95,8 +95,8 @@ class Taken:
     """What became of a peer's updates."""
 
     stretches: Sequence[Span]
-    """What changed in the text as it is now, in UTF-8 bytes, from left to right; none where nothing
-    did that can be part of a mark."""
+    """What changed in the present text, in UTF-8 bytes, from left to right; empty if no part of a
+    mark can have changed."""
     is_answered: bool
     """We changed something too, so that the peer must get it."""
 
@@ -116,7 +116,7 @@ class Note:
         self.text = SharedText(self._text)
         self._waiting: list[Update] = []
         self._clocks: dict[int, int] = {}
-        """What the journal has, when all that was taken as new is in it."""
+        """What the journal has once everything taken as new is in it."""
         self._seconds: set[Name] | None = None
         """Second units of characters; found when a peer sends something for the first time."""
         new: list[bytes] = []

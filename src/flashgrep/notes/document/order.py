@@ -1,16 +1,15 @@
-"""The order of a note's characters, worked out at once from the document written out.
+"""The order of a note's characters, worked out at once from the encoded document.
 
-The engine finds a place of the text, or a name, by a walk over all blocks before it: that is as
-good as it gets for a few, and for n marks it takes n² steps (10,000 names in a note of 5,000
-suggestions: seconds). Here the blocks are put in order as Yjs does it, once, and looked up by
-bisection afterwards. `Anchors` asks this where many names are wanted, and many deletions are made
-by it in one update.
+The engine finds a place in the text, or a name, by walking over all blocks before it: fine for a
+few, but n marks take n² steps (10,000 names in a note of 5,000 suggestions: seconds). Here the
+blocks are put in order as Yjs does it, once, and then looked up by bisection. `Anchors` uses this
+when it needs many names, and many deletions become one update this way.
 
-Each block says what it was put after and before (`left`, `right`); blocks that were put between the
-same two at the same time are ordered by YATA, the rule of Yjs' `Item.integrate`. The engine does
-the same, so there is a check that needs no trust: the characters in this order must be the text as
-the engine has it. Where they are not, or a document holds what is not understood here, there is no
-order (`None`), and the engine is asked for each place.
+Each block says what it was put after and before (`left`, `right`); blocks put between the same two
+at the same time are ordered by YATA, the rule of Yjs' `Item.integrate`. The engine does the same,
+which allows a check that needs no trust: the characters in this order must be the engine's text. If
+they are not, or the document holds something unknown here, there is no order (`None`), and the
+engine is asked for each place.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 pycrdt counts UTF-8 bytes in `len`, `insert`, `del` and relative positions, but code points in
 `text[a:b]`. An offset inside a character does not fail: it inserts at the end, deletes everything,
 or panics. So no other module touches a `pycrdt.Text`. Each change is checked before it is made
-(the text must be nothing but characters: an embedded object counts in offsets and is not in
-`str()`) and compared with Python's own splice after it.
+(the text must be only characters: an embedded object counts in offsets but is not in `str()`) and
+compared with Python's own splice afterwards.
 
 The unit may become characters in a later release; `check_offsets` refuses what is not bytes.
 """
@@ -60,10 +60,10 @@ def growth(splice: TextSplice) -> int:
 
 
 class Push:
-    """Where the spans of records end up: with their first and their last character.
+    """Where the spans of records end up: with their first and last characters.
 
-    Mostly both are outside all splices, and side by side. But a mark that somebody broke is text,
-    which may be edited in part; its record still holds it, and may hold a whole mark afterwards.
+    Usually both are outside all splices, and side by side. But a mark that somebody broke is text
+    and may be edited in part; its record still holds it, and may hold a whole mark afterwards.
     """
 
     def __init__(self, splices: Sequence[TextSplice]) -> None:
@@ -189,7 +189,7 @@ _MODULE: Final = "pyo3_runtime"
 
 
 class Panicked(IOFailure):
-    """The CRDT engine failed within itself; what is in memory of this note cannot be trusted."""
+    """The CRDT engine failed internally; this note's data in memory cannot be trusted."""
 
 
 @contextmanager
@@ -288,9 +288,8 @@ class SharedText:
 def _middle_first(
     changes: Sequence[TextSplice], places: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """The numbers of the changes in the order they are made, and by how much each has moved.
-
-    When a stretch of them is begun, all before it are made, and none of its own.
+    """The numbers of the changes in the order they are made, and by how much each has moved. When a
+    stretch of them begins, all before it have been made, and none of its own.
     """
     growths = (
         len(change.text.encode()) - (end - start)

@@ -1,4 +1,4 @@
-"""Yjs updates and state vectors, read as far as it takes to know what an update needs.
+"""Yjs updates and state vectors, read just far enough to know what an update needs.
 
     state vector    count, then count times: client, clock
     update          number of clients, then for each: number of structs, client, clock of the first
@@ -7,10 +7,10 @@
     struct          one byte: in the low five bits its kind, 0x80 an origin follows, 0x40 a right
                     origin follows, 0x20 a key follows where neither does; then the content
 
-Numbers have seven bits a byte, low ones first; strings are a number of bytes, then UTF-8. The clock
-of a client counts what it typed, in UTF-16 units; a state vector says how much of that a document
-has. This is version 1 of the encoding, the one that every provider sends. The engine reads updates
-too; `causality` says why that is not enough.
+Numbers have seven bits per byte, low ones first; strings are a number of bytes, then UTF-8. The
+clock of a client counts what it typed, in UTF-16 units; a state vector says how much of that a
+document has. This is version 1 of the encoding, the one that every provider sends. The engine reads
+updates too; `causality` says why that is not enough.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLLECTED, _STRING, _SKIP = 0, 4, 10
 _NAMED_TYPES: Final = {3, 5}
 _TYPES: Final = 7
 _NUMBER_BYTES: Final = 9
-"""Of a client or a clock, which JavaScript keeps in 53 bits."""
+"""Longest client or clock number; JavaScript keeps those in 53 bits."""
 _LAST_OF_ONE_UNIT: Final = "\uffff"
 _DEPTH: Final = 64
 """Deepest nesting of a value; our own have three."""

@@ -60,10 +60,10 @@ _ID: Final = re.compile(r"[cs]_[0-9a-f]{16}")
 _COMMENT_ID: Final = re.compile(r"c_[0-9a-f]{16}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 _MARKS: Final = 16
-"""Of one suggestion; we write two at most."""
+"""Marks of one suggestion; we write at most two."""
 _LAST_TIME: Final = 2**53
 _NEARBY: Final = 32
-"""Openers that are tried for a mark that is not where it was, on either side of that place."""
+"""Openers to try, on either side, for a mark that is no longer where it was."""
 _OPENER: Final = re.compile(
     "|".join(sorted(re.escape(delimiters.opener) for delimiters in DELIMITERS.values()))
 )
@@ -76,7 +76,7 @@ _CLOSERS: Final = {delimiters.opener: delimiters.closer for delimiters in DELIMI
 _OF_COMMENTS: Final = tuple(
     DELIMITERS[kind].opener for kind in (MarkKind.COMMENT, MarkKind.HIGHLIGHT)
 )
-"""What the marks of a comment begin with; those of a suggestion never do."""
+"""How the marks of a comment begin; those of a suggestion never do."""
 
 
 class CarriedMark(NamedTuple):

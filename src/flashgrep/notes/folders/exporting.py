@@ -1,10 +1,9 @@
-"""Notes and attachments become files of a folder, each put in place as a whole.
+"""Writes notes and attachments as files of a folder, each put in place as a whole.
 
 Nothing is written outside the folder: it is entered by descriptor, name by name, and no link is
-followed. Nothing is deleted. A file that somebody changed since we wrote it, or took it, is left
-and listed, and so are files whose notes are gone. A folder that is neither empty nor one of our
-exports is refused.
-`force` overwrites what is in the way, and nothing else.
+followed. Nothing is deleted. A file that somebody changed since we wrote or imported it is left and
+listed, and so are files whose notes are gone. A folder that is neither empty nor one of our exports
+is refused. `force` overwrites what is in the way, and nothing else.
 
 Files are not synced one by one: the truth is the journal, and an export can be made again.
 """
@@ -109,9 +108,9 @@ class ExportSummary:
     same: int = 0
     attachments: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    """Path → why it is not in the folder as it is here."""
+    """Path → why the folder does not have it as it is here."""
     left: list[str] = field(default_factory=list)
-    """Files of ours in the folder whose notes are gone."""
+    """Our files in the folder that have lost their notes."""
 
 
 def export(

@@ -1,8 +1,8 @@
-"""Files become notes, and changed files become edits. Runs on the thread of the notes.
+"""Turns files into notes, and changed files into edits. Runs on the thread of the notes.
 
-What happens to a file is decided by three digests: of its bytes, of the file that the note would
-be now, and of the file at the last exchange with its folder (an import from there, or an export to
-there). Each folder has its own: what another one brought since is an edit like any other.
+Three digests decide what happens to a file: of its bytes, of the file that the note would be now,
+and of the file at the last exchange with its folder (an import from it or an export to it). Each
+folder has its own: what another one brought since is an edit like any other.
 
     no such note                     it is created; a conflict where the note that came from this
                                      path was moved or deleted here since
@@ -17,7 +17,7 @@ So importing again changes nothing. Suggestions and comments that an export desc
 file come back as they were, author, time and id, as far as their marks are still there. Then a
 record is made for each other mark that the text has outside literal zones and that no record holds.
 
-An id is kept where this knowledge base cannot have it already: in a note made from another one's
+An id is kept where this knowledge base cannot already have it: in a note made from another one's
 export for the first time, and in a note that holds it. Otherwise a suggestion gets a new one.
 """
 
@@ -73,7 +73,7 @@ class ImportedAs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncomingNote:
-    """A file that comes in."""
+    """A file to import."""
 
     path: str
     data: bytes
@@ -84,12 +84,13 @@ class IncomingNote:
     exported: frozenset[str] = frozenset()
     """The digests of what it wrote."""
     suggestions: Any = ()
-    """What it said of the suggestions in the file, unchecked (see `carried_suggestions`)."""
+    """What the export said about the suggestions in the file, unchecked (see
+    `carried_suggestions`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of it, and why where it is not in."""
+    """What became of it, and if it was not imported, why."""
 
     path: str
     fate: ImportedAs
@@ -97,7 +98,7 @@ class ImportResult:
     restored: int = 0
     """How many suggestions are again what an export says of them."""
     lost: tuple[str, ...] = ()
-    """Of those that are not, whose they were and why."""
+    """The authors of those that are not, and why."""
 
 
 def take(
@@ -324,7 +325,7 @@ def _marks_recorded(
 
 
 def _said(text: str, mark: critic.Mark, author: str) -> tuple[str, Mapping[str, Any]]:
-    """Whose a mark is by its metadata, and all that the metadata says."""
+    """A mark's author by its metadata, and everything else the metadata says."""
     said = critic.metadata(text, mark)
     name = said.get("author", said.get("a"))
     return name if isinstance(name, str) and name else author, said

@@ -1,6 +1,6 @@
 """A note as a file: bytes to text and back, line ends, and the manifest of an export.
 
-What a file has and a text has not is kept in the note's properties:
+What a file has and a text lacks is kept in the note's properties:
 
     file      {"bom": true, "line_ends": …}; either may be missing
     imported  {"path", "digests", "note"}: where the note came from, and for each folder that it was
@@ -15,10 +15,10 @@ Line ends of a file, kept beside a text that has LF alone.
                         what it says: base64 of zlib of one byte a line (0 LF, 1 CRLF, 2 CR), then
                         three bytes of a hash a line
 
-The hashes are there for a text that was changed since: lines that are still there keep their ends,
-new ones get the most frequent end. What did not change comes back byte for byte either way.
+The hashes are for a text that was changed since: lines that remain keep their ends, new ones get
+the most frequent end. What did not change comes back byte for byte either way.
 
-What an export wrote into a folder: by it a folder and its files are known again.
+What an export wrote into a folder, by which the folder and its files are recognised later.
 
     DIR/.flashgrep-export    JSON, one object a line
         {"flashgrep-export": 1}
@@ -26,9 +26,9 @@ What an export wrote into a folder: by it a folder and its files are known again
          "suggestions": […]}      only where there are any (see `carried_suggestions`)
 
 A line is added before its file is put in place, so that after a crash every file of ours is known;
-at the end of an export it is rewritten with one line a file. A last line that was cut
-short is skipped. The folder may come from anybody: lines that are too long or not of this shape are
-skipped, and a file that is too large is refused.
+at the end of an export the manifest is rewritten with one line per file. A last line that was cut
+short is skipped. The folder may come from anybody: lines that are too long or malformed are
+skipped, and a manifest that is too large is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from flashgrep.system.atomic import append, replacing
 from flashgrep.workspace.safe_open import REGULAR, open_in
 
 _EXPORT_LIST_LINE_BYTES: Final = 16 * limits.MIB
-"""A line of `.flashgrep-export`; a longer one is none of ours, and skipped."""
+"""A line of `.flashgrep-export`; a longer one is not ours, and is skipped."""
 
 # ── line ends ────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +67,7 @@ _HASH_BYTES: Final = 3
 _COMPARED_LINES: Final = 2_000
 """Lines that changed; finding old among new ones takes the square of this."""
 _PACKED_BYTES: Final = 64 * 1024 * 1024
-"""What packed lines may unpack to: a note of nothing but line ends, several times over."""
+"""The size to which packed lines may unpack: several times a note of nothing but line ends."""
 
 LineEnds = str | dict[str, str] | None
 
@@ -157,7 +157,7 @@ _FOLDERS: Final = 8
 
 
 class NoText(InvalidParams):
-    """A file that no note can hold; the reason."""
+    """A file that no note can hold, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Imports a folder of Markdown, an Obsidian vault for one: what is in it, and how it is sent.
+"""Imports a folder of Markdown, such as an Obsidian vault: what is in it, and how it is sent.
 
     Folder/Note.md      a note, if its bytes are UTF-8 and not more than a note holds
     anything else       an attachment; so is a .md that no note can hold, which is listed
@@ -52,7 +52,7 @@ class VaultFile:
 
 @dataclass
 class Vault:
-    """A folder, and what of it was left out."""
+    """A folder, and which of its files were left out."""
 
     root: Path
     besides: Path

@@ -1,2 +1,2 @@
-"""Links between notes: found in a text (`parse`), asked of all notes (`index`), mended after a move
-(`rewrite`), and what somebody may see of them (`scoped`)."""
+"""Links between notes: found in a text (`parse`), looked up over all notes (`index`), rewritten
+after a move (`rewrite`), and limited to what somebody may see (`scoped`)."""

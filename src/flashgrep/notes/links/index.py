@@ -1,8 +1,8 @@
-"""The links from and to a note, asked of the table of links.
+"""The links from and to a note, from the table of links.
 
-Nothing resolved is stored: a new note can change what a link elsewhere means, and a stored answer
-would have to be found and corrected. The table has the links by the *name* they end with, so a
-question looks only at links that could be meant, and the paths as they are now decide.
+No resolution is stored: a new note can change what a link elsewhere means, and a stored answer
+would have to be found and corrected. The table keys links by the *name* they end with, so a query
+looks only at links that could match, and the present paths decide.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _PAUSE_SECONDS: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A note's links, and what could not be looked at."""
+    """A note's links, and which notes could not be read."""
 
     links: NoteLinks
     attachments: frozenset[str]
@@ -84,7 +84,7 @@ class Linking:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._paths: Paths | None = None
-        """Of all notes and attachments; made for the first question."""
+        """The paths of all notes and attachments; made for the first question."""
         self._where: dict[str, str] = {}
         """The notes' paths among these, by id."""
         self._attachments: frozenset[str] = frozenset()

@@ -1,9 +1,9 @@
-"""Links that follow notes to other paths: which are broken by a move, and how they are mended.
+"""Links that follow notes to other paths: which ones a move breaks, and how they are mended.
 
-A link is broken where it would mean another note than before, or none, or where a path such as A/x
-or ../x is no longer the way there. That is so for links to a
-note that moves, for relative links of the note itself, and for links to notes that stay, where a
-moved one now comes first for their name. It is mended in its path alone, in the way it is written:
+A link is broken if it would now mean another note or none, or if a path such as A/x or ../x no
+longer leads there. That happens to links to a note that moves, to the note's own relative links,
+and to links to notes that stay if a moved one now comes first for their name. Only the path is
+mended, in the style it is written in:
 
     [[N|alias]]  [[N#H]]  ![[N|100]]   wiki links keep what follows the path
     [t](a%20b.md#h "title")            Markdown keeps heading, title, and how characters are escaped
@@ -11,7 +11,7 @@ moved one now comes first for their name. It is mended in its path alone, in the
 
 The new path has the form of the old one: a name alone, a path from the top, a path from the note's
 own folder, with or without `.md`. Where that form would mean another note, the whole path is taken.
-What leads nowhere is left alone, and so is what is in code.
+Links that led nowhere are left alone, and so are links in code.
 
 A note with suggestions has two readings. A path is mended where it is the same stretch of the text
 in both, or where only one of them has it: inside what a mark inserts or deletes. Delimiters are
@@ -126,7 +126,7 @@ _OTHER_BYTE: Final = re.compile("%[89a-fA-F][0-9a-fA-F]")
 _NOT_IN_WIKI: Final = re.compile(r"[\[\]|#\n]")
 _ESCAPED: Final = frozenset('%#\\<>`[]{}|"$')
 _ODD: Final = re.compile(r"[`<>]|\$\$|%%")
-"""What may mean something else to Markdown: a note with such a link is read again to be sure…"""
+"""Characters that may mean something else to Markdown: a note with such a link is read again…"""
 _LONG_CHARS: Final = limits.LINK_CHARS // 4
 """…and so is one with a link that may be too long."""
 
@@ -223,7 +223,7 @@ def _mended(writing: _Writing, source: str, meant: Meant, renaming: Renaming) ->
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """What mends the broken links of a note."""
+    """Mends the broken links of a note."""
 
     splices: tuple[TextSplice, ...]
     left: int
@@ -237,7 +237,7 @@ class CannotFollow(InvalidParams):
 def relink(
     source: str, reading: ParsedMarkup, spans: Sequence[Span], renaming: Renaming
 ) -> Relinked:
-    """Mend the links of the note whose path is `source` now; `spans` are those of its records."""
+    """Mend the links of the note now at `source`; `spans` are those of its records."""
     accepted = _wanted(reading.accepted, source, renaming)
     has_two = any(mark.kind in critic.SUGGESTIONS for mark in reading.marks)
     base = _wanted(reading.base, source, renaming) if has_two else accepted
@@ -262,13 +262,13 @@ def _is_odd(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What mends the links of one view."""
+    """Mends the links of one view."""
 
     view: MarkupView
     spans: Mapping[Span, str]
     """Stretches of the text itself, and what is to be there."""
     left: frozenset[int]
-    """Where links begin in the text whose path is not in one piece."""
+    """Where links begin in the text if their path is not in one piece."""
 
 
 def _wanted(view: MarkupView, source: str, renaming: Renaming) -> _Wanted:

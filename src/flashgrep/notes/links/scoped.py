@@ -1,8 +1,7 @@
-"""The links of a note as somebody may see them: nothing that they may not read is named.
+"""The links of a note as somebody may see them: they name nothing that this person may not read.
 
-Links lead, for them, as if there were no others than the notes and attachments that they may see:
-to the next one that a link could have meant, or nowhere. Links from notes that they may not see are
-left out.
+Links resolve as if the notes and attachments they may see were the only ones: to the next one that
+a link could mean, or nowhere. Links from notes that they may not see are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class SeenOutgoing:
 
     link: Link
     paths: tuple[str, ...]
-    """The one it means for them first; none where it leads nowhere."""
+    """The one it means for them first; empty if it leads nowhere."""
     is_attachment: bool
 
 

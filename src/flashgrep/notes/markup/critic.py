@@ -12,12 +12,12 @@ The standard defines neither nesting, nor escapes, nor code. Here:
   kind, at most `limits.MARK_CHARS` further on, and never reaches over a recorded one. Without a
   closer, or a substitution without `~>`, it is text.
 - Marks never nest: an opener inside a mark is text.
-- Whether a place is literal is asked of the text without the recorded suggestions. So a suggestion
-  that adds or takes a fence does not turn other people's marks into text, or text into marks.
+- The text without the recorded suggestions decides whether a place is literal. So a suggestion that
+  adds or removes a fence does not turn other people's marks into text, or text into marks.
 - A mark's text may begin with Obsidian Commentator's metadata, `{"author":"Ann","time":1}@@`, which
   no view shows.
 
-Any text can be read, in time linear to its length. Offsets are in code points.
+Any text can be read, in time linear in its length. Offsets are in code points.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ _read_once = lru_cache(maxsize=_KEPT_TEXTS)(_read)
 
 
 def literal_places(text: str, places: Iterable[int], recorded: Iterable[Span]) -> set[int]:
-    """Those of the places that are in code or the like, and in none of the recorded spans."""
+    """Those of the places that are in code or the like, and outside all recorded spans."""
     return set(_MarkupScan(text, all_held(text, recorded)).in_zones(sorted(places)))
 
 

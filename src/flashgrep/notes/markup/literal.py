@@ -10,8 +10,8 @@ link is not a link. The zones follow CommonMark and Obsidian as far as a note's 
     comments      `<!--` up to `-->`; without an end it is text
     mathematics   `$$` up to `$$`, in the same paragraph
 
-One pass, linear in the text: every construct is looked for once, and what is skipped is skipped
-for good. Patterns that could try a line in several ways are possessive.
+One pass, linear in the text: every construct is looked for once, and skipped text is never
+revisited. Patterns that could try a line in several ways are possessive.
 """
 
 from __future__ import annotations

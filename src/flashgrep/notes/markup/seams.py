@@ -1,7 +1,7 @@
-"""Texts that become a delimiter of a mark together with what is beside them.
+"""Texts that form a delimiter of a mark with the text beside them.
 
-Neither `{` nor `++ keep ++}` is a mark; without the word between them they are one. Somebody's own
-words would be a suggestion then, which nobody made.
+Neither `{` nor `++ keep ++}` is a mark; take out a word between them and they are one. Somebody's
+own words would then be a suggestion that nobody made.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from flashgrep.notes.markup.critic import WIDTH
 
 
 def joined(before: str, old: str, new: str, behind: str) -> str | None:
-    """The delimiter that `new` makes between two texts in the place of `old`; None if none.
-
-    One that was there before, and one that is inside of `new`, is no affair of the texts beside it.
+    """The delimiter that `new` forms with the texts around it when it replaces `old`; None if none.
+    One that was there before, or that is wholly inside `new`, does not count.
     """
     sides = before[max(len(before) - WIDTH + 1, 0) :], behind[: WIDTH - 1]
     made = _across(sides[0], new, sides[1]) - _across(sides[0], old, sides[1])

@@ -1,2 +1,2 @@
-"""Suggestions are listed, decided and undone. The door: `review`, `verdict`,
+"""Lists suggestions, decides on them and undoes decisions. The door: `review`, `verdict`,
 `decision_log`, `decision_jobs`."""

@@ -1,15 +1,15 @@
 """Commenting: comments listed, made, answered and resolved.
 
-Which comments there are is asked of a table in the store (`comment_table`), which every change
-keeps up: a list loads no note. A comment is added, and a thread resolved, on the thread of the
-notes, in one transaction with its record, or with its row in the log of what was resolved.
+A list of comments comes from a table in the store (`comment_table`), which every change updates, so
+it loads no note. A comment is added, and a thread resolved, on the thread of the notes, in one
+transaction with its record, or with its row in the log of what was resolved.
 
     made, replied   role suggest on the note
     resolved        role write: the words leave the text; the note as it was is kept as a version
 
-Comments that somebody types into the text come to the same table, without any of this.
+Comments that somebody types into the text reach the same table, without any of this.
 
-The methods wait for the thread of the notes and are for any other one.
+The methods wait for the thread of the notes; call them from any other.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CommentedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What became of a comment: the thread it is in, and whether it was there already."""
+    """What became of a comment: its thread, and whether it was already there."""
 
     id: str
     thread: dict[str, Any]

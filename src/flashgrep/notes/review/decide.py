@@ -1,16 +1,16 @@
 """Accepts and rejects a suggestion of a note; `deciding_many` does so with many at once.
 
-What stays keeps its characters, so it stays its writer's, and what people type in it at that
-moment stays too. A decision can be undone from what it says was cut out: an entry of the log is
+Text that stays keeps its characters, so it remains its writer's, and what people are typing in it
+stays too. A decision can be undone from what it says was cut out: an entry of the log is
 `Decision.cuts` and `Decision.marks`, both plain tuples.
 
     text        see {--old--}{++new++}!           accept: see new!
     cuts        (4, "{--old--}{++"), (7, "++}")   places in the text afterwards
     marks       ((0, 0), (0, 9)), ((0, 9), (1, 3))   from which cut and character, to which
 
-Who accepts a suggestion may put another text in the place of what it brings. As little as possible
-of that is written anew: what both texts have in common stays its writer's. Then the cuts hold what
-was taken out of the proposed text too, and `Decision.put` says what was put in:
+Whoever accepts a suggestion may replace the text it inserts. As little as possible is rewritten:
+what both texts share remains its writer's. The cuts then also hold what was taken out of the
+proposed text, and `Decision.put` says what was put in:
 
     text        see {--old--}{++new++}!           accept as "newer": see newer!
     cuts        (4, "{--old--}{++"), (7, "++}")
@@ -56,7 +56,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What carries out a decision, and what undoes it."""
+    """How to carry out a decision, and how to undo it."""
 
     splices: tuple[TextSplice, ...]
     """From left to right; deletions only, unless the text was edited."""
@@ -73,7 +73,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What brings a decided suggestion back."""
+    """How to bring a decided suggestion back."""
 
     splices: tuple[TextSplice, ...]
     """From left to right; insertions only, unless the text was edited."""
@@ -89,11 +89,10 @@ def decide(
     others: Iterable[Span] = (),
     comments: Sequence[Mark] = (),
 ) -> Decision:
-    """Decide the marks a record holds; refused where none of its spans is a mark any more.
-
-    `others` are the spans of all other records. Where people edited delimiters, one may reach into
-    another; then what reads as a mark is decided, and nothing inside somebody else's. `comments`
-    are the marks of those on the suggestion, which leave the text with it.
+    """Decide the marks a record holds; refused if none of its spans is still a mark. `others` are
+    the spans of all other records. If people edited delimiters, one may reach into another; then
+    what reads as a mark is decided, and nothing inside somebody else's. `comments` are the marks of
+    those on the suggestion, which leave the text with it.
     """
     others = set(others)
     marks = _marks_of(text, spans, others)
@@ -125,10 +124,9 @@ def accept_as(
     others: Iterable[Span],
     comments: Sequence[Mark] = (),
 ) -> Decision:
-    """Accept the marks a record holds, with another text in the place of what they bring.
-
-    A suggestion that only deletes brings nothing: the text is put where it deletes. Refused where
-    the record holds several insertions that differ: nobody could say which of them is meant.
+    """Accept the marks a record holds, with another text instead of what they insert. A suggestion
+    that only deletes inserts nothing: the text goes where it deletes. Refused if the record holds
+    several different insertions: nobody could say which is meant.
     """
     marks = _marks_of(text, spans, others)
     brought = [mark.new for mark in marks if mark.kind is not MarkKind.DELETION]
@@ -283,7 +281,7 @@ def _decision(
 
 
 def refused(mark: Mark, action: Action) -> list[Span]:
-    """What of a mark goes away: all that the chosen view does not show."""
+    """The parts of a mark that go away: all that the chosen view does not show."""
     spans, at = [], mark.start
     for piece in mark.shown():
         if piece.in_accepted if action is Action.ACCEPT else piece.in_base:

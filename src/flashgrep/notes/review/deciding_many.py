@@ -1,12 +1,12 @@
-"""Many suggestions of one note decided at once, as if one after the other.
+"""Decides many suggestions of one note at once, as if one after the other.
 
 `decide.decide` is the definition: it reads the text for each suggestion, as the one before has
 left it. Decisions only delete, so everything that one of them would find follows from the
 text as it was, and from what was deleted before. That holds for suggestions whose spans share no
 character with another record's; the rest, where people edited delimiters, are left to `decide`.
 
-What a decision needs to be undone is given in numbers of characters of the text as it was: each
-keeps its anchor, also where a later decision deletes it.
+What an undo needs is given as character offsets into the earlier text: each character keeps its
+anchor, even if a later decision deletes it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Made:
     None at the text's beginning and end."""
     marks: tuple[tuple[Edge, Edge], ...]
     change: tuple[str, str]
-    """What the suggestion takes away, and what it brings."""
+    """What the suggestion deletes, and what it inserts."""
     comments: tuple[ThreadComment, ...] = ()
     """Those on it, which leave the text with its marks."""
 
@@ -60,7 +60,7 @@ class Deciding:
         self._gone = _Gone(len(text), sorted(set(refusals)))
         self.made: dict[str, Made] = {}
         self.missing: list[str] = []
-        """Suggestions whose marks were edited away by hand."""
+        """Suggestions with marks that were edited away by hand."""
 
     def take(self, names: Sequence[str]) -> int:
         """Decide as many of these as can be decided here, one after the other; gives how many.
@@ -162,7 +162,7 @@ class Deciding:
 
 
 class _Edges:
-    """Where characters are in what cuts removed."""
+    """Finds characters in what cuts removed."""
 
     def __init__(self, cuts: Sequence[Sequence[Span]]) -> None:
         self._starts: list[int] = []
@@ -185,7 +185,7 @@ class _Edges:
 
 
 class _Gone:
-    """What was deleted of a text: stretches of it, none of which touches another."""
+    """What was deleted from a text, as stretches that do not touch each other."""
 
     def __init__(self, length: int, beginnings: Sequence[int]) -> None:
         """`beginnings` are all places where a stretch that is to be deleted can begin, sorted."""
@@ -245,7 +245,7 @@ class _Gone:
 
 
 def _tangled(records: Iterable[Recorded]) -> Mapping[str, None]:
-    """The records of which a span shares a character with another span."""
+    """The records with a span that shares a character with another span."""
     found: dict[str, None] = {}
     last, owner = 0, ""
     for start, end, name in sorted(

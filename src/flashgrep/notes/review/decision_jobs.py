@@ -1,10 +1,10 @@
-"""Decisions on so many suggestions that nobody waits for the answer: a job, which reports progress.
+"""Jobs that decide on more suggestions than anybody would wait for, and report their progress.
 
-Each note is one transaction, and what is decided stays so: a job that is stopped, by the end of
-the server for one, has decided some notes and not the others. The ids of the rest are pending as
-they were, and can be sent again. Progress is told after each note, and while one takes long, the
-same again: who waits sees that it runs. To undo what a job has decided is a job too. The last jobs
-are remembered, as long as the server runs.
+Each note is one transaction, and decisions stand: a job that is stopped, say because the server
+ends, has decided some notes and not the others. The other ids are still pending and can be sent
+again. Progress is reported after each note, and repeated while one takes long, so that whoever
+waits sees that the job is running. Undoing what a job decided is a job too. The server remembers
+the last jobs for as long as it runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from flashgrep.notes.review.step_result import DecisionStatus, StepResult
 from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
 
 PULSE_SECONDS: Final = 0.2
-"""After so long without news of a job, its progress is told again."""
+"""After so long without news of a job, its progress is reported again."""
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ Work = Callable[[Callable[[], bool]], Iterator[Mapping[str, StepResult]]]
 
 
 class State(StrEnum):
-    """How far a job is."""
+    """The state of a job."""
 
     RUNNING = "running"
     DONE = "done"
@@ -82,7 +82,7 @@ class Job:
 
 
 class DecisionJobs:
-    """The jobs of a knowledge base; for any thread but that of the notes."""
+    """The jobs of a knowledge base. Any thread may use it, except that of the notes."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
@@ -109,10 +109,9 @@ class DecisionJobs:
         by: str,
         whose: str = "",
     ) -> Job:
-        """Begin to decide; refused where too many are named, or too many jobs run.
-
-        `by` is logged; `whose` job it is, if not of the same name, hears its progress.
-        Who may decide nowhere gets no job: it would take a place, and turns, for nothing.
+        """Begin to decide; refused if too many are named, or too many jobs are running. `by` is
+        logged; `whose` names the job's owner, if different, who gets its progress. Somebody who may
+        not decide anywhere gets no job: it would take a place, and turns, for nothing.
         """
         if not who.is_anywhere(Role.WRITE):
             raise AccessDenied(f"{by} may decide nothing; deciding needs the role write on a note")
@@ -226,7 +225,7 @@ class DecisionJobs:
 
 
 class _Pulse:
-    """Tells how far a job is, and tells it again after a while of nothing new."""
+    """Reports a job's progress, and repeats the report if nothing new happens for a while."""
 
     def __init__(self, job: Job, notify: Callable[[Job], None]) -> None:
         self._last = job

@@ -1,4 +1,4 @@
-"""The log of decisions: who accepted or rejected which suggestion, and what it takes to undo that.
+"""The log of decisions: who accepted or rejected which suggestion, and what an undo needs.
 
     decisions   id           counts up, never given twice; shown as a `decision_numbers` number
                 suggestion   its id
@@ -67,12 +67,12 @@ _COLUMNS: Final = (
 
 _NEWER_THAN_ALL: Final = 2**62
 _AT_ONCE: Final = 500
-"""Ids that are asked for at a time: SQLite allows so many values."""
+"""Ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """What was cut out of a text, and between which characters that was."""
+    """What was cut out of a text, and between which characters it was."""
 
     cut: Cut
     before: Anchor | None

@@ -1,14 +1,14 @@
-"""The numbers by which people name decisions: they do not tell how many decisions there were.
+"""The numbers by which people name decisions, which do not reveal how many decisions there were.
 
     decision_numbers   key    32 random bytes, in one row; made by the first process that finds none
 
 The log counts its rows 1, 2, 3, … If these numbers were shown, a token that may read one folder
-could count, by the gaps between them, what is decided about the notes it may not read. So each is
-shown as another number below 2³² that belongs to it alone: four rounds of a Feistel network with
-BLAKE2b and the key, which is kept with the log so that a number holds for good.
+could count, from the gaps between them, the decisions on notes it may not read. So each is shown as
+a unique other number below 2³²: four rounds of a Feistel network with BLAKE2b and the key, which is
+kept with the log so that a number holds for good.
 
-Random numbers in the log itself would need a second column for the order. A number per token, as
-events have, could not be told to somebody else: "undo 2718281828".
+Random numbers in the log itself would need a second column for the order. Numbers that differ by
+token, as for events, could not be passed on to somebody else: "undo 2718281828".
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Reviewing: what is suggested in all notes, and the decisions on it, which can be undone.
+"""Reviewing: the suggestions in all notes, and the decisions on them, which can be undone.
 
-Which suggestions there are is asked of a table in the store (`tables`), which every change
-keeps up: a list loads no note. A decision is made on the thread of the notes, by id; the first one
-wins. The change, the end of the suggestions' records and the rows in the log (`decisions`) are one
-transaction for each note.
+A list of suggestions comes from a table in the store (`tables`), which every change updates, so it
+loads no note. Decisions are made on the thread of the notes, by id; the first one wins. The change,
+the end of the suggestions' records and the rows in the log (`decisions`) are one transaction for
+each note.
 
-An undone decision brings the marks back where the text is now (`undoing`).
+Undoing a decision brings the marks back where the text is now (`undoing`).
 
-The methods wait for the thread of the notes and are for any other one.
+The methods wait for the thread of the notes; call them from any other.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ DECISIONS_A_TURN: Final = 100
 """More decisions than these on one note (some 20 ms) are prepared before their transaction…"""
 
 IDS_A_TURN: Final = 200
-"""Of many ids, how many are looked up (10 ms, where all were decided before) in one turn."""
+"""How many of many ids are looked up in one turn (10 ms, if all were already decided)."""
 
 log = logging.getLogger(__name__)
 
@@ -247,9 +247,8 @@ class Review:
         return OwnPage(page, f"{page[-1].made}.{page[-1].id}" if more else None)
 
     def news(self, author: Author, note: str) -> tuple[list[News], int]:
-        """What an author was not told yet of a note, as much as is told at once; how much in all.
-
-        Mostly there is nothing, and that takes no turn of the notes.
+        """What an author has yet to learn about a note, as much as is reported at once; and the
+        total. Usually there is nothing, and that takes no turn of the notes.
         """
         outcomes = self._kb.tables.outcomes
         if not outcomes.may_have_news(author.name, note):

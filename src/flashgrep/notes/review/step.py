@@ -1,8 +1,8 @@
 """The decisions on one note as one transaction on the thread of the notes.
 
-Deciding thousands of them takes a second, most of it to work out what is to be done. That part can
-be prepared before, in the thread of the caller. Where the note changes meanwhile, it is worked out
-again in the transaction.
+Deciding thousands of suggestions takes a second, mostly to work out what to do. That part can be
+prepared beforehand, in the caller's thread. If the note changes meanwhile, it is worked out again
+in the transaction.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NameOf = Callable[[int], Name | Anchor | None]
 
 @dataclass(frozen=True, slots=True)
 class _DecisionRow:
-    """What is logged of one decision."""
+    """What the log keeps of one decision."""
 
     record: NoteRecords
     change: tuple[str, str]

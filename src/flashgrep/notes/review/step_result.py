@@ -35,7 +35,7 @@ class StepResult:
     message: str
     decided: Decided | None = None
     now: tuple[str, str] | None = None
-    """What the suggestion takes away and brings, where that is not what was expected."""
+    """What the suggestion deletes and inserts, if not what was expected."""
 
     def as_json(self) -> dict[str, Any]:
         """As routes and commands shown it."""
@@ -60,7 +60,7 @@ class StepResult:
 
 
 def not_found_result(name: str) -> StepResult:
-    """An id that is none of a pending suggestion."""
+    """An id that belongs to no pending suggestion."""
     shown = name[: limits.QUOTED_CHARS]
     return StepResult(name, DecisionStatus.NOT_FOUND, f"there is no pending suggestion {shown}")
 

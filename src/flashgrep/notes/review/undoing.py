@@ -1,9 +1,9 @@
 """Brings a decided suggestion back into the text as it is now.
 
-Each cut is put between the two characters it was between, or beside the one of them that is left;
-it stays with the text that the mark held. What the decision put in is taken out, as far as it is
-still there; what others have typed beside it stays. Where neither character is left, or another
-mark is there now, it is refused. `undo_each` goes through many.
+Each cut goes back between the two characters it was between, or beside the one that is left; it
+stays with the text that the mark held. What the decision put in is taken out, as far as it is still
+there; what others have typed beside it stays. If neither character is left, or another mark is
+there now, the undo is refused. `undo_each` goes through many.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNDONE_A_STEP: Final = 25
 def undo_each(
     undo: Callable[[int], Decided], decisions: Sequence[int], is_cancelled: Callable[[], bool]
 ) -> Iterator[dict[str, StepResult]]:
-    """Undo decisions, the last one first; what cannot be undone is passed over, and told."""
+    """Undo decisions, the last one first; those that cannot be undone are skipped and reported."""
     left = list(reversed(decisions))
     for at in range(0, len(left), UNDONE_A_STEP):
         if is_cancelled():
@@ -54,7 +54,7 @@ def _undone(undo: Callable[[int], Decided], number: int) -> StepResult:
 
 
 class UndoneBefore(Conflict):
-    """Somebody has undone the decision already."""
+    """Somebody has already undone the decision."""
 
 
 def restoration(

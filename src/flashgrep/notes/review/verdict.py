@@ -1,8 +1,8 @@
 """What somebody decides on suggestions: an action, and the words that go with it.
 
-A reason goes with a rejection. A text goes with the acceptance of one suggestion, in the place of
-what that brings. Both are refused where they do not belong. Who says what they saw of a suggestion
-decides on that alone: one that was changed meanwhile stays pending.
+A reason goes with a rejection. A text goes with the acceptance of one suggestion, and replaces what
+it inserts. Both are refused where they do not belong. A caller who states the suggestion they saw
+decides on that alone: if it was changed meanwhile, it stays pending.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 
 class ProposalChanged(Conflict):
-    """The suggestion is not what the person saw any more."""
+    """The suggestion is no longer what the person saw."""
 
     def __init__(self, name: str, old: str, new: str, changed: Collection[str]) -> None:
         """`old` and `new` are what it takes away and brings now."""
@@ -48,19 +48,19 @@ class ProposalChanged(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody decides; refused where its parts do not go together."""
+    """What somebody decides; refused if its parts do not go together."""
 
     action: Action
     reason: str | None = None
     """Why, for whoever made the suggestion; only with a rejection."""
     text: str | None = None
-    """What takes the place of what the suggestion brings; only with an acceptance of one."""
+    """What replaces the text that the suggestion inserts; only when accepting one."""
     source: AuthorKind = AuthorKind.PERSON
     """What kind of author decides: the text is theirs."""
     seen_old: str | None = None
-    """What the suggestion took away when the person saw it; it is decided only if it still does."""
+    """What the suggestion deleted when the person saw it; it is decided only if it still does."""
     seen_new: str | None = None
-    """What it brought then."""
+    """What it inserted then."""
 
     def __post_init__(self) -> None:
         if self.reason is not None and self.action is not Action.REJECT:

@@ -9,8 +9,8 @@
              last_path   where it was before it went to the trash
              properties  JSON: what a file had that a text has not (line ends, a byte order mark)
 
-The table is small and asked for all the time, so that all of it is held in memory. A transaction
-that fails has it read again.
+The table is small and in constant use, so all of it is held in memory. After a failed transaction
+it is read again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ID_BYTES: Final = 8
 
 
 class StoredProperties(Mapping[str, Any]):
-    """Properties as they are stored, and read when somebody asks for one: a start asks for none."""
+    """Stored properties, decoded only when one is needed: startup needs none."""
 
     __slots__ = ("_properties", "_text")
 

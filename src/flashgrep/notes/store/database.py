@@ -1,9 +1,9 @@
-"""The SQLite database of a knowledge base: opened and checked, with errors of our own.
+"""The SQLite database of a knowledge base, opened and checked, with our own errors.
 
 WAL with synchronous=FULL: a committed transaction survives the death of the process and of the
-machine, and a reader (a backup, another program's look) never holds up the writer. An older format
-is brought up to ours by `home`; a newer one, or another program's file, is refused and left
-alone. Nothing is ever moved aside and begun anew.
+machine, and a reader (a backup, another program's look) never holds up the writer. `home` upgrades
+an older format; a newer one, or another program's file, is refused and left alone. Nothing is ever
+moved aside and begun anew.
 
     application_id   "flkb"
     user_version     the format: 1 notes, journal, decisions; 2 the tables of `tables` as well;

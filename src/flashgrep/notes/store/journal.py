@@ -3,11 +3,11 @@
 A note's records are numbered from 1 without gaps. `append` names the number before the new one, so
 of two writers that saw the same text only one succeeds. What `append` has returned from is durable;
 listeners are called only then. A snapshot is a whole note at one of its numbers: a start for
-loading, and a version to go back to. Records are trimmed up to the snapshot before the newest one,
-so a snapshot that turns out to be damaged is not needed.
+loading, and a version to go back to. Records are trimmed up to the second-newest snapshot, so the
+note can be loaded without the newest one if that turns out to be damaged.
 
-This is all that documents know of storage. An engine that spans machines goes in here: nothing
-below is about SQLite, and subscribers learn of records that others have appended.
+This is all that documents know of storage. An engine that spans machines would plug in here: the
+protocol says nothing of SQLite, and subscribers learn of records that others have appended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flashgrep.notes.store.database import Database
 
 
 class DamagedNote(IOFailure):
-    """What was stored of a note is not what was written; it is kept as it is, and not used."""
+    """A note's stored data is not what was written; it is kept unchanged, and not used."""
 
     def __init__(self, note: str, reason: str) -> None:
         super().__init__(f"note {note} is damaged: {reason}", {"note": note, "reason": reason})
@@ -32,7 +32,7 @@ class DamagedNote(IOFailure):
 
 
 class SequenceTaken(Conflict):
-    """Somebody else has appended the record that would have come next."""
+    """Somebody else has already appended the record that would have come next."""
 
     def __init__(self, note: str, expected: int, found: int) -> None:
         super().__init__(
@@ -58,12 +58,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class NoteSnapshot(Record):
-    """A note as a whole, after one of its records; author and time are the record's."""
+    """A whole note after one of its records; author and time are the record's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state of a note that can be gone back to: a snapshot without its content."""
+    """A state of a note that can be restored: a snapshot without its content."""
 
     sequence: int
     author: str
@@ -71,13 +71,13 @@ class Version:
 
 
 class Head(NamedTuple):
-    """The newest record of a note, without its content, and how far the newest snapshot is."""
+    """The newest record of a note, without its content, and how far the newest snapshot reaches."""
 
     sequence: int
     author: str
     time: int
     snapshot: int = 0
-    """Sequence of the newest snapshot; 0 where there is none."""
+    """Sequence of the newest snapshot; 0 if there is none."""
     snapshot_time: int = 0
     """When it was taken, which may be long after the record."""
     loose_bytes: int = 0
@@ -105,9 +105,8 @@ class Journal(Protocol):
         """The same of all notes."""
 
     def newest(self, notes: Sequence[str]) -> dict[str, list[Record | NoteSnapshot]]:
-        """Of many notes the newest snapshot, where there is one, and all records after it.
-
-        A note of which something is missing or not as written is left out.
+        """For many notes, the newest snapshot, if there is one, and all records after it. Notes
+        with missing or damaged data are left out.
         """
 
     def last(self, notes: Sequence[str]) -> dict[str, Record | NoteSnapshot]:

@@ -1,10 +1,9 @@
 """Paths of notes: `Folder/Note.md`, the same on every file system they may be exported to.
 
-Every way into the catalogue goes through `checked_new`; `checked` is for asking after a note that
-is there. It lets a little more through: older versions made notes with names that no new note may
-have, and those stay readable. A path is kept as it was given; `twin_key`
-makes equal what a file system may hold to be equal, so that no two notes differ by case or by the
-Unicode form of a letter alone.
+Every path enters the catalogue through `checked_new`; `checked` is for looking up an existing note.
+It lets a little more through: older versions made notes with names that no new note may have, and
+those stay readable. A path is kept as given; `twin_key` makes equal what a file system may take for
+equal, so that no two notes differ only by case or by the Unicode form of a letter.
 """
 
 from __future__ import annotations

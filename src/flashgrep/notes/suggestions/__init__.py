@@ -1,4 +1,4 @@
-"""Edits that wait for a decision, and comments. The door: `comment_plan`, `comments`, `outcomes`,
+"""Edits awaiting a decision, and comments. The door: `comment_plan`, `comments`, `outcomes`,
 `pending`, `pending_table`, `propose`, `typed_marks`.
 
 `plan` turns an edit into marks, `commented` opens the passage of a comment for one; `refusals` has

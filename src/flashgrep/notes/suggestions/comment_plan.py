@@ -1,8 +1,8 @@
-"""What adds a comment to a note, and what takes a resolved thread out of it.
+"""Plans that add a comment to a note, or take a resolved thread out of it.
 
 Author and time are the server's. Nobody's comment is changed: one is added, or a whole thread is
 resolved, which takes its marks out of the text and leaves the passage. Before a plan is handed out
-it is tried: the views of the note must be what they were, and the comment what was said.
+it is tried: the note's views must not change, and the comment must be what was said.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class NewComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlan:
-    """What adds a comment, or takes a thread out."""
+    """How to add a comment, or to take a thread out."""
 
     amendment: Amendment
     id: str

@@ -1,4 +1,4 @@
-"""An edit inside a passage that somebody commented on: the highlight is opened around it.
+"""An edit inside a passage that somebody commented on opens the highlight around it.
 
     a {==long passage==}{>>shorter?<<}          "long" → "brief"
     a {--long--}{++brief++}{== passage==}{>>shorter?<<}
@@ -6,11 +6,11 @@
     a {==long passage==}{>>shorter?<<}          "long passage" → "word"
     a {--long passage--}{++word++}{>>shorter?<<}
 
-Marks never nest, and an agent that is asked to change a passage must be able to. No word of
-anybody is touched: what is left of the highlight stays one, and the comment's record holds each
-part of it. Where nothing is left, the comment is on the suggestion from then on.
+Marks never nest, and an agent that is asked to change a passage must be able to. Nobody's words are
+touched: what is left of the highlight stays highlighted, and the comment's record holds each part
+of it. If nothing is left, the comment is on the suggestion from then on.
 
-Only the highlight of a comment with a record is opened; one that is there for itself is not.
+Only the highlight of a comment with a record is opened; one without a comment is not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class OpenedPassage:
     record: Recorded
     """Of the comment on it."""
     start: int
-    """What is rewritten: the edit's stretch, with the delimiters that nothing is left for…"""
+    """What is rewritten: the edit's stretch, with the delimiters that have nothing left to
+    delimit…"""
     end: int
     before: str
     """…and those that what is left needs."""

@@ -8,10 +8,10 @@
 `comments_in` is the one definition. The table in the store (`comment_table`) holds what it gives
 for each note, and is written with every change.
 
-Each comment has a record as suggestions have (see `pending`), which holds its mark also in code,
-and that of the highlight before it where the two were made together. Comments that follow each
-other are one thread where their records say so (`answers`); who types a comment right after another
-one answers it. All threads of such a row are about the same suggestion or passage.
+Each comment has a record like a suggestion's (see `pending`), which holds its mark even in code,
+and that of the highlight before it if the two were made together. Comments that follow each other
+form one thread if their records say so (`answers`); a comment typed right after another answers it.
+All threads of such a row are about the same suggestion or passage.
 
 An edit in a passage opens its highlight, and the record then holds what is left of it (see
 `commented`). A decision takes the comments on its suggestion out with the marks (see
@@ -136,7 +136,7 @@ def said(read: Pending, mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenComment:
-    """A comment in a note, as one state of the note has it."""
+    """A comment in one state of a note."""
 
     id: str
     place: int

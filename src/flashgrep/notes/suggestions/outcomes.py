@@ -1,4 +1,4 @@
-"""What became of suggestions, and what of that their authors were told.
+"""What became of suggestions, and how much of that was reported to their authors.
 
     outcomes   author       whose suggestion it is…
                source       …and what kind of author (see `roles.AuthorKind`); NULL where that was
@@ -13,10 +13,10 @@
                             is decided, and are told nothing: theirs is always `decision`
                withdrawn    1 where its author took it back, else 0
 
-A row comes when a suggestion is pending no longer, for whatever reason, in the transaction that
-ends it, and stays. One that is in `pending` again is pending, whatever its row says. An author is
-to be told something where `decision` and `told` differ: so one that was undone before anybody
-heard of it is never told, and one that was undone afterwards is told as undone.
+A row is added when a suggestion stops being pending, for whatever reason, in the transaction that
+ends it, and stays. A suggestion that is in `pending` again is pending, whatever its row says. There
+is something to report where `decision` and `told` differ: so a decision undone before anybody heard
+of it is never reported, and one undone afterwards is reported as undone.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ INSERT OR IGNORE INTO outcomes (author, source, note, suggestion, made, old, new
         old, new, id, id
     FROM decisions WHERE undone_time IS NULL ORDER BY id DESC;
 """
-"""The rows of decisions that were made before there was this table: nothing is told of them."""
+"""The rows of decisions that are older than this table: nothing is reported of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A suggestion that is pending no longer, as it was last."""
+    """A suggestion that is no longer pending, as it last was."""
 
     author: Author
     note: str
@@ -67,7 +67,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What an author was not told yet of one suggestion."""
+    """What an author has yet to learn about one suggestion."""
 
     suggestion: str
     decision: int | None
@@ -83,7 +83,7 @@ class News:
 
 
 class Outcomes:
-    """The rows. Used on the thread of the notes, except where something else is said."""
+    """The rows. Used on the thread of the notes, except where noted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -109,7 +109,7 @@ class Outcomes:
         self._put(one, "withdrawn = 1", withdrawn=1)
 
     def decided(self, one: Ended, decision: int) -> None:
-        """Write which decision stands."""
+        """Record which decision stands."""
         if one.author.source is AuthorKind.PERSON:
             change = "decision = excluded.decision, told = excluded.decision"
             self._put(one, change, decision=decision, told=decision)
@@ -118,7 +118,7 @@ class Outcomes:
             self._wait_for(one.author.name, one.note)
 
     def undone(self, author: Author, note: str, suggestion: str) -> None:
-        """Write that no decision stands any more."""
+        """Record that no decision stands any more."""
         told = "NULL" if author.source is AuthorKind.PERSON else "told"
         self._database.execute(
             f"UPDATE outcomes SET decision = NULL, told = {told}"  # noqa: S608 - our own words
@@ -151,9 +151,8 @@ class Outcomes:
     # ── what authors are told ───────────────────────────────────────────────────────────────────
 
     def news(self, author: Author, note: str, most: int) -> tuple[list[News], int]:
-        """What an author was not told yet about a note, the first decided first; how many in all.
-
-        Nobody is told of the suggestions of another kind of author that goes by the same name.
+        """What an author has yet to learn about a note, the first decided first; and the total.
+        Nobody learns of the suggestions of another kind of author with the same name.
         """
         kind, values = _of_kind(author)
         which = (

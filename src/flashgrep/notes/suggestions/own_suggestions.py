@@ -5,8 +5,8 @@
     withdrawn   its author took it back
     gone        its marks were edited away by hand, its note was deleted or began anew
 
-Nothing is stored here: the rows are those of `pending` and of `outcomes`, each taken from its index
-by author and time, page by page.
+Nothing is stored here: the rows come from `pending` and `outcomes`, read page by page through their
+indexes by author and time.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class OwnSuggestion:
     """…and when; None where nobody did."""
     reason: str | None
     text: str | None
-    """What was accepted in the place of `new`, where that was edited."""
+    """What was accepted instead of `new`, if that was edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFilter:
-    """Whose, and which of them."""
+    """Which suggestions to list, and whose."""
 
     author: Author
     note: str | None = None

@@ -3,7 +3,7 @@
 `suggestions_in` is the one definition. The table in the store (`tables`) holds what it gives for
 each note, and is written with every change; it can be made again from the notes.
 
-Suggestions among what is known beside a note's text: from records and back.
+How a suggestion is written as a record beside a note's text, and read back.
 
     kind      "suggestion"
     author    who proposes it
@@ -61,10 +61,10 @@ class Recorded:
     asked: str = ""
     """The digest of the edit that made it what it is: a retried call is known by it."""
     source: AuthorKind | None = None
-    """What kind of author it is; None where an older flashgrep recorded it."""
+    """The kind of author; None if an older flashgrep recorded it."""
     is_comment: bool = False
     answers: str = ""
-    """Of a comment: the first one of the thread that it is in; empty for that one itself."""
+    """For a comment, the first one in its thread; empty for that one itself."""
 
     def is_by(self, author: Author) -> bool:
         """Whether it is somebody's own."""
@@ -78,7 +78,7 @@ def digest(old: str, new: str) -> str:
 
 @dataclass(frozen=True)
 class Pending:
-    """A text read together with its records, which come in the order they were made."""
+    """A text read with its records, in the order they were made."""
 
     reading: ParsedMarkup
     records: tuple[Recorded, ...]
@@ -276,7 +276,7 @@ LATEST: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class PendingSuggestion:
-    """A pending suggestion, as one state of its note has it."""
+    """A pending suggestion in one state of its note."""
 
     id: str
     line: int
@@ -286,12 +286,12 @@ class PendingSuggestion:
     old: str
     new: str
     before: str
-    """What precedes it as the note is now, nothing that is pending applied: as far as it takes to
-    know the place…"""
+    """What precedes it in the note as it is now, with nothing pending applied: enough to know the
+    place…"""
     after: str
     """…and what follows it."""
     source: AuthorKind | None
-    """What kind of author it is; None where that is not recorded."""
+    """The kind of author; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@
               time     when it was made, in milliseconds since 1970
               author, line, old, new, before, after, source     see `pending.PendingSuggestion`
 
-Rows of notes in the trash stay, and are left out of every answer. Lists come in the order of time
-and id, page by page, straight from an index: no answer looks at all notes, nor at all rows but
-where a text is looked for. `tables` keeps the rows.
+Rows of notes in the trash stay, but are left out of every answer. Lists come in the order of time
+and id, page by page, straight from an index: no answer looks at all notes, and only a search for a
+text looks at all rows. `tables` keeps the rows up to date.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CREATE INDEX pending_by_id ON pending (id);
 PENDING_GAINED: Final = """
 ALTER TABLE pending ADD COLUMN source TEXT;
 """
-"""What the table gained in format 3; NULL in rows that were written before."""
+"""The column added in format 3; NULL in older rows."""
 _PENDING_COLUMNS: Final = "id, line, author, time, old, new, before, after, source"
 _AT_ONCE: Final = 500
-"""Rows that are read at a time, and ids that are asked for: SQLite allows so many values."""
+"""Rows read at a time, and ids per query: SQLite allows so many values."""
 
 
 @dataclass(frozen=True, slots=True)

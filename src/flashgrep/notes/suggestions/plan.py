@@ -12,9 +12,9 @@ what a person is typing in it stays. Marks never nest:
     in a passage with comments the highlight is opened around it (see `commented`)
     over anything else         refused: another's suggestion, a typed mark, a comment, a highlight
 
-A call that is sent again finds its own suggestion and succeeds without doing anything. Before a
-plan is handed out it is tried: the base view must be what it was and the accepted view what was
-asked for. So whatever odd text is around, a suggestion says what it should or is not made.
+A repeated call finds its own suggestion and succeeds without doing anything. Before a plan is
+handed out it is tried: the base view must not change, and the accepted view must be what was asked
+for. So whatever odd text is around, a suggestion says what it should or is not made.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Part:
 
 
 class Regions:
-    """The way from occurrences to splices, for one author."""
+    """Turns occurrences into splices, for one author."""
 
     def __init__(self, note: Pending, author: Author, prefix: str, words: Words = WORDS) -> None:
         self._note = note
@@ -258,7 +258,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class SuggestionPlan:
-    """What turns the text into the one with the suggestion."""
+    """How to turn the text into the one with the suggestion."""
 
     splices: tuple[TextSplice, ...]
     """From left to right, on the text as it was given."""

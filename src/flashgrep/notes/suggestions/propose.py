@@ -1,11 +1,11 @@
-"""An edit of a note as a suggestion, made in one step: looked at, planned, recorded, durable.
+"""Makes an edit of a note a suggestion in one step: reads, plans, records and commits.
 
-Nobody comes between looking at the note and changing it. What a caller has read may be older; so
-the caller gives a `check`, which is shown the text as it is now and refuses by raising.
+Nothing comes between looking at the note and changing it. What a caller has read may be older, so
+the caller passes a `check`, which gets the present text and refuses by raising.
 
 An author's own pending insertion is changed in place, or withdrawn, without anybody's decision.
-That ends at words which somebody else has typed into it: deleting those takes a decision, so the
-edit is refused. And the note as it was before becomes a version that can be gone back to.
+That stops at words somebody else has typed into it: deleting those takes a decision, so the edit is
+refused. The earlier note is kept as a version that can be restored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _IN_MARKS: Final = "{}+-~=<>@"
 
 
 class Markup(StrEnum):
-    """What is written into a mark beside its text."""
+    """What a mark contains beside its text."""
 
     PLAIN = "plain"
     COMMENTATOR = "commentator"

@@ -250,7 +250,7 @@ def _delimiters(mark: Mark) -> Iterator[Span]:
 
 
 class _Openers:
-    """Which client sent the opener of each mark; looked up once a mark."""
+    """Which client sent the opener of each mark; looked up once per mark."""
 
     def __init__(self, note: Pending, writers: Writers) -> None:
         self._marks = note.reading.marks

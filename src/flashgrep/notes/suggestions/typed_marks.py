@@ -4,30 +4,30 @@
     {>>text<<}                               a comment, in the thread of the one it directly follows
     {==text==}                               a highlight: no record
 
-This runs at every keystroke, so it looks at little: at the characters that came, and at the two on
-either side of them. Only where a closer has come, or another delimiter of a mark that begins and
-ends in that line, is the note read as a whole. Only then is it known whether the mark is
-in code, or inside another suggestion.
+This runs at every keystroke, so it looks at little: the new characters, and the two on either side
+of them. The whole note is read only when a closer has arrived, or another delimiter of a mark that
+begins and ends in that line. Only then is it known whether the mark is in code, or inside another
+suggestion.
 
-An opener alone is not enough: nobody has typed what it would end at as its closer.
-Who types `{++x++}` letter by letter inside backticks types the second one last. So a mark that its
-own author makes code, in the same line, is no longer a suggestion.
+An opener alone is not enough: the text where it would end was not typed as its closer. Somebody who
+types `{++x++}` letter by letter inside backticks types the second backtick last. So a mark that its
+own author turns into code, in the same line, is no longer a suggestion.
 
 A mark that is typed inside another suggestion is that one's text. When the other one is decided,
 and the mark comes to light, it is a suggestion of the author of its closer. So is one that comes to
 light in any other way: the code around it is code no more, its opener was typed last, or the note
-is older than these records. No keystroke looks for such marks. They are found when the tables of a
-note are written, for which it is read anyway, and their records are made then (`exposed`). Nobody
-completed them, so these records follow the text: the mark that is code again, or ends elsewhere, is
-no suggestion any more. Who begins to type a block of code above another one shows for a moment what
-is in that one.
+is older than these records. No keystroke looks for such marks. They are found when a note's tables
+are written, which reads the note anyway, and their records are made then (`exposed`). Nobody
+completed them, so these records follow the text: a mark that is code again, or ends elsewhere, is
+no longer a suggestion. Starting a block of code above another one exposes, for a moment, the marks
+in that one.
 
-Who deletes a suggestion and takes that back (or cuts it and pastes it) brings its marks as new
-characters. Marks that come whole, and say what a record says whose own marks are gone, are that
-suggestion again: with its author, who then hears what becomes of it.
+Deleting a suggestion and undoing that (or cutting and pasting it) brings its marks back as new
+characters. Marks that arrive whole, and match a record that has lost its own marks, are that
+suggestion again: with its author, who then learns what becomes of it.
 
-Metadata that an editor writes into a mark is not believed: the author is the connection's, the time
-the server's.
+Metadata that an editor writes into a mark is ignored: the author is the connection's, the time the
+server's.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Text(Protocol):
 
 
 class Live(Protocol):
-    """What this needs of a note."""
+    """What this module needs of a note."""
 
     @property
     def text(self) -> _Text: ...

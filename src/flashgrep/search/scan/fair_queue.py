@@ -25,7 +25,7 @@ _LITTLE_SECONDS: Final = 0.5
 """A connection that has used no more than this lately, and holds no place, may have a spare one."""
 _REMEMBERED: Final = 1_000
 _AT_LEAST_SECONDS: Final = 0.1
-"""What a place that is held counts for, however short the time so far."""
+"""The least that a held place counts for, however short the time so far."""
 WAIT_SECONDS: Final = 1.0
 """How often a waiting call checks whether its time is over."""
 

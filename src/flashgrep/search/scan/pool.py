@@ -23,15 +23,15 @@ from flashgrep.search.scan.fair_queue import WAIT_SECONDS, CancelFlag, FairQueue
 from flashgrep.system.child import Child, ChildDied, readable
 
 SPARE_WORKERS: Final = 1
-"""Workers beyond one a core, for connections that have searched little of late."""
+"""Workers beyond one per core, for connections that have searched little lately."""
 
 RETURN_SECONDS: Final = 0.15
 """The same where the search has found enough, and nothing waits for the processor."""
 
 OVERLONG_SECONDS: Final = 0.25
 """Processor time that a worker may need for one slice: far more than `SLICE_SECONDS`. One that
-needs more is lost in a long match; it goes on apart from the others where there is room for that,
-and is killed, to be done again when there is, where there is none."""
+needs more is stuck in a long match: it continues apart from the others if there is room; if not, it
+is killed, and the slice is redone when there is."""
 
 CANCEL_SECONDS: Final = 0.08
 """A worker that has not come back this long after a cancel is killed; a new one takes its place."""
@@ -46,7 +46,7 @@ _NICEST: Final = 7
 
 
 class NoWorker(IOFailure):
-    """The operating system gives no further process: a limit, or no memory."""
+    """The operating system grants no further process, because of a limit or lack of memory."""
 
 
 class Worker(Child):
@@ -77,7 +77,7 @@ class Worker(Child):
 class Pool:
     """Lends workers, first to the connections that use them least.
 
-    One that is lost in a long match is set apart, where it delays no others: a few may be.
+    One that is stuck in a long match is set apart, where it delays no others; a few may be.
     """
 
     def __init__(self, size: int | None = None, module: str = _MODULE) -> None:
@@ -215,7 +215,7 @@ def _give_way(worker: Worker, nice: int) -> None:
 TURN_SECONDS: Final = 0.05
 """How often a search that waits looks whether its caller is still there."""
 DIED: Final = ("died", None)
-"""In place of an answer: the process ended, and the task has to be done again."""
+"""Instead of an answer: the process ended, and the task must be done again."""
 
 Task = TypeVar("Task")
 Begin = tuple[int, tuple[Any, ...]]
@@ -236,7 +236,7 @@ class _Job(Generic[Task]):
 
 
 class WorkerTasks(Generic[Task]):
-    """Borrows workers, hands out tasks, and takes in what they answer."""
+    """Borrows workers, hands out tasks, and collects the answers."""
 
     def __init__(self, pool: Pool, cancelled: CancelFlag, is_short: bool = False) -> None:
         """`is_short` promises that no task takes long."""

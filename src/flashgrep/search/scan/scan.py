@@ -1,4 +1,4 @@
-"""Searches the workspace: by the index where it can, else over the disk, on every core.
+"""Searches the workspace: from the index where possible, otherwise the disk, on every core.
 
 A small tree is answered in the server's own thread within a few milliseconds. What is left after
 that goes to worker processes in walk order, slice by slice. Links that lead out of the search root

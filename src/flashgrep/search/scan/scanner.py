@@ -1,8 +1,8 @@
 """Searches directories and files: the loop that does the work, in a worker or in the server.
 
-What it costs is opening files, so that is all it does per file: open by the directory's
-descriptor, read after the file before it, close (see `batch`). A slice of work ends after a while
-and hands back what is left, so that several workers share one tree and a cancel takes effect.
+The cost is in opening files, so that is all it does per file: open by the directory's descriptor,
+read in after the previous file, close (see `batch`). A slice of work ends after a while and hands
+back what is left, so that several workers share one tree and a cancel takes effect.
 """
 
 from __future__ import annotations

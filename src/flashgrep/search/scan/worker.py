@@ -1,6 +1,6 @@
 """A search process: takes slices of work, answers with what it found (see `system.child`).
 
-It may be lost in a long match: then the server kills it.
+If it gets stuck in a long match, the server kills it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a server has been asked lately, and by whom: for its status page, in memory only.
+"""What a server was asked lately, and by whom, for its status page; in memory only.
 
-Of a call the tool's name, the client, its time and whether it succeeded are kept, never arguments
-or contents; what a client calls a tool that does not exist is its own text, so it is not kept
-either. The newest calls replace the oldest.
+For each call it keeps the tool's name, the client, the time and whether it succeeded, never
+arguments or contents; the name of a tool that does not exist is the client's own text, so it is not
+kept either. The newest calls replace the oldest.
 """
 
 from __future__ import annotations

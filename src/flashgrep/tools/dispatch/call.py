@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back: a `Call`, and an `Answer` within a budget."""
+"""What a handler takes and returns: a `Call`, and an `Answer` within a budget."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FOOTER_CHARS: Final = 300
 
 @dataclass
 class Services:
-    """What handlers reach the world through; `app` builds one for a server.
+    """Everything handlers use beyond the call itself; `app` builds one for a server.
 
-    The reachable files, where unfinished writes are noted, search, index, parser of symbols, what
-    commits say, and what was asked lately. None of them is exchanged while the server runs.
+    The reachable files, the records of unfinished writes, search, index, symbol parser, commit
+    words, and recent calls. None of them is replaced while the server runs.
     """
 
     scope: Scope
@@ -50,7 +50,7 @@ class Services:
 
 
 class Cancellation:
-    """A flag that long work looks at; setting it twice is harmless."""
+    """A flag that long work checks; setting it twice is harmless."""
 
     def __init__(self, seconds: int = 0) -> None:
         """With `seconds`, it sets itself after so long; 0 = never."""
@@ -241,7 +241,7 @@ def json_text(data: Any) -> str:
 
 
 class Budget:
-    """Lines collected until the next one would not fit; a budget of 0 has no end."""
+    """Collects lines until the next one would not fit; a budget of 0 is unlimited."""
 
     def __init__(self, chars: int) -> None:
         self.lines: list[str] = []

@@ -4,9 +4,9 @@ Reads are remembered by content hash, not by time: a file touched without a chan
 "read", and a file changed within the clock's grain is not. A caller is a connection, a legacy
 HTTP session, or, on stateless HTTP, the principal with its client name.
 
-A caller has an author name too, which its suggestions carry: it
-outlives connections and restarts, and what has the same author is one's own. And it has a
-principal, which says what it may do with which notes.
+A caller also has an author name, which its suggestions carry: it outlives connections and restarts,
+and suggestions with the same author are the caller's own. And it has a principal, which says what
+it may do with which notes.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Caller:
             return self._seen.get(path)
 
     def latest(self, prefix: bytes, most: int) -> list[tuple[bytes, str]]:
-        """What this caller saw last whose key begins so, the oldest first."""
+        """What this caller last saw under keys with this prefix, oldest first."""
         with self._lock:
             found = [pair for pair in self._seen.items() if pair[0].startswith(prefix)]
         return found[-most:]

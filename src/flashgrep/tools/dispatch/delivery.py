@@ -1,11 +1,11 @@
-"""What waits until an answer has reached its caller, such as noting what it was told.
+"""Work that waits until an answer has reached its caller, such as noting what it was told.
 
-A handler that is done has not been heard yet: the call may be cancelled, or the client gone, before
-the transport has written. So a transport sets `DELIVERY` for each request, and says when the answer
-was written. A client may withdraw a request while the answer is under way, and then drops it: that
-the answer was received is certain when the client asks again, and likely after a moment.
+When a handler is done, its answer has not arrived yet: the call may be cancelled, or the client
+gone, before the transport has written. So a transport sets `DELIVERY` for each request, and says
+when the answer was written. A client may withdraw a request while the answer is on its way, and
+then drops it: receipt is certain when the client asks again, and likely after a moment.
 
-What is never received is never done: to be told something twice is better than never. Without a
+What is never received is never done: being told something twice is better than never. Without a
 transport, an answer is received when it is made.
 """
 

@@ -1,9 +1,9 @@
-"""Which calls are made on the thread of the event loop.
+"""Decides which calls run on the thread of the event loop.
 
-A search for a rare word, or a page of a common one, takes hardly more than a call's way to a
-thread and back. While such searches are over in a moment, which shows that what they need is in
-memory, the next one is tried at once; the first that was not, and the first after a pause, go to a
-thread.
+A search for a rare word, or a page of a common one, takes hardly longer than a call's way to a
+thread and back. While such searches finish in a moment, which shows that what they need is in
+memory, the next one is tried at once; the one after a slow search, and the first after a pause, go
+to a thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WARM_SECONDS: Final = 10.0
 
 
 class CallMoments:
-    """Whether calls are over in a moment these days."""
+    """Tells whether calls have lately finished in a moment."""
 
     def __init__(self) -> None:
         self._until = 0.0

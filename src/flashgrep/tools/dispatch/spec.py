@@ -91,7 +91,7 @@ def page_rows(kind: str, limit: int | None = None) -> tuple[Parameter, Parameter
 
 
 class BriefSearch(NamedTuple):
-    """A search that may be over in a moment."""
+    """A search that may finish in a moment."""
 
     pattern: PatternSpec
     is_page: bool
@@ -242,7 +242,7 @@ def read_arguments(spec: ToolSpec, arguments: Mapping[str, Any] | None) -> Argum
 
 @dataclass(frozen=True)
 class _Owner:
-    """Whose parameters are read: a tool's, or those of an object in its arguments."""
+    """The owner of the parameters being read: a tool, or an object in its arguments."""
 
     name: str
     word: str = "parameter"

@@ -1,7 +1,7 @@
 """The one dispatcher: every transport lists and calls tools through a `Toolbox`.
 
-Handlers are plain functions run in a thread; the event loop never waits on a disk. What takes less
-time than a thread does is tried without one (`CallMoments`). A cancelled call sets the handler's
+Handlers are plain functions run in a thread; the event loop never waits on a disk. A call that is
+quicker than a thread is tried without one (`CallMoments`). A cancelled call sets the handler's
 `Cancellation`, which every long loop looks at.
 """
 
@@ -420,7 +420,7 @@ class _Waiting:
 
 
 class CallShares:
-    """The calls of a server that run, and those that wait. For one event loop."""
+    """A server's running and waiting calls. For one event loop."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

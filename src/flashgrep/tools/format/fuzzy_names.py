@@ -1,6 +1,6 @@
-"""Ranks paths by a few letters, as a person types them to find a file.
+"""Ranks paths by a few letters that a person types to find a file.
 
-A path is found if the letters are in it in this order, whatever their case and what is between:
+A path is found if it contains the letters in this order, whatever their case and what is between:
 `gsr` finds `tools/get_slice_rows.py`. The best come first:
 
     1  the name begins with the letters, as a whole word       5  the name has them
@@ -9,9 +9,9 @@ A path is found if the letters are in it in this order, whatever their case and 
     4  the name has them in one piece
 
 Within a kind: more letters at the starts of words, then fewer characters between the first and the
-last, then the shorter path, then walk order. Spaces in what is typed are passed over.
+last, then the shorter path, then walk order. Spaces in what is typed are ignored.
 
-Every path is looked at for each rare letter, which leaves few. Those are matched with possessive
+Every path is checked for each rare letter, which leaves few. Those are matched with possessive
 repeats, so that no text takes long, and only the shortest of a kind are compared letter by letter:
 78,000 paths take 10 to 50 ms.
 """

@@ -3,9 +3,9 @@
 Lines are those of `view`: long ones are cut, what is not text is U+FFFD. Unlike `view`, which gives
 a model a whole file, a window is small whatever the file's size, so --max-file-size is no bound.
 
-Lines near the start are read without the rest of the file. For those further on the newlines before
-are counted in bytes, 1 GB in about 0.3 seconds, and how many each piece holds is kept for the
-files looked at last: the next window of the same file is found at once.
+Lines near the start are read without the rest of the file. For later ones the newlines before them
+are counted, 1 GB in about 0.3 seconds, and the count of each piece is kept for the most recent
+files: the next window of the same file is found at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Stopped = Callable[[], bool]
 
 @dataclass
 class LineWindow:
-    """The lines that were asked for, as far as the file has them."""
+    """The requested lines, as far as the file has them."""
 
     first: int
     lines: list[str]
@@ -48,7 +48,7 @@ class LineWindow:
 
 @dataclass
 class _Counts:
-    """How many newlines each piece of a file holds, from the start as far as it was read."""
+    """The number of newlines in each piece of a file, as far as it has been read."""
 
     ends: list[int] = field(default_factory=list)
     """Newlines up to the end of each piece."""
@@ -65,7 +65,7 @@ class _Counts:
 
 
 class _Remembered:
-    """The counts of the files looked at last, by what identifies their content."""
+    """The counts of the most recent files, keyed by what identifies their content."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[str, _Counts] = OrderedDict()
@@ -139,7 +139,7 @@ def _decoded(pieces: Iterator[bytes], encoding: str, skip: int) -> Iterator[str]
 
 
 class _Pieces:
-    """A file read in pieces, of which the newlines are counted."""
+    """A file read in pieces, with their newlines counted."""
 
     def __init__(self, fd: int, status: os.stat_result, stopped: Stopped) -> None:
         self._fd = fd

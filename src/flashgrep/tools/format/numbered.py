@@ -29,7 +29,7 @@ EMPTY_FILE = "Warning: the file exists but its contents are empty."
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A line: its number, what may be shown of it, and how many characters it has."""
+    """A line: its number, the part that may be shown, and how many characters it has."""
 
     number: int
     text: str
@@ -270,7 +270,7 @@ EMPTY_DIRECTORY = "(empty directory)"
 
 @dataclass
 class DirectoryView:
-    """A listing under way: what is shown, how much there is, what could not be read."""
+    """A listing in progress: what is shown, how much there is, what could not be read."""
 
     scope: Scope
     budget: Budget

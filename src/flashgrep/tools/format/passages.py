@@ -55,7 +55,7 @@ def read_text(scope: Scope, path: bytes) -> bytes | None:
 
 
 class RankedTexts:
-    """The texts of ranked files, for one answer: a file that was read whole is not read again."""
+    """The texts of ranked files for one answer; a file that was read whole is not read again."""
 
     def __init__(self, scope: Scope, root: bytes) -> None:
         self._scope = scope

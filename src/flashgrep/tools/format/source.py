@@ -1,10 +1,10 @@
 """An open file on its way into an answer, and what a caller has seen of it.
 
 What a caller has read is remembered by content. A view of ten lines must not read ten megabytes
-for that, so there are two kinds of memory: the hash of all bytes, when the file is small or was
-read to its end, and else the file's identity (inode, size, times). The identity can only err
-towards "changed": a large file that was touched and not altered asks for another read, and so
-does one changed so shortly before the view that it could change again without new times.
+for that, so there are two kinds of memory: the hash of all bytes, if the file is small or was read
+to its end, and otherwise the file's identity (inode, size, times). The identity can only err
+towards "changed": a large file that was touched but not altered needs another read, and so does one
+changed so shortly before the view that it could change again without new times.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def too_large(what: str, size: int, ceiling: int, remedy: str = "") -> TooLarge:
 
 
 class Seen(Enum):
-    """What a caller knows of a file."""
+    """What a caller knows about a file."""
 
     NEVER = "never"
     SAME = "same"

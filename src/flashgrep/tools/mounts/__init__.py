@@ -1,5 +1,5 @@
 """What verbs work on: files, notes, and notes that another process owns.
 
-`points` says where a mount hangs in a server, `remote` what goes to the owner of the notes; `files`
-and `notes` are the mounts themselves, which `app` joins.
+`points` attaches mounts to a server, `remote` sends calls to the owner of the notes; `files` and
+`notes` are the mounts themselves, which `app` joins.
 """

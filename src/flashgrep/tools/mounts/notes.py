@@ -2,8 +2,8 @@
 
 `kb://Folder/Note.md` is a note, `kb://Folder` or `kb://` all notes below; on a server without a
 workspace bare paths are notes too. Answers name notes in full, as `read` accepts them. To a
-caller, an edit of a note is the edit of a file: the same words, the same refusals. What is asked
-for is the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
+caller, an edit of a note is the edit of a file: the same words, the same refusals. The edit applies
+to the accepted view, what `read` shows; the text is kept, and marks around it hold the change.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ def _folders(entries: Iterable[FoundEntry]) -> list[FoundEntry]:
 
 
 class NoteDocument(Document):
-    """A note that is being read: text in every case."""
+    """A note being read; always text."""
 
     def __init__(
         self,
@@ -410,7 +410,7 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 def _outgoing(out: SeenOutgoing, shown: Callable[[str], str]) -> dict[str, Any]:
-    """A link, and what of it the caller may see that it could have meant."""
+    """A link, and those of its possible targets that the caller may see."""
     row = _described(out.link)
     row["resolved"] = bool(out.paths)
     row["path"] = shown(out.paths[0]) if out.paths else None

@@ -1,8 +1,8 @@
 """Which mount a call is about, and where it is answered.
 
-A server has a list of mount points; the first takes paths that are written like those of no other.
-A call is about one of them, found once from its arguments, before it runs. A mount point opens its
-mount for the call and has the verb run, or has another process answer it whole.
+A server has a list of mount points; the first takes every path that belongs to no other. A call is
+about one of them, found once from its arguments, before it runs. A mount point opens its mount for
+the call and runs the verb, or has another process answer the whole call.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ BEGIN_NOTES: Final = (
 
 
 class NoNotes(MountPoint):
-    """Where notes would be: a server without a knowledge base says so."""
+    """Stands in for notes on a server without a knowledge base, and says that there is none."""
 
     prefix = NOTES
 

@@ -1,11 +1,11 @@
-"""Notes that another process owns: a verb about them is sent to the owner whole.
+"""Notes that another process owns: the whole verb is sent to the owner.
 
     kb/call       → tool, arguments, caller, settings, direct, progress
                   ← text, code, structured, data, seen
     kb/progress   how far the call is, before its answer
 
-The settings are those that shape the answer, so that it is the one this server would give. What
-the caller has read goes to and fro with each call: then another owner knows it too. `transports`
+The settings are those that shape the answer, so that it is the one this server would give. What the
+caller has read travels both ways with each call, so that the next owner knows it too. `transports`
 has the side that answers.
 """
 

@@ -1,7 +1,7 @@
-"""What notes add to the tools: their descriptions beside files and alone, a parameter, refusals.
+"""What notes add to the tools: descriptions beside files and alone, a parameter, refusals.
 
-Everything a tool says about notes is here, so that a verb says nothing of any mount but describes
-itself on files.
+Everything a tool says about notes is here, so that a verb mentions no mount and describes itself
+only for files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flashgrep.tools.dispatch.spec import Parameter, ToolSpec
 VIEW: Final = Parameter(
     "view",
     "string",
-    "Of a note: with pending suggestions accepted (default), without any, or with their marks",
+    "For a note: pending suggestions accepted (default), left out, or shown as marks",
     choices=("accepted", "base", "raw"),
 )
 _PATH: Final = "Path of the note, such as Folder/Note.md"
@@ -23,7 +23,7 @@ _PATH: Final = "Path of the note, such as Folder/Note.md"
 
 @dataclass(frozen=True)
 class Wording:
-    """One tool, with notes."""
+    """What one tool says where there are notes."""
 
     beside: str
     """What its description adds where there are files too."""
@@ -56,13 +56,14 @@ Find notes by name, sorted by path.
 - pattern is a glob: "*.md" matches at any depth, "Projects/**/*plan*.md" by path; ** crosses \
 folders, * and ? do not.
 - path narrows to a folder; exclude and max_depth narrow further; type "directory" finds folders.
-- sort_by, limit and offset order and page the result. One path a line, in full, as read accepts \
+- sort_by, limit and offset order and page the result. One full path per line, as read accepts \
 it."""
 
 ON_NOTES: Final[Mapping[str, Wording]] = {
     "grep": Wording(
-        'Notes are searched with path "kb://", "kb://Folder" or one note; without path only the '
-        "workspace is. Results name notes in full, sorted by path, as read accepts them.",
+        'To search notes, set path to "kb://", "kb://Folder" or one note; without path only the '
+        "workspace is searched. Results give full note paths, as read accepts them, sorted by "
+        "path.",
         alone=_GREP_ALONE,
         title="Search notes",
         parameters={
@@ -70,15 +71,16 @@ ON_NOTES: Final[Mapping[str, Wording]] = {
             "include": 'Only notes whose name matches this glob, e.g. "*plan*.md"; with a / it is '
             "matched on the path below the folder. A list may exclude with !",
             "type": "Only notes of this type; all of them are markdown",
-            "multiline": "Let patterns span lines, and . match newlines; ^ and $ are then the ends "
-            "of the note, those of lines with (?m)",
+            "multiline": "Let patterns span lines, and . match newlines; ^ and $ then match the "
+            "ends of the note, or of lines with (?m)",
             "head_limit": "At most this many results: matching lines (content) or notes; 0 = all",
         },
         added=(VIEW,),
     ),
     "glob": Wording(
-        'Notes are found with path "kb://" or "kb://Folder"; without path only files are. They '
-        "are named in full, as read accepts them, and sorted by path unless sort_by is given.",
+        'To find notes, set path to "kb://" or "kb://Folder"; without path only files are found. '
+        "Results give full note paths, as read accepts them, sorted by path unless sort_by is "
+        "given.",
         alone=_GLOB_ALONE,
         title="Find notes by name",
         parameters={
@@ -92,41 +94,41 @@ ON_NOTES: Final[Mapping[str, Wording]] = {
         hidden=frozenset({"follow_symlinks", "respect_gitignore"}),
     ),
     "view": Wording(
-        "Notes are shown by kb://Folder/Note.md, with pending suggestions as if accepted."
+        "For a note, path is kb://Folder/Note.md; pending suggestions are shown as if accepted."
     ),
     "read": Wording(
-        "Notes are read by kb://Folder/Note.md; pending suggestions are shown as if accepted, and "
-        "listed at the end with the open comments and new decisions on yours.",
+        "For a note, the path is kb://Folder/Note.md; pending suggestions are shown as if "
+        "accepted, and listed at the end with open comments and new decisions on yours.",
         alone="Read a note with line numbers (cat -n), by its path such as Folder/Note.md. 2,000 "
         "lines by default; a longer note says where to continue with offset. Pending suggestions "
-        "are shown as if accepted, and listed at the end with the open comments and new decisions "
-        "on yours. Line numbers and the tab after them are not part of the note. Read a note "
-        "before you edit it.",
+        "are shown as if accepted, and listed at the end with open comments and new decisions on "
+        "yours. Line numbers and the tab after them are not part of the note. Read a note before "
+        "you edit it.",
         title="Read note",
         parameters={"path": _PATH},
         hidden=frozenset({"pages"}),
         added=(VIEW,),
     ),
     "edit": Wording(
-        "On a note (kb://Folder/Note.md) it is the same; there the change becomes a suggestion "
-        "that people accept or reject, and read shows it as made.",
-        alone="Replace old_string by new_string in a note you have read. old_string must match "
-        "what read shows exactly, whitespace included (the style of quotes aside), and occur "
-        "once, unless replace_all is true. An empty new_string deletes it. The change becomes a "
-        "suggestion that people accept or reject, and read shows it as made.",
+        "On a note (kb://Folder/Note.md) the change becomes a suggestion that people accept or "
+        "reject; read shows it as made.",
+        alone="Replace old_string with new_string in a note you have read. old_string must match "
+        "what read shows exactly, whitespace included (quote style aside), and occur once, unless "
+        "replace_all is true. An empty new_string deletes it. The change becomes a suggestion that "
+        "people accept or reject, and read shows it as made.",
         title="Suggest an edit of a note",
         parameters={"path": _PATH},
     ),
     "str_replace": Wording(
         "On a note (kb://Folder/Note.md) the change becomes a suggestion that people accept or "
-        "reject, and view shows it as made; there the style of quotes does not matter either."
+        "reject; view shows it as made. Quote style does not matter there."
     ),
 }
 """The tools that work on notes."""
 
 INSTEAD: Final[Mapping[str, str]] = {
-    "create_file": "agents suggest changes of notes and do not create them; use edit on a note",
-    "write": "agents suggest changes of notes and do not overwrite them; use edit",
+    "create_file": "agents suggest changes to notes and do not create them; use edit on a note",
+    "write": "agents suggest changes to notes and do not overwrite them; use edit",
     "write_code": "agents suggest changes of notes; use edit",
     "batch_write_code": "agents suggest changes of notes; use edit, once for each change",
     "get_slice": "use read with offset and limit",

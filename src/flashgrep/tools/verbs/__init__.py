@@ -1,1 +1,1 @@
-"""One tool a file, or two that share their work; `catalog` finds them by their rows."""
+"""One tool per file, or two that share their work; `catalog` finds them by their rows."""

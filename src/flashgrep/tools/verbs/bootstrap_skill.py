@@ -156,12 +156,14 @@ SPEC = ToolSpec(
         "A short guide to using these tools well (which one when, paging, safe writes, what "
         "regular expressions can do), as JSON: status, canonical_trigger, skill, skill_markdown. "
         "Call it once at the start; a second call says already_injected and leaves the text out "
-        "unless force is true. compact gives the essentials only."
+        "unless force is true. compact returns only the essentials."
     ),
     parameters=(
         Parameter("trigger", "string", "Any name of this tool", default=CANONICAL),
         Parameter("compact", "boolean", "Only the essentials", default=False),
-        Parameter("force", "boolean", "Give the text even if it was given before", default=False),
+        Parameter(
+            "force", "boolean", "Return the text even if it was returned before", default=False
+        ),
     ),
     handler=bootstrap_skill,
     toolset="index",

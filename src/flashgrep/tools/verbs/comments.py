@@ -46,7 +46,7 @@ REPLY_COMMENT = ToolSpec(
         "plain text, added to the thread in your name; people see it beside the passage or "
         "suggestion that the thread is about, and resolve the thread. As JSON: id (of the reply), "
         "comment (the first of the thread), note, line, status (added, or already_there: you have "
-        "said the same in this thread before, and it is not said twice)."
+        "already said this in the thread, so nothing was added)."
     ),
     parameters=(
         Parameter("id", "string", "Id of the comment, such as c_0123456789abcdef", required=True),

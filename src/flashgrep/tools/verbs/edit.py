@@ -43,10 +43,10 @@ EDIT = ToolSpec(
     name="edit",
     title="Edit file",
     description=(
-        "Replace old_string by new_string in a file you have read. old_string must match the file "
-        "exactly, whitespace included (line ends and the style of quotes aside), and occur "
-        "once, unless replace_all is true. An empty new_string deletes it. Only the bytes of the "
-        "match change: encoding, line ends and mode stay."
+        "Replace old_string with new_string in a file you have read. old_string must match the "
+        "file exactly, whitespace included (line ends and quote style aside), and occur once, "
+        "unless replace_all is true. An empty new_string deletes it. Only the bytes of the match "
+        "change: encoding, line ends and mode stay."
     ),
     parameters=(
         _PATH,
@@ -64,10 +64,10 @@ STR_REPLACE = ToolSpec(
     name="str_replace",
     title="Replace string in file",
     description=(
-        "Replace old_str by new_str in a file. old_str must match the file exactly, whitespace "
-        "included (line ends aside), and occur once, unless replace_all is true. An empty "
-        "or omitted new_str deletes it. Only the bytes of the match change: encoding, line ends "
-        "and mode stay."
+        "Replace old_str with new_str in a file. old_str must match the file exactly, whitespace "
+        "included (line ends aside), and occur once, unless replace_all is true. An empty or "
+        "omitted new_str deletes it. Only the bytes of the match change: encoding, line ends and "
+        "mode stay."
     ),
     parameters=(
         _PATH,

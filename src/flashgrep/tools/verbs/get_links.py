@@ -69,7 +69,10 @@ SPEC = ToolSpec(
         "in frontmatter count, and mean what they mean in Obsidian. Lines are those that read "
         "shows. limit and offset page through outgoing and backlinks."
     ),
-    parameters=(file_path_row("Path of the note, as read has it"), *page_rows("links each way")),
+    parameters=(
+        file_path_row("Path of the note, as read accepts it"),
+        *page_rows("links each way"),
+    ),
     handler=get_links,
     toolset="kb",
 )

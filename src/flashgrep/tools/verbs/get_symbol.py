@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = """\
 Find a symbol by its exact name: where it is defined, and every line of the workspace that names \
-it (as a whole word, case counts; complete for any language, comments and text too), as JSON: \
+it (as a whole word, case-sensitive; complete for any language, comments and text too), as JSON: \
 definitions (file_path, line, kind, signature), references (file_path, line, text), total \
-references (null where not all were counted), truncated, next_offset. Definitions come from \
+references (null if not all were counted), truncated, next_offset. Definitions come from \
 parsing (C, C++, C#, Go, Java, JavaScript, TypeScript, Python, Ruby, Rust, PHP, shell) or, \
-elsewhere, from the shape of lines. limit and offset page through references. \
-Of many definitions definitions_left_out are not shown; their lines are references too."""
+for other languages, from the shape of lines. limit and offset page through references. If there \
+are many definitions, definitions_left_out are not shown; their lines are references too."""
 
 _ROW_CHARS: Final = 34
 """The least that a reference takes of an answer."""
@@ -147,7 +147,7 @@ class _Candidate(NamedTuple):
 
 
 class _SymbolSearch:
-    """Looks for the definitions of one name among the lines that hold it."""
+    """Looks for the definitions of one name among the lines that contain it."""
 
     def __init__(self, call: Call, name: str) -> None:
         self._call = call

@@ -26,7 +26,7 @@ Find files by name, newest first.
 directories, * and ? do not.
 - .gitignore is respected; .git and node_modules are left out.
 - exclude, extensions, max_depth and include_hidden narrow the walk; sort_by, limit and offset \
-order and page the result. One path a line, relative to path."""
+order and page the result. One path per line, relative to path."""
 
 
 def run(call: Call, arguments: Arguments) -> Answer:
@@ -171,7 +171,7 @@ SPEC = ToolSpec(
         Parameter(
             "max_depth", "integer", "How deep to go; 0 = the directory's own entries", minimum=0
         ),
-        Parameter("include_hidden", "boolean", "Also names that begin with a dot", default=True),
+        Parameter("include_hidden", "boolean", "Include names that begin with a dot", default=True),
         Parameter(
             "sort_by",
             "string",
@@ -186,8 +186,8 @@ SPEC = ToolSpec(
             choices=("asc", "desc"),
         ),
         *page_rows("results", 100),
-        Parameter("case_sensitive", "boolean", "Match letters by case", default=True),
+        Parameter("case_sensitive", "boolean", "Match case", default=True),
         Parameter("follow_symlinks", "boolean", "Enter links to directories", default=False),
-        Parameter("respect_gitignore", "boolean", "Leave ignored files out", default=True),
+        Parameter("respect_gitignore", "boolean", "Leave out ignored files", default=True),
     ),
 )

@@ -308,7 +308,7 @@ class GrepPage:
         return budget.text()
 
     def _continue(self, missing: int, kind: str, shown: int) -> None:
-        """Say where the page goes on, and how much it lacks if that was counted."""
+        """Say where the next page starts, and how much is left if that was counted."""
         self._next = self.asked.offset + shown
         more = f"output cut: {missing:,} more {kind}" if self._is_all_known() else "output cut"
         self._cut = f"{more}; next: offset {self._next}"
@@ -465,8 +465,8 @@ SPEC = ToolSpec(
         Parameter(
             "multiline",
             "boolean",
-            "Let patterns span lines, and . match newlines; ^ and $ are then the ends of the file, "
-            "those of lines with (?m)",
+            "Let patterns span lines, and . match newlines; ^ and $ then match the ends of the "
+            "file, or of lines with (?m)",
             default=False,
         ),
         Parameter(

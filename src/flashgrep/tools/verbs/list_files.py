@@ -47,7 +47,7 @@ def _page(files: Entries, offset: int, limit: int | None) -> Iterable[str]:
 
 
 def listed_files(call: Call, keeps: NameFilter | None = None) -> Entries:
-    """All files that a filter keeps, and what of the tree could not be looked into."""
+    """All files that a filter keeps, and the parts of the tree that could not be read."""
     scope = call.services.scope
     root = scope.place(".")
     known = call.services.index.files(keeps, call.cancelled.is_set)

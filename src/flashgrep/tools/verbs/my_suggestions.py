@@ -1,4 +1,4 @@
-"""list_my_suggestions: what became of what the caller suggested in the notes."""
+"""list_my_suggestions: what became of the caller's own suggestions in the notes."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ SPEC = ToolSpec(
     description=(
         "Your own suggestions in the notes and what became of them, newest first, as JSON: "
         "suggestions (id, note, state, time, old, new, comments; line while pending; by, decided "
-        "and reason once decided; text where a person took another text than new), next (the "
-        "cursor of the next page, or null). State is pending, accepted, rejected, edited "
-        "(accepted with another text), withdrawn (by you) or gone (its marks were edited away, or "
-        "its note was deleted). read tells new decisions on a note at its end."
+        "and reason once decided; text if a person accepted a different text), next (the cursor of "
+        "the next page, or null). State is pending, accepted, rejected, edited (accepted with a "
+        "different text), withdrawn (by you) or gone (its marks were edited away, or its note was "
+        "deleted). read lists new decisions at the end of a note."
     ),
     parameters=(
         Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
@@ -89,7 +89,7 @@ SPEC = ToolSpec(
         Parameter(
             "limit", "integer", "At most this many", default=limits.LISTED_SUGGESTIONS, minimum=1
         ),
-        Parameter("cursor", "string", "next of the page before"),
+        Parameter("cursor", "string", "next from the previous page"),
     ),
     handler=list_my_suggestions,
     toolset="kb",

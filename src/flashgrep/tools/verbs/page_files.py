@@ -1,4 +1,4 @@
-"""What the pages ask of files: their names by a few letters, and some lines of one.
+"""What the pages need of files: finding them by a few letters, and some lines of one.
 
     find_file   → {"files": [path, …], "total"}
     file_lines  → {"path", "start_line", "end_line", "total_lines", "lines", "cut", "truncated"}

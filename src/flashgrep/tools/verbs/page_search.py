@@ -1,6 +1,6 @@
-"""What the search page asks: matching lines with the places to draw, and whole counts.
+"""What the search page asks: matching lines with the places to highlight, and total counts.
 
-The search, its order and its pages are grep's, in content mode; only the answer is another:
+The search, its order and its pages are grep's, in content mode; only the answer differs:
 
     search → {"files": [{"path", "lines": [{"line", "text", "match", "spans", "column"}, …]}, …],
               "shown", "next_offset", "root", "files_looked_at", "index": {"state", "freshness"},

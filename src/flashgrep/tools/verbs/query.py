@@ -1,4 +1,4 @@
-"""query: the places of the workspace that answer a few words best."""
+"""query: the places in the workspace that best match a few words."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def _sizes(call: Call, place: ResolvedPath, filters: tuple[tuple[str, ...], ...]
 
 
 DESCRIPTION: Final = """\
-Find where something is done, by a few words, when you know no exact text: "retry failed \
-uploads", "parse command line". Words match in any form, in identifiers too (camelCase and \
-snake_case parts), in file names and in names of definitions. Best first, implementations before \
-tests, docs, data and built files, one place a file, as JSON: results (file_path, start_line, \
+Find where something is done from a few words, when you do not know the exact text: "retry failed \
+uploads", "parse command line". Words match in any form, also in identifiers (camelCase and \
+snake_case parts), file names and names of definitions. Best first, implementations before \
+tests, docs, data and built files, one place per file, as JSON: results (file_path, start_line, \
 end_line, score, symbol, preview), total, truncated, next_offset. Read on with get_slice.
-- mode: "smart" (default), "literal" (exactly this text) or "regex" (RE2), ranked by how much a \
-file holds of it. For all matches use grep.
-- kind: "code" or "docs" alone, or "any" (default: all files, code first).
+- mode: "smart" (default), "literal" (exactly this text) or "regex" (RE2), ranked by how much \
+of it a file contains. For all matches use grep.
+- kind: only "code" or "docs", or "any" (default: all files, code first).
 - include and exclude are globs; context adds lines around the preview."""
 
 

@@ -189,7 +189,7 @@ READ = ToolSpec(
         path_row("File to read, absolute or relative to the working directory"),
         Parameter("offset", "integer", "First line to read, 1-based", default=1, minimum=0),
         Parameter("limit", "integer", "Number of lines to read (2,000 by default)", minimum=1),
-        Parameter("pages", "string", 'Of a PDF, the pages to read, such as "3" or "2-5"'),
+        Parameter("pages", "string", 'Pages of a PDF to read, such as "3" or "2-5"'),
         Parameter(
             "column",
             "integer",

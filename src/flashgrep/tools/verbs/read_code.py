@@ -41,7 +41,7 @@ CONTEXT_LINES = 20
 
 @dataclass(frozen=True)
 class Window:
-    """The lines that are asked for; `last` None is the end of the file."""
+    """The requested lines; `last` None is the end of the file."""
 
     first: int = 1
     last: int | None = None
@@ -58,7 +58,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Slice:
-    """What is given of a file."""
+    """The part of a file that is returned."""
 
     first: int
     lines: list[str]
@@ -84,8 +84,8 @@ class Slice:
 class SliceBudget:
     """What a slice may hold: the caller's own bounds, and the answer's budget as JSON.
 
-    A caller's bound never keeps the first line out: a slice of no lines could not be continued.
-    The budget does, by a refusal that names it.
+    A caller's bound never excludes the first line: a slice of no lines could not be continued. The
+    budget can, with a refusal that names it.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ def _collected(
 
 @dataclass(frozen=True)
 class CodeRange:
-    """What is to be read, and what else is said of it."""
+    """What to read, and what else to say about it."""
 
     place: ResolvedPath
     window: Window
@@ -259,9 +259,9 @@ READ_CODE = ToolSpec(
     description=(
         "Read lines of a file, or with symbol_name the lines around its definition, as JSON: "
         "file_path, start_line, end_line, content, truncated, continuation_start_line, file_hash, "
-        "total_lines. Without start_line and end_line it is the whole file; max_lines, max_bytes "
-        "and max_tokens (a token is taken as 4 characters) end it earlier, at a line end, after "
-        "at least one line. Pass file_hash to write_code as expected_file_hash."
+        "total_lines. Without start_line and end_line it reads the whole file; max_lines, "
+        "max_bytes and max_tokens (a token counts as 4 characters) stop it earlier, at a line end, "
+        "after at least one line. Pass file_hash to write_code as expected_file_hash."
     ),
     parameters=(
         file_path_row("File, absolute or relative to the working directory", required=False),

@@ -1,4 +1,4 @@
-"""stats: how far the index is, and what this server's answers depend on."""
+"""stats: the index's progress, and what this server's answers depend on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ SPEC = ToolSpec(
     description=(
         "The state of the index as JSON: total_files, total_chunks, index_size_bytes, last_update "
         "(UTC), state (building, ready or off), grep_ready, query_ready, progress (0 to 1), "
-        "freshness, settings_hash. Answers are right in every state; the index makes them fast."
+        "freshness, settings_hash. Answers are right in every state; the index only makes them "
+        "fast."
     ),
     parameters=(),
     handler=stats,

@@ -101,10 +101,9 @@ LIST_SUGGESTIONS = ToolSpec(
     name="list_suggestions",
     title="List suggestions",
     description=(
-        "The suggestions that wait for a decision, oldest first, as JSON: suggestions (id, note, "
-        "line as read shows it, author, time, old, new, context before and after, comments with "
-        "replies), next (the cursor of the next page, or null). Decide on them with "
-        "decide_suggestions."
+        "Suggestions awaiting a decision, oldest first, as JSON: suggestions (id, note, line as "
+        "read shows it, author, time, old, new, context before and after, comments with replies), "
+        "next (the cursor of the next page, or null). Decide on them with decide_suggestions."
     ),
     parameters=(
         Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
@@ -115,7 +114,7 @@ LIST_SUGGESTIONS = ToolSpec(
         Parameter(
             "limit", "integer", "At most this many", default=limits.LISTED_SUGGESTIONS, minimum=1
         ),
-        Parameter("cursor", "string", "next of the page before"),
+        Parameter("cursor", "string", "next from the previous page"),
     ),
     handler=list_suggestions,
     toolset="kb",
@@ -188,12 +187,12 @@ DECIDE_SUGGESTIONS = ToolSpec(
     name="decide_suggestions",
     title="Decide suggestions",
     description=(
-        "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many "
-        "were), results (id, status, message, and the decision that counts). Status is done, "
+        "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many), "
+        "results (id, status, message, and the decision that counts). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
-        "refused (the text left would be a mark that nobody made; it is still pending), "
-        "not_found or forbidden. Accepting leaves the new text, rejecting the old one; reason says "
-        "to its author why it is rejected, text is accepted in the place of the new text. Above "
+        "refused (the remaining text would become a mark that nobody made; it stays pending), "
+        "not_found or forbidden. Accepting leaves the new text, rejecting the old one; reason "
+        "tells the author why, text is accepted instead of the new text. Above "
         f"{limits.DECISIONS_AT_ONCE} ids only results other than done are listed."
     ),
     parameters=(
@@ -201,8 +200,10 @@ DECIDE_SUGGESTIONS = ToolSpec(
         Parameter(
             "action", "string", "What becomes of them", required=True, choices=("accept", "reject")
         ),
-        Parameter("reason", "string", "With reject: why, for whoever suggested it"),
-        Parameter("text", "string", "With accept and one id: what to take instead of the new text"),
+        Parameter("reason", "string", "With reject: the reason, for whoever suggested it"),
+        Parameter(
+            "text", "string", "With accept and one id: what to accept instead of the new text"
+        ),
     ),
     handler=decide_suggestions,
     toolset="kb",

@@ -1,4 +1,4 @@
-"""write and create_file: write a document whole."""
+"""write and create_file: write a whole document."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ WRITE = ToolSpec(
     name="write",
     title="Write file",
     description=(
-        "Write content to a file, creating it and its parent directories, or overwriting it. A "
-        "file that exists must have been read first and be unchanged since. The content is "
-        "written exactly as given, as UTF-8. Prefer edit for changes to an existing file."
+        "Write content to a file, creating it and its parent directories, or overwriting it. An "
+        "existing file must have been read first and be unchanged since. The content is written "
+        "exactly as given, as UTF-8. Prefer edit for changes to an existing file."
     ),
     parameters=_PARAMETERS,
     handler=write,

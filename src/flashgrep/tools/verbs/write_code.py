@@ -61,12 +61,12 @@ WRITE_CODE = ToolSpec(
     name="write_code",
     title="Replace lines",
     description=(
-        "Replace lines start_line to end_line of a file (1-based, inclusive) by replacement; an "
-        "empty replacement deletes them. A newline at its end adds no empty line. precondition "
-        "guards against line numbers gone stale: expected_file_hash (from read_code), "
-        "expected_start_line_text, expected_end_line_text; if one does not hold, nothing is "
-        "written and every mismatch is listed. Only the replaced bytes change: encoding, line ends "
-        "and mode stay. Answers JSON with file_hash_before and file_hash_after."
+        "Replace lines start_line to end_line of a file (1-based, inclusive) with replacement; an "
+        "empty replacement deletes them. A trailing newline adds no empty line. precondition "
+        "guards against stale line numbers: expected_file_hash (from read_code), "
+        "expected_start_line_text, expected_end_line_text; if any fails, nothing is written and "
+        "every mismatch is listed. Only the replaced bytes change: encoding, line ends and mode "
+        "stay. Returns JSON with file_hash_before and file_hash_after."
     ),
     parameters=PARAMETERS,
     handler=write_code,
@@ -170,9 +170,9 @@ BATCH_WRITE_CODE = ToolSpec(
     name="batch_write_code",
     title="Replace lines in many files",
     description=(
-        "Apply many write_code operations at once. All line numbers refer to the files as they "
-        "are before the batch, and two operations on one line are refused. mode atomic (default) "
-        "writes all files or none; best_effort applies what can be. dry_run only checks. Answers "
+        "Apply many write_code operations at once. All line numbers refer to the files as they are "
+        "before the batch, and two operations on one line are refused. mode atomic (default) "
+        "writes all files or none; best_effort applies what it can. dry_run only checks. Returns "
         "JSON: ok, results with id, status (applied, failed, conflict, skipped) and reason."
     ),
     parameters=(

@@ -1,1 +1,2 @@
-"""`flashgrep serve`, the proxy of `flashgrep mcp`, the owner of the notes. Each file is a door."""
+"""`flashgrep serve`, the proxy of `flashgrep mcp`, and the owner of the notes. Each file is a
+door."""

@@ -20,7 +20,7 @@ _SILENCE_SECONDS: Final = 2.0
 
 
 class OwnerClient(LineClient):
-    """A connection to the owner. May be used by several threads."""
+    """A connection to the owner. Several threads may use it."""
 
     def __init__(self, home: Path) -> None:
         """Connect, or `NoOwner`."""

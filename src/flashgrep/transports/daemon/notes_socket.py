@@ -1,10 +1,10 @@
-"""The socket of the process that owns a knowledge base, and the calls of other servers there.
+"""The socket of the process that owns a knowledge base, and the calls other servers make on it.
 
     PATH/kb.sock    newline-delimited JSON-RPC, as on the workspace's socket (see `lines.session`):
                     MCP over the notes alone, and the methods of `administration` as direct ones
 
-Only our own user gets in, who could read and change PATH as well. The listener has its own thread
-and event loop, so that it is the same beside stdio and beside `serve`.
+Only our own user gets in, who could read and change PATH anyway. The listener has its own thread
+and event loop, so that it works the same beside stdio and beside `serve`.
 """
 
 from __future__ import annotations

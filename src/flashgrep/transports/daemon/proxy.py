@@ -2,11 +2,11 @@
 
 The client sees what `flashgrep mcp` alone would show it: the same bytes, the same line discipline
 (the server's own reader refuses what is broken or too long), an end within DRAIN_SECONDS of the end
-of stdin. Each direction has a thread that writes before it reads on, so memory is bounded. A line
-is passed on when it is whole: on stdio it may take its time, on the server's socket it may not.
+of stdin. Each direction has a thread that writes before it reads more, so memory is bounded. A line
+is passed on only when complete: it may take its time on stdio, but not on the server's socket.
 
 When the server ends:
-- before the client has sent anything, the caller of `run_proxy` serves by itself, unnoticed;
+- before the client has sent anything, the caller of `run_proxy` serves on its own, unnoticed;
 - later, every open request is answered with an error (-32000, `unavailable`) and the process ends
   with status 1. What was negotiated and which files were read is lost with the server, and a call
   may be half done: starting again is the client's decision.
@@ -154,9 +154,10 @@ class _Pump:
 
 
 class _OpenRequests:
-    """The requests that are sent and not answered, by the client's ids.
+    """The requests sent but not answered, by the client's ids.
 
-    Lines are read as they pass; what the server refuses unread, or cannot have sent, is ignored.
+    Lines are parsed as they pass; any that the server refuses unread, or cannot have sent, are
+    ignored.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`flashgrep serve`: where it listens, and all listeners served together."""
+"""`flashgrep serve`: opens the listeners and serves them all together."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def check_exposure(settings: Settings, host: Host) -> None:
 
 
 class ListenerOff(Exception):
-    """A listener that does not listen; the reason, for a person."""
+    """A listener that is off, and the reason for a person to read."""
 
 
 def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket:
@@ -160,7 +160,7 @@ _SEND_AGENTS = "Send the agent's token in the header Authorization, as Bearer TO
 
 @dataclass(frozen=True)
 class Secret:
-    """The token in force, and what is printed of it."""
+    """The token in force, and how much of it is printed."""
 
     token: str | None
     told: str
@@ -308,7 +308,7 @@ class Serving:
         return self._url(self.http) if self.http is not None else None
 
     def _told_of_notes(self) -> Iterator[str]:
-        """What is mounted, and whose each token is: one decides, the other suggests."""
+        """What is mounted, and who each token is for: one decides, the other suggests."""
         mounted = self.mounted
         assert mounted is not None  # noqa: S101 - asked for only then
         yield f"  notes  {mounted.told}"

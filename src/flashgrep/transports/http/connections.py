@@ -1,15 +1,14 @@
-"""Connections of HTTP: uvicorn, made to serve beside other listeners, and its websockets.
+"""HTTP connections: uvicorn, adapted to serve beside other listeners, and its websockets.
 
-uvicorn limits neither the time of a request head nor the number of idle connections, so its
-protocol class is extended with both. Its server wakes ten times a second; ours does not.
+uvicorn limits neither the time a request head may take nor the number of idle connections, so its
+protocol class is extended with both limits. Its server wakes ten times a second; ours does not.
 
-Its websockets read ahead one piece of a connection at most, and ping. They lack two things:
+Its websockets read at most one chunk ahead, and ping. They fall short in two ways:
 
 - A frame over the limit is closed with 1009, after which y-websocket sends the same frame again and
   again. The connection also ends at once, and the operating system reports that to a peer that is
-  still sending before it can read the close: so what still comes is read and dropped.
-- A close waits, without end, for a peer that does not read; so does the one after an unanswered
-  ping.
+  still sending before the peer can read the close. So we read and drop what still arrives.
+- A close waits forever for a peer that does not read; so does the one after an unanswered ping.
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ def _config(app: Exchanges) -> uvicorn.Config:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn without signal handlers, as HTTP is one listener of several, and without its clock,
-    which would check ten times a second whether to end, and set the date of coming answers.
+    """uvicorn without signal handlers, because HTTP is one listener of several, and without its
+    clock, which would check ten times a second whether to end, and set the date of coming answers.
     """
 
     def __init__(self, app: Exchanges) -> None:
@@ -117,7 +116,7 @@ class HttpServer(uvicorn.Server):
 
 
 class _Dated(ServerState):
-    """Makes the headers of answers when they are needed; knows how many may connect."""
+    """Makes answers' headers when they are needed; knows how many may connect."""
 
     most = limits.CONNECTIONS
 

@@ -1,7 +1,7 @@
 """The checks before every HTTP route: Host, Origin, token, body size, time; failures as JSON.
 
-In this order, on every route and whatever address is bound, because a name that resolves to
-127.0.0.1 is enough for a web page to reach us (DNS rebinding):
+In this order, on every route and whatever address is bound, because all a web page needs to reach
+us is a name that resolves to 127.0.0.1 (DNS rebinding):
 
     Host     loopback names, the bound host, --allowed-host       else 421
     Origin   absent, our own, --allowed-origin                    else 403
@@ -10,15 +10,15 @@ In this order, on every route and whatever address is bound, because a name that
     body     at most 4 MiB, complete in 30 seconds, decodable     else 413, 408, 400
     place    for a stream that stays open, see `places`           else 503
 
-Open paths are `/health`, and those of pages, where somebody signs in. Except on `/mcp` the sign-in
-cookie replaces the header, on a websocket also `?token=`. A browser sends a cookie whichever page
-asks: so with a cookie, a request that may change something must come from our own Origin, and where
-the browser says what site asks (`Sec-Fetch-Site`), from ours. See `is_foreign` for the rest.
+Open paths are `/health` and the pages where somebody signs in. Except on `/mcp` the sign-in cookie
+replaces the header; on a websocket so does `?token=`. A browser sends a cookie whichever page asks,
+so with a cookie a request that may change something must come from our own Origin and, if the
+browser names the site (`Sec-Fetch-Site`), from ours. See `is_foreign` for the rest.
 
 A refused websocket is accepted and closed with 4401 or 4403 before any frame: y-websocket would
-retry one that is refused with an HTTP status for ever.
+retry forever if refused with an HTTP status.
 
-The SDK's own protection is not enough: it covers three host names only.
+The SDK's own protection is not enough: it covers only three host names.
 
 The guard, the router and the routes of the notes report failures as
 `{"error": {"code", "message"}}`; on `/mcp` a failure is JSON-RPC's.
@@ -199,7 +199,7 @@ def _has_port(host: str) -> bool:
 
 
 class Guard:
-    """An ASGI application that refuses what may not pass."""
+    """An ASGI application that refuses requests that may not pass."""
 
     def __init__(
         self,

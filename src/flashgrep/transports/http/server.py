@@ -1,7 +1,7 @@
 """Streamable HTTP: `/mcp` in both protocol eras and `/health`, sessions, and how streams end.
 
-Further routes, those of the notes, are mounted beside them. `connections` has how uvicorn serves
-them, `guard` what a request must pass first.
+The routes of the notes are mounted beside them. `connections` says how uvicorn serves them, `guard`
+what a request must pass first.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ async def _health(request: Request) -> JSONResponse:
 class _OpenCalls:
     """The calls of one request; they end when its client hangs up.
 
-    The protocol with a handshake lets a client come back for an answer it has missed, if the server
-    keeps answers. Ours keeps none, so nothing could ever read it.
+    The protocol with a handshake lets a client come back for an answer it missed, if the server
+    keeps answers. Ours keeps none, so nobody could ever read it.
     """
 
     def __init__(self) -> None:
@@ -292,7 +292,7 @@ async def _give_the_loop_a_look() -> None:
 
 
 class EndsWithToken:
-    """Ends a GET stream when the token of the knowledge base that opened it no longer counts.
+    """Ends a GET stream when the knowledge base token that opened it is no longer valid.
 
     The server's own token lives as long as the server. Any other request is over soon, and the
     guard checks the next one.
@@ -325,7 +325,7 @@ class EndsWithToken:
 
 
 class Withdrawals:
-    """Sees which requests their clients withdraw, in case their answers are under way."""
+    """Notes which requests clients withdraw, in case the answers are already on their way."""
 
     def __init__(self, app: ASGIApp, deliveries: Deliveries) -> None:
         self._app = app
@@ -366,7 +366,7 @@ def _whose(scope: Scope) -> str:
 
 
 class Sessions(StreamableHTTPSessionManager):
-    """Sessions of which the idlest makes room."""
+    """The open sessions; when there are too many, the idlest is dropped."""
 
     def __init__(self, server: Any, most: int) -> None:
         super().__init__(server, max_sessions=most)
@@ -380,7 +380,7 @@ class Sessions(StreamableHTTPSessionManager):
         return super()._admit_session(requestor)
 
     def _end_idlest(self) -> None:
-        """End the session whose last request is longest ago, unless all are being served."""
+        """End the session that has been idle longest, unless all are being served."""
         ends = {key: _end(session) for key, session in self._server_instances.items()}
         key = min(ends, key=ends.__getitem__)
         if ends[key] < math.inf:

@@ -1,4 +1,4 @@
-"""JSON-RPC, one message a line, on stdio, TCP and unix sockets.
+"""JSON-RPC, one message per line, on stdio, TCP and unix sockets.
 
 Door: `client`, `join`, `messages`, `offers`, `sockets`, `stdio`, `unix_socket`.
 """

@@ -1,7 +1,7 @@
-"""The client of a line connection: JSON-RPC, one object a line, one call at a time.
+"""The client of a line connection: JSON-RPC, one object per line, one call at a time.
 
-The other end may be another version, or not flashgrep at all: whatever comes back is a result, a
-failure, or the end of the connection.
+The other end may be another version, or not flashgrep at all: whatever comes back counts as a
+result, a failure, or the end of the connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NotSent(ConnectionEnded):
 
 
 class LineClient:
-    """Calls over a connected socket. May be used by several threads."""
+    """Calls over a connected socket. Several threads may use it."""
 
     def __init__(
         self,

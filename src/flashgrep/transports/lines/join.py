@@ -1,13 +1,13 @@
 """How `flashgrep mcp` finds and joins the server of its workspace, so that they share one index.
 
-The socket is opened with the same checks as it is made (see `unix_socket`): no link, our own
-directory, our own user at the other end. The server must then answer `flashgrep/join` (see
+The socket is opened with the same checks with which it is made (see `unix_socket`): no link, our
+own directory, our own user at the other end. The server must then answer `flashgrep/join` (see
 `offers`) at once, with a `settings_hash` that we accept. Equal hashes mean the same version,
 directory, scope, index, limits and notes; the other settings that shape an answer are sent with the
-request and belong to the connection. So the server answers as we would, or less where it was
-started with a restriction, which is logged. In every other case no server is joined; one log line
-says why, and which settings differ, unless there simply is no socket. An older server does not know
-the request, and an older `flashgrep mcp` asks for `index` and finds a hash it does not expect:
+request and belong to the connection. So the server answers as we would, or with less if it was
+started with a restriction, which is logged. In every other case no server is joined, and unless
+there is simply no socket, one log line says why and which settings differ. An older server does not
+know the request, and an older `flashgrep mcp` asks for `index` and finds a hash it does not expect:
 neither joins.
 """
 
@@ -48,7 +48,7 @@ _UNKNOWN = f"does not know {JOIN}: it is another version, or not flashgrep"
 
 
 class _NotOurs(Exception):
-    """What listens is not a server to join; the reason."""
+    """What listens is not a server that we can join, and why."""
 
 
 def join(settings: Settings, accepted: Container[str] | None = None) -> socket.socket | None:

@@ -1,9 +1,9 @@
 """Bytes to JSON-RPC messages and back: lines under a limit, decoded strictly; open requests.
 
 The splitter holds at most one message's limit of an unfinished line: a longer line is dropped as it
-comes and reported at its end. The decoder refuses broken UTF-8 instead of repairing it (a repaired
-write would store U+FFFD), nesting deeper than any schema of ours, and so many values that a small
-message would become a large object.
+arrives and reported at its end. The decoder refuses broken UTF-8 instead of repairing it (a
+repaired write would store U+FFFD), nesting deeper than any schema of ours, and so many values that
+a small message would become a large object.
 """
 
 from __future__ import annotations
@@ -115,11 +115,10 @@ class LineSplitter:
 
 
 def request_id_of(head: bytes, tail: bytes) -> str | int | None:
-    """The id of a request of which only the two ends are known.
-
-    Without it a client waits for ever for the answer to a call that was too large. Only an id that
-    must be the request's own counts: right after the opening brace (and `jsonrpc` and `method`
-    at most), or right before the one brace that closes the message.
+    """The id of a request when only its two ends are known. Without it a client would wait forever
+    for the answer to a call that was too large. Only an id that must be the request's own counts:
+    right after the opening brace (and `jsonrpc` and `method` at most), or right before the one
+    brace that closes the message.
     """
     found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
     if found is None:
@@ -322,7 +321,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 @dataclass
 class RequestBatch:
-    """The answers of a batch, sent together once the last one is there."""
+    """The answers to a batch, sent together once the last one is ready."""
 
     waiting: int = 1
     """Open requests, and the reader until it has passed on the last message."""

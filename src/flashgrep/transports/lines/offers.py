@@ -1,4 +1,4 @@
-"""What a connection can call: the tools its settings leave, and direct methods.
+"""What a connection can call: the tools its settings allow, and direct methods.
 
 `flashgrep/join` is the first message of a connection of `flashgrep mcp` (or of a terminal command)
 on the workspace's unix socket:
@@ -6,12 +6,12 @@ on the workspace's unix socket:
     → {"version", "settings_hash", "settings"}     from `mcp`; a terminal command sends {}
     ← {"version", "settings_hash", "restricted"}   the server's; how it narrows what was asked for
 
-Where the hashes differ, the error's data has the server's `settings` by flag, in words for a
-person: the other side can say which differ.
+If the hashes differ, the error's data has the server's `settings` by flag, in words for a person,
+so that the other side can say which differ.
 
-With `settings` (see `join`) the connection speaks MCP from then on, as `flashgrep mcp` alone would:
-with its own tools, and without direct methods. The server enforces them, whatever the process at
-the other end does later. Without, nothing changes.
+With `settings` (see `join`) the connection then speaks MCP as `flashgrep mcp` alone would: with its
+own tools, and without direct methods. The server enforces the settings, whatever the process at the
+other end does later. Without `settings`, nothing changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ JOINING: Final = frozenset({"version", "settings_hash", "settings"})
 
 
 class Offers:
-    """The offers of one server, by settings; on its event loop alone."""
+    """The offers of one server, by settings; used only on its event loop."""
 
     def __init__(self, settings: Settings, toolbox: Callable[[Settings], Toolbox]) -> None:
         """`toolbox` makes one for other settings."""

@@ -9,11 +9,11 @@ ports:
     /proc/net/tcp6  read, so in a thread, one reader at a time
 
 Only a row with an inode counts: a peer that has closed leaves a row with owner 0, which would make
-it root. Listeners and half-open connections do not count either. A peer that cannot be determined
-is not our user; on a system with neither table none is.
+it root. Listeners and half-open connections do not count either. An unknown peer is not our user;
+on a system with neither table, no peer is.
 
 The uid is that of the process that made the socket. A process of our user that passes its socket
-on, or forwards connections, acts for our user: that cannot be seen here.
+on, or forwards connections, acts as our user: nothing here can detect that.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Ends(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What the kernel says of a socket."""
+    """What the kernel says about a socket."""
 
     state: int
     uid: int
@@ -153,7 +153,7 @@ def _packed(address: str) -> bytes:
 
 
 def _ask_netlink(ends: Ends, state: int | None = None) -> Row | None:
-    """The row of a socket; None where there is none, or one that only resembles it."""
+    """The row of a socket; None if there is none, or only one that resembles it."""
     family = socket.AF_INET if len(ends.address) == 4 else socket.AF_INET6
     wanted = _SOCKET_ID.pack(ends.port, ends.far_port, ends.address, ends.far_address)
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + wanted + _ANY_COOKIE

@@ -1,6 +1,6 @@
 """A connection's side of the SDK: messages to its loop and back, in both protocol eras.
 
-Importing this module imports the SDK: a session does so when it first has something for it.
+Importing this module imports the SDK; a session does so when it first needs it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flashgrep.transports.protocol import OnePeer, Peers
 
 
 class SdkLoop:
-    """The SDK's loop for one connection, and the streams to it and back."""
+    """The SDK's loop for one connection, and the streams to and from it."""
 
     def __init__(
         self, server: Server[Peers], caller: Caller, made: dict[RequestId, Delivery]

@@ -1,7 +1,7 @@
-"""The SDK for one connection: imported for the first message that needs it, and given all in order.
+"""The SDK for one connection: imported for the first message that needs it, fed in order.
 
-Meanwhile messages wait here. A handshake that was answered before is repeated to the SDK first, so
-that it knows who asks, and for which version of the protocol.
+During the import messages wait here. A handshake that was answered earlier is replayed to the SDK
+first, so that it knows who is asking, and in which version of the protocol.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ async def _ignore(_: int) -> None:
 
 
 def _import_sdk() -> type[SdkLoop]:
-    """Import the SDK: a few hundred thousand objects that live for ever, among which looking for
-    garbage, now and later, only costs."""
+    """Import the SDK: a few hundred thousand objects that live forever, so looking for garbage
+    among them, now or later, is only a cost."""
     is_new = "mcp" not in sys.modules and gc.isenabled()
     if is_new:
         gc.disable()

@@ -1,10 +1,10 @@
-"""One connection of newline-delimited JSON-RPC, as stdio, TCP and the unix socket speak it.
+"""One connection of newline-delimited JSON-RPC, on stdio, TCP or the unix socket.
 
     bytes → LineSplitter → decode → read_envelope ─┬→ auth, direct methods, plain requests: here
                                                    └→ the SDK's loop, both protocol eras
 
 Every open request is in `OpenRequests` under a number of ours. The SDK is imported for the first
-request that needs it; a handshake that was answered before is then repeated to it.
+request that needs it; a handshake that was answered earlier is then replayed to it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ListenerRules:
 
 
 class _Closed(Exception):
-    """The connection ends now; all answers are sent."""
+    """The connection ends now; all answers have been sent."""
 
 
 class _Refused(_Closed):

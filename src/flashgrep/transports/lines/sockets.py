@@ -1,8 +1,8 @@
 """TCP and unix socket listeners: one `LineSession` per connection, under a cap.
 
-At the cap a new connection replaces the oldest one that has not had a message accepted (on a server
-with `--token`: not `auth`); if there is none, the new one is closed. So idle connections, however
-many, keep no client out, and no working client is cut off.
+At the cap a new connection replaces the oldest one without an accepted message (on a server with
+`--token`, without `auth`); if every connection has one, the new one is closed. So idle connections,
+however many, keep no client out, and no working client is cut off.
 """
 
 from __future__ import annotations

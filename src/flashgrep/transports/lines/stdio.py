@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout: only messages go to stdout, and the end of stdin ends the server."""
+"""MCP over stdin and stdout: stdout carries only messages, and the end of stdin ends the server."""
 
 from __future__ import annotations
 

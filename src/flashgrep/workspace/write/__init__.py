@@ -1,4 +1,4 @@
-"""Writes to the user's files: whole or not at all.
+"""Writes the user's files, whole or not at all.
 
 Its door: `replace` (one file), `intents` (several files together), `recovery` (after a kill).
 """

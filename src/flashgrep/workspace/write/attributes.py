@@ -1,4 +1,4 @@
-"""What belongs to a file besides its bytes: owner, mode, extended attributes, ACL."""
+"""Everything a file has besides its bytes: owner, mode, extended attributes, ACL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class CannotKeep(Exception):
-    """A new file cannot be given what the old one has; the message names it."""
+    """A new file cannot be given something the old one has; the message names it."""
 
 
 def copy_attributes(source: int, sink: int, status: os.stat_result) -> None:

@@ -1,16 +1,16 @@
-"""Notes of what a write is about to do, so that the next start can clean up after a kill.
+"""Records of what a write is about to do, so that the next start can clean up after a kill.
 
-One file a write, in the state directory, gone when the write is over:
+One file per write, in the state directory, removed when the write is over:
 
     <16 hex>.intent   a JSON line, then for a write in place the old bytes and the new ones,
                       for a batch of files a table and the old bytes of each
     <16 hex>.new      an intent still being written; it promises nothing yet
     <16 hex>.kept     the old bytes of a file that someone else changed after a kill
 
-The writer holds a lock on its intent while it lives, which tells a live server's intents
-from a dead one's without a clock. A note about a temporary file is not synced: after a
-kill it is there, after a power cut the worst is a stray file. The note of a write in place is,
-because the target's only good copy is in it.
+The writer holds a lock on its intent while it lives, which tells a live server's intents from a
+dead one's without a clock. The record of a temporary file is not synced: it survives a kill, and
+after a power cut the worst is a stray file. The record of a write in place is synced, because it
+holds the target's only good copy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _HEADER_BYTES: Final = 1024 * 1024  # the longest path argument, each character 
 
 @dataclass(frozen=True)
 class IntentRecord:
-    """What an intent says: the directory and the names in it, undecodable bytes as surrogates."""
+    """What an intent says: the directory and the names in it, with undecodable bytes as
+    surrogates."""
 
     directory: str
     name: str
@@ -49,7 +50,7 @@ class IntentRecord:
 
 
 class Intent:
-    """A note on disk, locked by its writer."""
+    """A record on disk, locked by its writer."""
 
     def __init__(self, recovery_dir: bytes, note: IntentRecord) -> None:
         make_private(os.fsdecode(recovery_dir))
@@ -92,7 +93,7 @@ def _made_and_locked(recovery_dir: bytes) -> tuple[int, bytes]:
 
 
 def abandoned(recovery_dir: bytes) -> Iterator[tuple[bytes, int, IntentRecord | None]]:
-    """Each intent whose writer is dead: its path, a descriptor past the header, the note."""
+    """Each intent with a dead writer: its path, a descriptor past the header, the record."""
     for name in sorted(_listed(recovery_dir)):
         if not name.endswith((SUFFIX, UNFINISHED)):
             continue
@@ -163,7 +164,7 @@ class FileChange(NamedTuple):
 
 
 class BatchEntry(NamedTuple):
-    """A row of the table; names with undecodable bytes as surrogates."""
+    """A row of the table; undecodable bytes in names are surrogates."""
 
     directory: str
     name: str
@@ -174,7 +175,7 @@ class BatchEntry(NamedTuple):
 
 @dataclass
 class BatchRecord:
-    """The intent of a batch under way."""
+    """The intent of a batch in progress."""
 
     is_kept: bool = False
     """Set where some file could not be put back: the next start tries again."""

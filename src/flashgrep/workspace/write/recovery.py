@@ -1,12 +1,12 @@
-"""Cleans up after a server that was killed while it wrote: no stray file, no torn one.
+"""Cleans up after a server that was killed while writing: no stray files, no torn ones.
 
-A file overwritten in place may hold a mixture. It is put back to its old bytes only when it is
-just that: each byte is the old or the new one of its offset. If it is wholly old or wholly new
-there is nothing to do; if it is anything else, someone has changed it since, their bytes stay, and
-the old ones are kept in the state directory.
+A file overwritten in place may hold a mixture. Its old bytes are restored only if every byte is the
+old or the new one at its offset. If it is wholly old or wholly new there is nothing to do; if it is
+anything else, someone has changed it since: their bytes stay, and the old ones are kept in the
+state directory.
 
 A batch of files that was not finished is undone: a file that holds the batch's new bytes gets its
-old ones back; anything else is someone's later work. That comes last, when each single file is
+old ones back; anything else is someone's later work. That comes last, once each single file is
 whole again.
 """
 
@@ -43,7 +43,7 @@ State = Literal["old", "new", "torn", "foreign"]
 
 @dataclass
 class Recovery:
-    """What a start found and did."""
+    """What recovery found and did."""
 
     temporaries: int = 0
     restored: int = 0

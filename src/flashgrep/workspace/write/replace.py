@@ -1,4 +1,4 @@
-"""Replace a file's bytes, or leave it as it was.
+"""Replaces a file's bytes, or leaves the file unchanged.
 
 The common way is a temporary file beside the target, written, given the target's mode, owner,
 extended attributes and ACL, synced, and renamed over it: at any moment the name holds all of the
@@ -12,22 +12,22 @@ target is overwritten in place, its old bytes kept safe in an intent until the l
     cannot give to a new file
 
 O_TMPFILE was considered for the temporary file: it leaves nothing when we are killed. But
-an unnamed file cannot replace a name, it needs one just before the rename, so the note is needed
+an unnamed file cannot replace a name, it needs one just before the rename, so the record is needed
 all the same, and one way is simpler than two.
 
 Two servers may edit one file. The last look at the target and the rename happen under a lock on
 the directory (on the file itself, in place): the second one sees other bytes and gets
 `TargetChanged`. Programs that know nothing of the lock are noticed by the file's status (inode,
 size and times), taken before its bytes are compared and again as the last call before the rename
-or the first byte in place. What is left to them:
+or the first byte in place. The remaining gaps:
 
     in place, the time of the write itself: what is appended meanwhile is cut off
     bytes changed without a change of size, within one tick of the file system's clock
     a file that was opened before the rename and is written after it: that is the old file
 
 The last is the commonest, since a program that appends opens first and writes a moment later. So
-the old file is held open, and what has been appended to it when the directory is synced is
-appended to the new one. What is written to it later than that is lost.
+the old file is held open, and what has been appended to it by the time the directory is synced is
+appended to the new one. Anything written to it later is lost.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ReplaceResult:
 
 
 class _RenameImpossible(Exception):
-    """The common way does not work here; nothing was changed."""
+    """A rename does not work here; nothing was changed."""
 
 
 def replace_bytes(
@@ -386,14 +386,14 @@ def copy_bytes(
 def locked(fd: int) -> AbstractContextManager[None]:
     """Hold the lock of other flashgrep writers on an open file or directory.
 
-    A foreign program may hold one for ever, so after a while we continue without: the last look
+    Another program may hold one forever, so after a while we continue without it: the last check
     still compares, the lock only closes the gap after it.
     """
     return lock.locked(fd, limits.LOCK_SECONDS)
 
 
 class FileStat(NamedTuple):
-    """The status of a name: enough to notice that it changed. All 0 where nothing is."""
+    """The status of a name, enough to notice that it changed. All 0 if nothing is there."""
 
     device: int = 0
     inode: int = 0
