@@ -19,6 +19,7 @@ NOTES = {
     "Many.md": " ".join(f"w{number}." for number in range(20)),
     "Live.md": "alpha beta\n",
     "Undo.md": "alpha beta\n",
+    "Said.md": "alpha beta\n",
     "Found.md": "x1. x2. x3. x4. x5. x6.\n",
     "Words/Edit.md": "alpha beta\n",
     "Words/Refuse.md": "alpha Größe\n",
@@ -29,6 +30,7 @@ EDITS = [
     ("B.md", "two", "2", "agent/two"),
     ("Live.md", "beta", "gamma", "agent/one"),
     ("Undo.md", "beta", "gamma", "agent/one"),
+    ("Said.md", "beta", "gamma", "agent/said"),
     *(("Found.md", f"x{n}.", f"Y{n}.", "agent/found") for n in range(1, 7)),
     ("Seen.md", "beta", "gamma", "agent/seen"),
     ("Words/Edit.md", "beta", "gamma", "agent/words"),
@@ -137,6 +139,20 @@ def test_a_decision_is_logged_and_undone(server: Served) -> None:
     assert server.text("Undo.md") == "alpha {--beta--}{++gamma++}\n"
     assert server.post("/kb/suggestions/undo", {"decision": decision}).status_code == 409
     assert server.post("/kb/suggestions/undo", {"decision": 999}).status_code == 404
+
+
+def test_what_was_said_about_a_suggestion_is_with_its_decision(server: Served) -> None:
+    (found,) = _listed(server, "note=Said.md")
+    said = {"note": "Said.md", "text": "Why gamma?", "suggestion": found["id"]}
+    assert server.post("/kb/comments", said).status_code == 201
+    _decide(server, "accept", found["id"])
+    (row,) = server.get("/kb/decisions?limit=1").json()["decisions"]
+    (comment,) = row["comments"]
+    assert (comment["author"], comment["text"]) == ("server", "Why gamma?")
+    assert comment["time"] >= found["time"]
+    server.post("/kb/suggestions/undo", {"decision": row["decision"]})
+    (again,) = server.get("/kb/comments?note=Said.md").json()["comments"]
+    assert again["text"] == "Why gamma?"
 
 
 WRONG = [

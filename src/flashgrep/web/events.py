@@ -43,6 +43,7 @@ from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.decision_jobs import Job
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.store.catalogue import CatalogueEntry
+from flashgrep.notes.suggestions.pending import made_at
 from flashgrep.transports.access import (
     ADMISSION,
     Admission,
@@ -179,6 +180,14 @@ def described(row: Decided) -> dict[str, Any]:
         "new": row.new,
         "undone_by": row.undone_by,
         "undone_time": row.undone_time,
+        "comments": [
+            {
+                "author": one.record.get("author", ""),
+                "time": made_at(one.record),
+                "text": one.text,
+            }
+            for one in row.comments
+        ],
     }
 
 
