@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -72,6 +73,42 @@ def test_every_character_has_the_name_that_the_engine_gives_it(data: st.DataObje
     assert {known.find(name) for name in {*every} - {*names}} <= {None}
     for client in (0, 2**53):
         assert known.find(Name(client, 0)) is None
+
+
+@pytest.mark.parametrize("seed", range(5_000 if HEAVY else 150))
+def test_peers_that_type_at_the_same_places_have_one_order(seed: int) -> None:
+    chance = Random(seed)
+    docs: list[Doc[Any]] = [
+        Doc(client_id=chance.randint(1, 2**53 - 1)) for _ in range(chance.randint(2, 5))
+    ]
+    texts = [doc.get("contents", type=Text) for doc in docs]
+    for _ in range(chance.randint(1, 60)):
+        text = chance.choice(texts)
+        size = len(str(text))
+        start = min(chance.randint(0, 6), size)
+        if size and chance.random() < 0.3:
+            SharedText(text).splice([TextSplice(start, min(start + chance.randint(0, 3), size))])
+        else:
+            SharedText(text).splice([TextSplice(start, start, chance.choice(["a", "bc", "😀"]))])
+        if chance.random() < 0.2:
+            other = chance.choice(docs)
+            other.apply_update(text.doc.get_update(other.get_state()))
+    for doc in docs[1:]:
+        docs[0].apply_update(doc.get_update(docs[0].get_state()))
+    slow = SlowAnchors(texts[0], clocks(docs[0].get_state()))
+    known = order(texts[0])
+    for index in range(len(str(texts[0]))):
+        assert known.name(index) == Name(*slow.at(index))
+
+
+def test_what_a_transaction_has_deleted_is_not_in_the_order_before_its_end() -> None:
+    text = typed()
+    with text.doc.transaction():
+        SharedText(text).splice([TextSplice(1, 2), TextSplice(4, 6, "x😀"), TextSplice(7, 8)])
+        known = order(text)
+        assert known.text() == str(text) == "oe!x😀w"
+        slow = SlowAnchors(text, clocks(text.doc.get_state()))
+        assert [known.name(at) for at in range(6)] == [Name(*slow.at(at)) for at in range(6)]
 
 
 @settings(max_examples=CASES)

@@ -14,7 +14,7 @@ engine is asked for each place.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from flashgrep.notes.document.updates import Name, Struct, Update
 
 _STEPS_A_BLOCK: Final = 64
 """Blocks that are passed on the way to the place of one; more of them are not worth it."""
+_LAST_CLOCK: Final = 2**53
 _LAST_OF_ONE_UNIT: Final = "\uffff"
 _COUNTED_CHARACTERS: Final = 1_024
 """Longest piece in which units are counted for each look-up."""
@@ -316,27 +317,18 @@ def order_of(update: Update, root: str, text: str) -> TextOrder | None:
 def _left_of(
     blocks: Iterable[_Item], gone: Mapping[int, list[tuple[int, int]]]
 ) -> Iterator[tuple[int, int, str]]:
-    """The characters of blocks that were not deleted."""
+    """The characters of blocks that were not deleted: a deletion takes whole blocks.
+
+    Of a transaction that is not over yet, deleted blocks still have their text.
+    """
     for block in blocks:
         struct = block.struct
-        if not struct.text_bytes:
-            continue
-        text = struct.text
         deleted = gone.get(block.client, [])
-        at = block.clock
-        number = max(bisect_left(deleted, (at, 0)) - 1, 0)
-        while number < len(deleted) and (cut := deleted[number])[0] < block.end:
-            if at < cut[0]:
-                yield block.client, at, _part(text, at - struct.clock, cut[0] - struct.clock)
-            at, number = max(at, cut[1]), number + 1
-        if at < block.end:
-            yield block.client, at, _part(text, at - struct.clock, block.end - struct.clock)
-
-
-def _part(text: str, first: int, last: int) -> str:
-    """The characters between two numbers of units."""
-    start, end = _characters(text, first), _characters(text, last)
-    return text[start:end] if start is not None and end is not None else ""
+        last = bisect_right(deleted, (block.clock, _LAST_CLOCK)) - 1
+        if struct.text_bytes and (last < 0 or deleted[last][1] <= block.clock):
+            start = _characters(struct.text, block.clock - struct.clock)
+            end = _characters(struct.text, block.end - struct.clock)
+            yield block.client, block.clock, struct.text[start:end]
 
 
 def _units(text: str) -> int:
