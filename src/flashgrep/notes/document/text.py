@@ -323,6 +323,8 @@ def _as_update(changes: Iterable[TextSplice], order: TextOrder, own: Name) -> Up
     place, left, clock = -1, None, own.clock
     for change in changes:
         deletions += order.runs(change.start, change.end)
+        if not change.text:
+            continue
         if change.start != place:
             place, left = change.start, order.last_unit(change.start - 1)
         right, ends = order.name(place), list[int]()
@@ -330,8 +332,7 @@ def _as_update(changes: Iterable[TextSplice], order: TextOrder, own: Name) -> Up
             structs.append(text_struct(piece, clock, left, right))
             right, clock = Name(own.client, clock), structs[-1].end
             ends.append(clock - 1)
-        if ends:  # the first of the pieces is the last in the text
-            left = Name(own.client, ends[0])
+        left = Name(own.client, ends[0])  # the first of the pieces is the last in the text
     ranges = [(run.client, run.clock, run.units) for run in sorted(deletions)]
     return Update({own.client: structs} if structs else {}, ranges)
 
