@@ -14,7 +14,7 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import MarkKind
-from flashgrep.notes.review.decide import Cut, Decision, _decision, decide, undo
+from flashgrep.notes.review.decide import Cut, Decision, MakesMark, _decision, decide, undo
 from flashgrep.notes.review.verdict import Action
 from tests.notes.marked import Note, anything, note_of, notes
 
@@ -162,7 +162,10 @@ def test_a_decision_undone_gives_the_text_back(
     if not note.records:
         return
     record = data.draw(st.sampled_from(note.records))
-    decision = decide(note.text, record.spans, action)
+    try:
+        decision = decide(note.text, record.spans, action)
+    except MakesMark:
+        return
     restored = undo(decision.text, decision.cuts, decision.marks)
     assert restored.text == note.text
     assert restored.spans == tuple(sorted(record.spans))
@@ -182,7 +185,10 @@ def test_suggestions_can_be_decided_in_any_order(
     text = note.text
     waiting = {record.id: record.spans for record in note.records}
     for name in data.draw(st.permutations(sorted(waiting))):
-        decision = decide(text, waiting.pop(name), action)
+        try:
+            decision = decide(text, waiting.pop(name), action)
+        except MakesMark:
+            return
         for other, spans in waiting.items():
             waiting[other] = tuple(
                 (a - moved(decision.splices, a), b - moved(decision.splices, a)) for a, b in spans

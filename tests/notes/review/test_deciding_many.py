@@ -25,6 +25,7 @@ from flashgrep.notes.home import Home
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
+from flashgrep.notes.markup.seams import over
 from flashgrep.notes.review import decide, deciding_many
 from flashgrep.notes.review.decide import Cut
 from flashgrep.notes.review.deciding_many import Deciding, _Gone
@@ -127,7 +128,10 @@ def check(note: Note, names: Sequence[str], action: Action) -> None:
         if other[0] < span[1]
         for name in (one, another)
     }
-    assert taken == len(names) or is_tangled
+    if taken < len(names) and not is_tangled:
+        left, decided = one_by_one(note, names[: taken + 1], action)
+        last = decided[names[taken]]
+        assert last is None or any(over(left[: cut.at], left[cut.at :]) for cut in last.cuts)
 
 
 # ── in a knowledge base ─────────────────────────────────────────────────────────────────────────
