@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,6 +166,44 @@ def test_a_near_variant_is_reported_with_its_line(text: str, old: str, hint: str
     told = near(text, old)
     assert hint in told
     assert bool(hint) == bool(told)
+
+
+def steps(work: Callable[[], object]) -> int:
+    """How many functions a piece of work calls, those of the interpreter too."""
+    calls = [0]
+
+    def count(frame: object, event: str, argument: object) -> None:
+        calls[0] += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("a ", "a"),  # its beginning is at each place
+        ("a  b\t", "ab"),
+        ("x\n\n", "x "),
+        ("Ab \u201c", 'a B "'),
+        (" \t\n\u2003", "  "),
+    ],
+)
+def test_a_near_variant_costs_in_proportion(text: str, old: str) -> None:
+    def cost(times: int) -> int:
+        return steps(lambda: near(text * times + "b\n", old * (times // 2) + "b"))
+
+    assert cost(2_000) < 3 * cost(1_000)
+
+
+def test_whitespace_that_differs_is_described_in_a_few_words() -> None:
+    told = near("a" + " \t" * 1_000 + "b", "ab")
+    few = "a space and a tab and " * 3
+    assert told.endswith(f"the file has {few}more where the string has nothing.")
 
 
 @pytest.mark.parametrize("verb", ["edit", "str_replace"])

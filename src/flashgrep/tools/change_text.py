@@ -285,7 +285,7 @@ def _odd(text: str, old: str) -> str:
     if found is None or old.isascii():
         return ""
     # As an editor that knows the encoding shows it, and as an answer of ours did.
-    for shown in (file_text.as_legacy(text), file_text.ODD.sub("\ufffd", text)):
+    for shown in (file_text.as_legacy(text), text.translate(file_text.REPLACED)):
         place = shown.find(old)
         if place >= 0:
             found = file_text.ODD.search(text, place, place + len(old)) or found

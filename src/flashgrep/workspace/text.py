@@ -220,11 +220,16 @@ def described(character: str) -> str:
 
 def as_legacy(text: str) -> str:
     """The text if it had been written in Windows-1252 where it is not UTF-8."""
-    return ODD.sub(lambda found: _meant(found[0]), text)
+    return text.translate(_MEANT)
 
 
 def _meant(character: str) -> str:
     return bytes([ord(character) - 0xDC00]).decode(_ENCODING, "replace")
+
+
+REPLACED: Final = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
+"""For `translate`: a text as answers show it."""
+_MEANT: Final = {code: _meant(chr(code)) for code in range(0xDC80, 0xDD00)}
 
 
 class OddLines:

@@ -150,8 +150,9 @@ def joins(found: str, line: int, words: Words) -> InvalidParams:
 
 def _deleted(note: Pending, old: str) -> str:
     """A sentence about a pending suggestion that takes the string away."""
+    wanted = straight(old)
     for mark in note.reading.marks:
-        if straight(old) in straight(_text(note, mark.old)):
+        if wanted in straight(_text(note, mark.old)):
             return (
                 f"It is in text that {_whose(note, mark)} deletes, at line "
                 f"{_line(note, mark)}; edit what the note says without it."
