@@ -298,7 +298,7 @@ def plan(call: Call, group: FileOperations, current: Current | None) -> Planned 
         fitting = _fitting(lines, group.operations)
         with failing(fitting):
             data = lines.spliced([operation.splice for operation in fitting])
-            require_size(call, group.place, data)
+            require_size(call, group.place, len(data))
             return Planned(group.place, current, data) if fitting else None
     return None
 

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from flashgrep.workspace.text import common_prefix
@@ -39,12 +40,16 @@ class Occurrences:
     old: str
     by_quotes: bool
 
+    @cached_property
+    def apart(self) -> int:
+        """How many `spans` there are."""
+        return self.text.count(self.old)
+
     @property
     def count(self) -> int:
         """How often it occurs; `aa` occurs twice in `aaa`, and neither is the one meant."""
-        apart = self.text.count(self.old)
-        if apart != 1:
-            return apart
+        if self.apart != 1:
+            return self.apart
         first = self.text.index(self.old)
         return 2 if self.text.find(self.old, first + 1, first + 2 * len(self.old)) >= 0 else 1
 
