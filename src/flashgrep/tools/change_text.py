@@ -293,11 +293,9 @@ def _not_found(
         hints.append(_odd(file.text, normalised(edit.old)))
     if changed:
         hints.append("The file has changed since it was last read; read it again.")
-    is_long = len(edit.old) > limits.QUOTED_CHARS
-    quoted = edit.old[: limits.QUOTED_CHARS] + "..." if is_long else edit.old
     return StringNotFound(
         f"{edit.word} not found in {place.shown}. String to replace not found in file.\n"
-        f"String: {quoted}\n{' '.join(filter(None, hints))}".rstrip()
+        f"String: {limits.shortened(edit.old)}\n{' '.join(filter(None, hints))}".rstrip()
     )
 
 
