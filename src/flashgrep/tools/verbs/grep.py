@@ -281,7 +281,7 @@ class GrepPage:
             empty = f"no more results: offset {asked.offset}, {total} in total"
         else:
             relative = f"paths are relative to {place.root}" if place.root else ""
-            room = max(chars - len(relative), chars // 2)
+            room = chars and max(chars - len(relative), chars // 2, 1)
             is_content = asked.mode == "content"
             text = self._content(chars, room) if is_content else self._list(Budget(room))
             following = None if self._continues else self.following()
