@@ -20,7 +20,8 @@
     └─ RemoteFailure          its sender's         a failure that another process answered with
     SettingsError             a start-up error: names the value and the valid ones
 
-A message says what happened, the value, and what to do next.
+A message says what happened, the value, and what to do next. Of one that is too long the middle is
+left out, and so in this one place for every tool and method: that is where the value is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from flashgrep import limits
+
 
 class FlashgrepError(Exception):
     """A failure that the caller gets as a result, with a stable code."""
@@ -37,10 +40,20 @@ class FlashgrepError(Exception):
     code = "io_error"
 
     def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        message = _bounded(message)
         super().__init__(message)
         self.message = message
         self.details = dict(details or {})
         """Added to code and message where the answer is JSON."""
+
+
+def _bounded(message: str) -> str:
+    """A message without its middle, if it is too long."""
+    missing = len(message) - limits.REFUSAL_CHARS
+    if missing <= 0:
+        return message
+    end = limits.REFUSAL_CHARS // 2
+    return f"{message[:end]}... ({missing:,} characters left out) ...{message[-end:]}"
 
 
 class InvalidParams(FlashgrepError):

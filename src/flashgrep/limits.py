@@ -100,6 +100,9 @@ LISTED_LINES: Final = 10
 QUOTED_CHARS: Final = 1_000
 """A refusal repeats this much of a string that was not found."""
 
+REFUSAL_CHARS: Final = 4_000
+"""Longest refusal: more than this is a value that it quotes, and a message may be 4 MiB."""
+
 TOKEN_CHARS: Final = 4
 """Characters that max_tokens counts as one token: about what tokenizers make of code."""
 
@@ -124,6 +127,9 @@ LOCK_SECONDS: Final = 5.0
 
 BATCH_OPERATIONS: Final = 1_000
 """Operations of one batch_write_code: far above any refactoring an agent spells out."""
+
+OPERATION_ID_CHARS: Final = 100
+"""Longest id of an operation, which the answer repeats."""
 
 BATCH_FILE_BYTES: Final = 128 * MIB
 """Old and new bytes of one batch together: all of them are held until the last file is written."""
@@ -403,6 +409,14 @@ LISTED_TRASH: Final = 1_000
 
 LINK_CHARS: Final = 2_000
 """Longest target of a link; longer ones are text, so that reading links stays linear."""
+
+# ── texts as they are quoted ─────────────────────────────────────────────────────────────────────
+
+
+def shortened(text: str, most: int = QUOTED_CHARS) -> str:
+    """A text, or as much of it as is quoted."""
+    return text if len(text) <= most else text[:most] + "..."
+
 
 # ── sizes as people read them, in the binary multiples of --max-file-size ────────────────────────
 _SIZE_NAMES: Final = ("KB", "MB", "GB", "TB", "PB", "EB")

@@ -13,7 +13,7 @@ import pytest
 from flashgrep.errors import FlashgrepError
 from flashgrep.search.scan.scan import DiskSearcher
 from flashgrep.settings import Settings
-from flashgrep.tools.dispatch.call import Answer, Call, Services, refusal
+from flashgrep.tools.dispatch.call import Answer, Call, Cancellation, Services, refusal
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.dispatch.spec import ToolSpec, read_arguments
 from flashgrep.tools.mounts.files import Files
@@ -34,6 +34,7 @@ class Desk:
         self.state = state
         self.settings = Settings(workdir=str(root))
         self.caller = Caller("someone")
+        self.cancelled = Cancellation()
         self.scope = Scope(str(root), always_denied=(os.fsencode(state),))
         self.engine = DiskSearcher(self.scope)
 
@@ -57,7 +58,7 @@ class Desk:
         """Call a tool; a failure is an answer with a code."""
         spec = TOOLS[tool]
         services = Services(self.scope, os.fsencode(self.state), self.engine)
-        call = Call(self.caller, services, self.settings)
+        call = Call(self.caller, services, self.settings, self.cancelled)
         call.mount = Files(call)
         try:
             return spec.handler(call, read_arguments(spec, arguments))

@@ -107,6 +107,15 @@ def test_a_search_of_notes_ends_as_well(tmp_path: Path) -> None:
         assert found.startswith("kb://Short.md:1:AxX"[:16])
 
 
+def test_an_edit_at_millions_of_places_ends_and_writes_nothing(tmp_path: Path) -> None:
+    with workshop(tmp_path, call_seconds=SOON, no_index=True) as shop:
+        file = shop.file("a", "\u2019" * 3_000_000)
+        shop.text("read", path="a")
+        arguments = {"path": "a", "old_string": "'", "new_string": "x", "replace_all": True}
+        assert STOPPED_SOON in shop.refused("edit", "cancelled", **arguments)
+        assert file.read_text() == "\u2019" * 3_000_000
+
+
 def test_a_limit_of_zero_is_none() -> None:
     cancelled = Cancellation(0)
     assert not cancelled

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+import tracemalloc
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +56,55 @@ def test_replace_all_replaces_every_one_and_counts(desk: Desk, tool: str) -> Non
     told = replace(desk, tool, "x", "yy", replace_all=True)
     assert "replaced 15 occurrences, lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 5 more." in told
     assert file.read_text() == "yy\n" * 15
+
+
+@pytest.mark.parametrize("kind", ["alike", "quotes", "mixed line ends"])
+def test_a_million_occurrences_take_little_memory(desk: Desk, kind: str) -> None:
+    count = 1_000_000 if kind == "alike" else 50_000
+    before, old, new, after = {
+        "alike": ("a", "a", "bc", "bc"),
+        "quotes": ("\u2019", "'", "''", "\u2019\u2019"),
+        "mixed line ends": ("a", "a", "b\n", "b\r\n"),
+    }[kind]
+    start = "x\ny\r\n" if kind == "mixed line ends" else "x\n"
+    file = desk.file("a", start + before * count)
+    desk.text("read", path="a")
+    tracemalloc.start()
+    try:
+        told = desk.text("edit", path="a", old_str=old, new_str=new, replace_all=True)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+    line = start.count("\n") + 1
+    assert f"replaced {count} occurrences, lines {line}, {line}" in told
+    assert file.read_bytes() == (start + after * count).encode()
+
+
+def test_a_result_that_is_too_large_is_refused_before_it_is_made(desk: Desk) -> None:
+    file = desk.file("a", "a" * 100_000)
+    desk.set(max_file_size=200_000)
+    desk.text("read", path="a")
+    tracemalloc.start()
+    try:
+        for old in ("a", "\u2019"):
+            file.write_text(old * 60_000)
+            told = desk.refused(
+                "edit", "too_large", path="a", old_str=old, new_str="b" * 5_000, replace_all=True
+            )
+            assert "The new content of a has 286.1 MB, which exceeds" in told
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+    assert file.read_text() == "\u2019" * 60_000
+
+
+def test_a_cancelled_edit_of_many_occurrences_ends_and_writes_nothing(desk: Desk) -> None:
+    file = desk.file("a", "\u2019" * 10_000)
+    desk.text("read", path="a")
+    desk.cancelled.set()
+    arguments = {"path": "a", "old_str": "'", "new_str": "x", "replace_all": True}
+    assert "nothing was written" in desk.refused("edit", "cancelled", **arguments)
+    assert file.read_text() == "\u2019" * 10_000
 
 
 @BOTH
@@ -164,6 +216,44 @@ def test_a_near_variant_is_reported_with_its_line(text: str, old: str, hint: str
     told = near(text, old)
     assert hint in told
     assert bool(hint) == bool(told)
+
+
+def steps(work: Callable[[], object]) -> int:
+    """How many functions a piece of work calls, those of the interpreter too."""
+    calls = [0]
+
+    def count(frame: object, event: str, argument: object) -> None:
+        calls[0] += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("a ", "a"),  # its beginning is at each place
+        ("a  b\t", "ab"),
+        ("x\n\n", "x "),
+        ("Ab \u201c", 'a B "'),
+        (" \t\n\u2003", "  "),
+    ],
+)
+def test_a_near_variant_costs_in_proportion(text: str, old: str) -> None:
+    def cost(times: int) -> int:
+        return steps(lambda: near(text * times + "b\n", old * (times // 2) + "b"))
+
+    assert cost(2_000) < 3 * cost(1_000)
+
+
+def test_whitespace_that_differs_is_described_in_a_few_words() -> None:
+    told = near("a" + " \t" * 1_000 + "b", "ab")
+    few = "a space and a tab and " * 3
+    assert told.endswith(f"the file has {few}more where the string has nothing.")
 
 
 @pytest.mark.parametrize("verb", ["edit", "str_replace"])

@@ -91,6 +91,15 @@ def test_what_is_named_as_path_is_searched_and_its_links_are_not(shop: Workshop)
     assert not [line for line in opened if "here.py" in line]
 
 
+def test_a_link_there_that_is_named_as_path_is_followed(shop: Workshop) -> None:
+    """README: searched only if you name them, or a link to them."""
+    shop.link("made_up", f"/proc/{os.getpid()}")
+    status = {"pattern": "^Pid:", "include": "status"}
+    assert "status" in shop.lines("grep", path="made_up", **status)
+    assert "status" in shop.lines("glob", pattern="status", path="made_up", max_depth=0)
+    assert not [line for line in shop.lines("grep", **status) if line.startswith("made_up/")]
+
+
 def test_an_ordinary_memory_file_system_is_searched(shop: Workshop) -> None:
     shared = Path("/dev/shm")
     if not shared.is_dir():

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.workspace.text import decode, display
+from flashgrep.workspace.occurrences import find
+from flashgrep.workspace.text import decode, display, normalised
 
 EXAMPLES = 10_000 if os.environ.get("FLASHGREP_HEAVY") else 150
 WIDE = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-32-le": b"\xff\xfe\0\0"}
@@ -132,3 +133,20 @@ def test_a_file_of_one_kind_of_line_end_keeps_to_it(data: bytes) -> None:
     written = decode(file.splice([(0, 0, "x\ny\n")]))
     if len(ends) == 1:
         assert set(re.findall("\r?\n", written.raw)) == ends
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(files(), st.text("ab\u00e9\r\n", min_size=1, max_size=3), st.text("a\u00e9\r\n", max_size=4))
+def test_all_occurrences_are_replaced_at_once_as_one_by_one(
+    data: bytes, old: str, new: str
+) -> None:
+    file, old = decode(data), normalised(old)
+    found = list(find(file.text, old, fold_quotes=False).spans())
+    one_by_one = file.splice((start, end, new) for start, end in found)
+    strings = file.raw_strings(old, new)
+    if strings is not None:
+        assert file.replaced(*strings) == one_by_one
+        assert len(data) + len(found) * file.growth(*strings) == len(one_by_one)
+    else:
+        assert "\n" in old + new or old.endswith("\r")

@@ -284,8 +284,8 @@ class Excerpts:
         starts = line_starts(text)
         matcher = TextMatcher(self._spec)
         if request.only_matching:
-            spans = matcher.spans(text, len(text))
-            yield from _whole_matches(text, starts, list(islice(spans, first, last)))
+            spans = islice(matcher.parts(text), first, last)
+            yield from _whole_matches(text, starts, list(spans))
             return
         reached = matcher.reached(text, starts, last)
         numbers = sorted(reached)[first:last]

@@ -88,6 +88,10 @@ class TextMatcher:
             previous = last
             at = last if last > first else _next_character(text, last, length)
 
+    def parts(self, text: Any) -> Iterator[Span]:
+        """The matches that are not empty: what `only_matching` shows, here as in lines."""
+        return (span for span in self.spans(text, len(text)) if span[1] > span[0])
+
     def matches(self, text: Any, length: int) -> bool:
         """Whether there is any match."""
         return next(self.spans(text, length), None) is not None
@@ -298,7 +302,8 @@ class Counter:
 
     def in_line(self, buffer: Any, line: Span) -> int:
         """How many matches are in one line."""
-        return sum(1 for _ in self._lines.spans_in_line(buffer, *line))
+        with_empty = self.counting == "matches"
+        return sum(1 for _ in self._lines.spans_in_line(buffer, *line, with_empty))
 
     def in_text(self, text: bytes) -> int:
         """The count in a whole text, for multiline."""
@@ -307,6 +312,8 @@ class Counter:
             return int(self._text.matches(text, len(text)))
         if self.counting == "matches":
             return sum(1 for _ in self._text.spans(text, len(text)))
+        if self.counting == "parts":
+            return sum(1 for _ in self._text.parts(text))
         return len(self._text.reached(text, line_starts(text)))
 
     def in_file(self, fd: int) -> int:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from flashgrep.workspace.scope import PackedScope
 
 
-Counting = Literal["files", "lines", "matches"]
-"""What is wanted of each file: whether it matches, its matching lines, or its matches."""
+Counting = Literal["files", "lines", "matches", "parts"]
+"""What is wanted of each file: whether it matches, its matching lines, its matches, or those of its
+matches that are not empty, which is what `only_matching` shows."""
 
 Order = Literal["walk", "newest"]
 """Depth first with entries by bytes, or the file changed last first."""

@@ -296,7 +296,9 @@ class _Grep(TerminalCommand):
 @click.option("-l", "--files-with-matches", is_flag=True, help="Only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Only each file's number of matching lines.")
 @click.option("--count-matches", is_flag=True, help="Only each file's number of matches.")
-@click.option("-o", "--only-matching", is_flag=True, help="Only the matching parts.")
+@click.option(
+    "-o", "--only-matching", is_flag=True, help="Only the matching parts that are not empty."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Nothing but the exit status.")
 @click.option("--files", is_flag=True, help="The files that would be searched.")
 @click.option("--json", "as_json", is_flag=True, help="ripgrep's JSON lines.")

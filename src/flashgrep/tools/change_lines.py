@@ -133,7 +133,7 @@ class Lines:
         for field, value in actual.items():
             expected = splice.precondition.get(field)
             if expected is not None and _FINAL_END.sub("", expected) != value:
-                found.append((field, _quotable(expected), _quotable(value)))
+                found.append((field, limits.shortened(expected), limits.shortened(value)))
         return found
 
     def spliced(self, splices: Sequence[LineSplice]) -> bytes:
@@ -156,10 +156,6 @@ def overlap(one: LineSplice, other: LineSplice) -> Conflict:
         f"lines {one.start}-{one.end} and {other.start}-{other.end} of one file overlap; "
         "join the two operations"
     )
-
-
-def _quotable(text: str) -> str:
-    return text if len(text) <= limits.QUOTED_CHARS else text[: limits.QUOTED_CHARS] + "..."
 
 
 PARAMETERS = (
@@ -210,7 +206,11 @@ class Operation:
     def of(cls, fields: Mapping[str, Any], number: int) -> Operation:
         """Read one from arguments; without an id its number in the batch is one."""
         name = str(number) if fields["id"] is None else fields["id"]
-        splice = LineSplice.of(fields, f"operations[{number - 1}]: ")
+        where = f"operations[{number - 1}]"
+        if len(name) > limits.OPERATION_ID_CHARS:
+            most = limits.OPERATION_ID_CHARS
+            raise InvalidParams(f"{where}.id has {len(name):,} characters; at most {most}")
+        splice = LineSplice.of(fields, f"{where}: ")
         return cls(name, fields["file_path"], splice)
 
     def fail(self, error: FlashgrepError) -> None:
@@ -298,7 +298,7 @@ def plan(call: Call, group: FileOperations, current: Current | None) -> Planned 
         fitting = _fitting(lines, group.operations)
         with failing(fitting):
             data = lines.spliced([operation.splice for operation in fitting])
-            require_size(call, group.place, data)
+            require_size(call, group.place, len(data))
             return Planned(group.place, current, data) if fitting else None
     return None
 

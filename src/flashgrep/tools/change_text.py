@@ -13,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
+from flashgrep.errors import Cancelled, Conflict, InvalidParams, NotFound, NotUnique, StringNotFound
 from flashgrep.mount import StringEdit
 from flashgrep.tools.dispatch.call import Budget, first_few
 from flashgrep.tools.format import source
@@ -108,7 +109,7 @@ def replace(
     old: bytes | None = None,
 ) -> ResolvedPath:
     """Replace one file's `old` bytes, after a last `check`; where it is now."""
-    require_size(call, place, data)
+    require_size(call, place, len(data))
     parent, place = call.services.scope.open_parent(place, create=status is None)
     try:
         target = ReplaceTarget(
@@ -123,12 +124,12 @@ def replace(
     return place
 
 
-def require_size(call: Call, place: ResolvedPath, data: bytes) -> None:
+def require_size(call: Call, place: ResolvedPath, size: int) -> None:
     """Refuse new content over the size limit."""
     ceiling = call.settings.max_file_size
-    if len(data) > ceiling:
+    if size > ceiling:
         remedy = "Split it into several files"
-        raise too_large(f"The new content of {place.shown}", len(data), ceiling, remedy)
+        raise too_large(f"The new content of {place.shown}", size, ceiling, remedy)
 
 
 def current_of(call: Call, place: ResolvedPath) -> Current | None:
@@ -203,11 +204,11 @@ def apply_edit(call: Call, place: ResolvedPath, edit: StringEdit) -> str:
         if seen is Seen.NEVER and edit.needs_read:
             raise source.not_read(place.shown)
         file, has_changed = decode(current.data), seen is Seen.CHANGED
-        spans = _spans(file, place, edit, has_changed)
-        data = file.splice(spans)
-        answer = _confirmation(place, edit, file, spans, has_changed)
+        found = _found(file, place, edit, has_changed)
+        answer = _confirmation(place, edit, file, found, has_changed)
+        data = _edited(call, place, file, found, edit)
         if not edit.replace_all:
-            start, _, new = spans[0]
+            start, _, new = next(_spans(file, found, edit))
             budget = Budget(call.settings.max_output_chars)
             answer += "\n" + snippet(decode(data).text, start, start + len(normalised(new)), budget)
         return data
@@ -225,31 +226,52 @@ def _check(edit: StringEdit) -> None:
         )
 
 
-def _spans(file: TextFile, place: ResolvedPath, edit: StringEdit, changed: bool) -> list[Span]:
-    old = normalised(edit.old)
-    found = find(file.text, old, edit.fold_quotes)
+def _found(file: TextFile, place: ResolvedPath, edit: StringEdit, changed: bool) -> Occurrences:
+    found = find(file.text, normalised(edit.old), edit.fold_quotes)
     count = found.count
     if not count:
         raise _not_found(file, place, edit, changed)
     if count > 1 and not edit.replace_all:
         raise _not_unique(found, count, place, edit)
-    return [_span(file, found, start, end, old, edit.new) for start, end in found.spans()]
+    return found
 
 
-def _span(file: TextFile, found: Occurrences, start: int, end: int, old: str, new: str) -> Span:
-    if found.by_quotes:
-        new = in_file_quotes(file.text[start:end], old, normalised(new))
-    return start, end, new
+def _edited(
+    call: Call, place: ResolvedPath, file: TextFile, found: Occurrences, edit: StringEdit
+) -> bytes:
+    """The file's bytes with the occurrences replaced. There may be one at every byte, so nothing
+    is kept of each; what would be too large is refused before it is made."""
+    alike = None if found.by_quotes else file.raw_strings(normalised(edit.old), edit.new)
+    if alike is not None:
+        require_size(call, place, len(file.data) + found.apart * file.growth(*alike))
+        return file.replaced(*alike)
+    data, size = bytearray(), 0
+    for piece in file.pieces(_spans(file, found, edit)):
+        if call.cancelled:
+            raise Cancelled("the edit was cancelled; nothing was written")
+        size += len(piece)
+        if size <= call.settings.max_file_size:
+            data += piece
+    require_size(call, place, size)
+    return bytes(data)
+
+
+def _spans(file: TextFile, found: Occurrences, edit: StringEdit) -> Iterator[Span]:
+    old = normalised(edit.old)
+    for start, end in found.spans():
+        new = edit.new
+        if found.by_quotes:
+            new = in_file_quotes(file.text[start:end], old, normalised(new))
+        yield start, end, new
 
 
 # ── texts ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _confirmation(
-    place: ResolvedPath, edit: StringEdit, file: TextFile, spans: list[Span], has_changed: bool
+    place: ResolvedPath, edit: StringEdit, file: TextFile, found: Occurrences, has_changed: bool
 ) -> str:
-    count = len(spans)
-    lines = [line_of(file.text, start) for start, _, _ in spans[: limits.LISTED_LINES]]
+    count, lines = found.apart, _lines(found)
     what = f"replaced 1 occurrence at line {lines[0]}"
     if edit.replace_all:
         listed = first_few(lines, limits.LISTED_LINES, count)
@@ -270,11 +292,9 @@ def _not_found(
         hints.append(_odd(file.text, normalised(edit.old)))
     if changed:
         hints.append("The file has changed since it was last read; read it again.")
-    is_long = len(edit.old) > limits.QUOTED_CHARS
-    quoted = edit.old[: limits.QUOTED_CHARS] + "..." if is_long else edit.old
     return StringNotFound(
         f"{edit.word} not found in {place.shown}. String to replace not found in file.\n"
-        f"String: {quoted}\n{' '.join(filter(None, hints))}".rstrip()
+        f"String: {limits.shortened(edit.old)}\n{' '.join(filter(None, hints))}".rstrip()
     )
 
 
@@ -284,7 +304,7 @@ def _odd(text: str, old: str) -> str:
     if found is None or old.isascii():
         return ""
     # As an editor that knows the encoding shows it, and as an answer of ours did.
-    for shown in (file_text.as_legacy(text), file_text.ODD.sub("\ufffd", text)):
+    for shown in (file_text.as_legacy(text), text.translate(file_text.REPLACED)):
         place = shown.find(old)
         if place >= 0:
             found = file_text.ODD.search(text, place, place + len(old)) or found
@@ -297,11 +317,15 @@ def _odd(text: str, old: str) -> str:
 
 
 def _not_unique(found: Occurrences, count: int, place: ResolvedPath, edit: StringEdit) -> NotUnique:
-    few, spans = range(limits.LISTED_LINES), found.spans()
-    lines = [line_of(found.text, at) for _, (at, _) in zip(few, spans, strict=False)]
+    lines = _lines(found)
     more = f" and {count - len(lines)} more" if count > len(lines) > 1 else ""
     return NotUnique(
         f"{edit.word} is not unique in {place.shown} ({count} occurrences found). "
         f"Lines: {', '.join(map(str, lines))}{more}. Found {count} matches of the string to "
         "replace, but replace_all is false; it must be unique, or set replace_all."
     )
+
+
+def _lines(found: Occurrences) -> list[int]:
+    """The lines of the first occurrences."""
+    return [line_of(found.text, start) for start, _ in islice(found.spans(), limits.LISTED_LINES)]

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from flashgrep.workspace.text import common_prefix
@@ -21,7 +22,12 @@ _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
 _LEADING_CHARS: Final = 1_000
 """How far back the whitespace before a near match is looked at."""
 _IN_LINE: Final = " \t\u00a0"
+_PIECE_CHARS: Final = 4_096
+"""A text is folded in pieces of this size to find a place of the folded text in it."""
 _SPACE: Final = re.compile(r"\s*")
+_SAME: Final = re.compile(r"(\s)\1*")
+_NAMED_KINDS: Final = 6
+"""Runs of one kind that a description of whitespace names before it ends."""
 _SPACES: Final = {" ": "space", "\t": "tab", "\n": "line end", "\u00a0": "no-break space"}
 _OPENS_AFTER: Final = frozenset(" \t\r\n([{<\u2014\u2013\u00a0")
 
@@ -34,12 +40,16 @@ class Occurrences:
     old: str
     by_quotes: bool
 
+    @cached_property
+    def apart(self) -> int:
+        """How many `spans` there are."""
+        return self.text.count(self.old)
+
     @property
     def count(self) -> int:
         """How often it occurs; `aa` occurs twice in `aaa`, and neither is the one meant."""
-        apart = self.text.count(self.old)
-        if apart != 1:
-            return apart
+        if self.apart != 1:
+            return self.apart
         first = self.text.index(self.old)
         return 2 if self.text.find(self.old, first + 1, first + 2 * len(self.old)) >= 0 else 1
 
@@ -108,7 +118,12 @@ def _curled(text: str, plain: str, curly: str, before: str) -> str:
 
 
 def _unspaced(text: str) -> str:
-    return "".join(text.split())
+    # In pieces: `split` makes an object of each word.
+    return "".join("".join(piece.split()) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS))
 
 
 _VARIANTS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
@@ -128,60 +143,55 @@ def near(text: str, old: str) -> str:
             "which are not part of the file."
         )
     for difference, fold in _VARIANTS:
-        line, start = _line_of_variant(text, old, fold)
-        if line:
-            detail = _other_whitespace(text, start, old) if fold is _unspaced else ""
-            return f"A text that differs only in {difference} is at line {line}{detail}."
+        at = _variant(text, old, fold)
+        if at >= 0:
+            detail = _other_whitespace(text, at, old) if fold is _unspaced else ""
+            return (
+                f"A text that differs only in {difference} is at line {line_of(text, at)}{detail}."
+            )
     first = next((row for row in old.split("\n") if row.strip()), "")
     if first != old and first in text:
         return f"Its first line is at line {line_of(text, text.index(first))}."
     return ""
 
 
-def _line_of_variant(text: str, old: str, fold: Callable[[str], str]) -> tuple[int, int]:
-    """The line where folded `old` begins in folded `text`, and where that line begins; or 0.
+def _variant(text: str, old: str, fold: Callable[[str], str]) -> int:
+    """Where in the text as it is folded `old` begins in folded `text`; -1 where it does not.
 
-    Line by line, to find it again in the text as it is.
+    Each fold is of single characters, so that folded pieces add up to the folded text: whole ones
+    are passed over, and of the last one the characters.
     """
     wanted = fold(old)
-    position = fold(text).find(wanted) if wanted else -1
-    start = 0
-    for number, line in enumerate(text.split("\n") if position >= 0 else (), 1):
-        position -= len(fold(line + "\n"))
-        if position < 0:
-            return number, start
-        start += len(line) + 1
-    return 0, 0
+    left = fold(text).find(wanted) if wanted else -1
+    if left < 0:
+        return -1
+    at = 0
+    for size in (_PIECE_CHARS, 1):
+        while (length := len(fold(text[at : at + size]))) <= left:
+            left -= length
+            at += size
+    return at
 
 
-def _other_whitespace(text: str, start: int, old: str) -> str:
-    """Which whitespace differs first, where `old` begins on the line at `start` but for that."""
-    first = old.strip()[:1]
-    at = text.find(first, start)
-    while at >= 0:
-        runs = _unlike_runs(text, at, old)
-        if runs is not None:
-            there, here = (_described(run) for run in runs)
-            return f": the file has {there} where the string has {here}"
-        at = text.find(first, at + 1)
-    return ""
+def _other_whitespace(text: str, at: int, old: str) -> str:
+    """Which whitespace differs first, where what `old` has besides begins at a place in the text.
+
+    Only there: to compare at each place where it might begin takes the square of the time.
+    """
+    there, here = (_described(run) for run in _unlike_runs(text, at, old))
+    return f": the file has {there} where the string has {here}"
 
 
-def _unlike_runs(text: str, at: int, old: str) -> tuple[str, str] | None:
+def _unlike_runs(text: str, at: int, old: str) -> tuple[str, str]:
     """The first two runs of whitespace that differ, in the text from `at` on and in `old`."""
     here = _run(old, 0)
     before = text[max(0, at - _LEADING_CHARS) : at]
     there = before[len(before.rstrip() if "\n" in here else before.rstrip(_IN_LINE)) :]
-    unlike = None if there.endswith(here) else (there, here)
-    place = len(here)
-    while place < len(old):
-        if text[at : at + 1] != old[place]:
-            return None
-        here, there = _run(old, place + 1), _run(text, at + 1)
-        place, at = place + 1 + len(here), at + 1 + len(there)
-        is_alike = there.startswith(here) if place == len(old) else there == here
-        unlike = unlike or (None if is_alike else (there, here))
-    return unlike
+    if not there.endswith(here):
+        return there, here
+    body = old[len(here) :]
+    same = len(body[: common_prefix(body, text[at : at + len(body)])].rstrip())
+    return _run(text, at + same), _run(body, same)
 
 
 def _run(text: str, at: int) -> str:
@@ -191,7 +201,9 @@ def _run(text: str, at: int) -> str:
 
 def _described(run: str) -> str:
     """Whitespace in words: `a tab and 2 spaces`."""
-    kinds = [(kind, len(list(same))) for kind, same in itertools.groupby(run)]
-    words = [(_SPACES.get(kind, f"U+{ord(kind):04X}"), count) for kind, count in kinds]
+    kinds = list(itertools.islice(_SAME.finditer(run), _NAMED_KINDS + 1))
+    words = [(_SPACES.get(same[1], f"U+{ord(same[1]):04X}"), len(same[0])) for same in kinds]
     counted = [f"a {word}" if count == 1 else f"{count} {word}s" for word, count in words]
+    if len(kinds) > _NAMED_KINDS:
+        counted[_NAMED_KINDS:] = ["more"]
     return " and ".join(counted) or "nothing"

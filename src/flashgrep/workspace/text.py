@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -84,41 +85,70 @@ class TextFile:
         return not self.tail and not _SURROGATE.search(self.raw)
 
     @cached_property
-    def _carriage_returns(self) -> list[int]:
+    def _carriage_returns(self) -> array[int]:
         """Positions in `text` of the line ends that are `\\r\\n` in the file."""
-        if "\r\n" not in self.raw:
-            return []
         ends = (found.start() for found in re.finditer("\r\n", self.raw))
-        return [end - dropped for dropped, end in enumerate(ends)]
+        return array("Q", (end - dropped for dropped, end in enumerate(ends)))
+
+    @cached_property
+    def _line_ends(self) -> array[int]:
+        """Positions in `text` of all line ends."""
+        return array("Q", (found.start() for found in re.finditer("\n", self.text)))
 
     @cached_property
     def _newline(self) -> str | None:
         """The file's line end; None where it has both kinds, empty where it has none."""
-        dropped = len(self._carriage_returns)
+        dropped = self.raw.count("\r\n")
         total = self.text.count("\n")
         if not total:
             return ""
         return {0: "\n", total: "\r\n"}.get(dropped)
 
-    def splice(self, edits: Sequence[Edit]) -> bytes:
-        """The file's bytes with each span replaced; everything outside the spans is identical.
+    def splice(self, edits: Iterable[Edit]) -> bytes:
+        """The file's bytes with each span replaced; everything outside the spans is identical."""
+        return b"".join(self.pieces(sorted(edits)))
+
+    def pieces(self, edits: Iterable[Edit]) -> Iterator[bytes]:
+        """The same piece by piece, for spans that come from the left: nothing is kept of them.
 
         What a replacement has in common with the text it replaces, at its beginning and end, is
         not touched either: in a file of mixed line ends those lines keep theirs.
         """
-        pieces = [self.mark]
+        yield self.mark
         at = 0
-        for edit in sorted(edits):
+        for edit in edits:
             start, end, replacement = self._trimmed(*edit)
             first, last = self._raw_position(start), self._raw_position(end)
             if first < at:
                 raise ValueError("spans overlap")
-            pieces.append(self._encode(self.raw[at:first]))
-            pieces.append(self._encode(self._with_line_ends(start, end, replacement)))
+            yield self._encode(self.raw[at:first])
+            yield self._encode(self._with_line_ends(start, end, replacement))
             at = last
-        pieces.append(self._encode(self.raw[at:]))
-        pieces.append(self.tail)
-        return b"".join(pieces)
+        yield self._encode(self.raw[at:])
+        yield self.tail
+
+    def raw_strings(self, old: str, new: str) -> tuple[str, str] | None:
+        """What `replaced` takes to do what `pieces` does for every occurrence of a string.
+
+        None where that cannot be said so: line ends are mixed, and the strings have some; or `old`
+        ends in a `\\r`, which is found in a line end too.
+        """
+        if self._newline == "":
+            return old, new
+        if "\r\n" in self.raw and old.endswith("\r"):
+            return None
+        if self._newline is None:
+            return None if "\n" in old + new else (old, new)
+        old, new = (each.replace("\n", self._newline) for each in (old, normalised(new)))
+        return old, new
+
+    def growth(self, old: str, new: str) -> int:
+        """By how many bytes the file grows with each occurrence that `replaced` replaces."""
+        return len(self._encode(new)) - len(self._encode(old))
+
+    def replaced(self, old: str, new: str) -> bytes:
+        """The file's bytes with all of a raw string replaced, at the speed of the interpreter."""
+        return self.mark + self._encode(self.raw.replace(old, new)) + self.tail
 
     def _trimmed(self, start: int, end: int, replacement: str) -> Edit:
         if self._newline == "":
@@ -151,11 +181,14 @@ class TextFile:
         return "".join(joined)
 
     def _neighbour(self, start: int, end: int) -> str:
-        following = self.text.find("\n", end)
-        position = following if following >= 0 else self.text.rfind("\n", 0, start)
-        at = bisect_left(self._carriage_returns, position)
-        crlf = self._carriage_returns[at : at + 1] == [position]
-        return "\r\n" if crlf else "\n"
+        # By tables: a line may be as long as the file, and hold as many spans.
+        ends, returns = self._line_ends, self._carriage_returns
+        following = bisect_left(ends, end)
+        nearest = following if following < len(ends) else bisect_left(ends, start) - 1
+        if nearest < 0:
+            return "\n"
+        at = bisect_left(returns, ends[nearest])
+        return "\r\n" if at < len(returns) and returns[at] == ends[nearest] else "\n"
 
     def _encode(self, text: str) -> bytes:
         errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
@@ -220,11 +253,16 @@ def described(character: str) -> str:
 
 def as_legacy(text: str) -> str:
     """The text if it had been written in Windows-1252 where it is not UTF-8."""
-    return ODD.sub(lambda found: _meant(found[0]), text)
+    return text.translate(_MEANT)
 
 
 def _meant(character: str) -> str:
     return bytes([ord(character) - 0xDC00]).decode(_ENCODING, "replace")
+
+
+REPLACED: Final = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
+"""For `translate`: a text as answers show it."""
+_MEANT: Final = {code: _meant(chr(code)) for code in range(0xDC80, 0xDD00)}
 
 
 class OddLines:

@@ -148,7 +148,7 @@ def found_here(work: Sequence[Work], spec: PatternSpec = ALPHA) -> Found:
 # ── the same answer ─────────────────────────────────────────────────────────────────────────────
 
 PATTERNS = ["alpha", "a", "alpha|delta", "beta$", "^$", r"\Aalpha", "x*", "no such", "[a-d]+a"]
-COUNTINGS: list[Counting] = ["files", "lines", "matches"]
+COUNTINGS: list[Counting] = ["files", "lines", "matches", "parts"]
 
 
 @settings(max_examples=150, deadline=None)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.workspace.walk import REASON
+from tests.index.twins import wait_for
 from tests.tools.workshop import Workshop, workshop
 
 NOTHING = "No matches found"
@@ -403,6 +404,35 @@ def test_only_matching_leaves_empty_matches_out(shop: Workshop) -> None:
     assert content(shop, "x*", only_matching=True, offset=1) == [
         "(no more results: offset 1, 1 in total)"
     ]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("multiline", [True, False])
+def test_empty_matches_are_left_out_alike_in_lines_and_in_multiline(
+    tmp_path: Path, indexed: bool, multiline: bool
+) -> None:
+    with workshop(tmp_path, no_index=not indexed) as shop:
+        shop.file("a.txt", "ab\n\nfoo\nb\n")
+        if indexed:
+            shop.application.start_index()
+            index = shop.application.services.index
+            wait_for(lambda: index.status().grep_ready, lambda: f"not ready: {index.status()}")
+        asked = {"multiline": multiline, "only_matching": True}
+        assert content(shop, "a*", **asked) == ["a.txt:1:a"]
+        assert content(shop, "o+|b|z*", **asked) == ["a.txt:1:b", "a.txt:3:oo", "a.txt:4:b"]
+        assert content(shop, "o+|b|z*", offset=1, head_limit=1, **asked) == [
+            "a.txt:3:oo",
+            "(more; next: offset 2)",
+        ]
+        for pattern in ("(?m)$", "z*"):
+            assert content(shop, pattern, **asked) == [
+                "No matches found that are not empty",
+                "(without -o (only_matching) lines with empty ones are shown)",
+            ]
+        assert content(shop, "z+", **asked) == [NOTHING]
+        assert len(content(shop, "(?m)$", multiline=multiline)) == 4
+        count = shop.text("grep", pattern="(?m)$", multiline=multiline, output_mode="count")
+        assert count == "a.txt:4"
 
 
 # ── multiline ───────────────────────────────────────────────────────────────────────────────────

@@ -262,7 +262,7 @@ class KillableMatching:
     def _parts(self, work: Work) -> Iterator[Work]:
         """So small that each is done in about a slice, unless it is a single long line."""
         pattern = self._request.pattern
-        looks_at_all = pattern.multiline or self._request.counting == "matches"
+        looks_at_all = pattern.multiline or self._request.counting in ("matches", "parts")
         price = seconds_of_matches(pattern) if looks_at_all else seconds_a_byte(pattern)
         size = min(INDEX_PORTION_BYTES, bytes_in(limits.SLICE_SECONDS, price)) or 1
         if isinstance(work, Texts):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Author, AuthorKind
@@ -313,13 +313,15 @@ def _matches(note: Pending, edit: Edit, author: Author, shown: str) -> list[Matc
     view = note.reading.accepted
     repeated = _repeated(note, edit, author)
     found = find(view.text, edit.old, fold_quotes=not repeated)
-    spans = list(found.spans())
-    left = [span for span in spans if not _is_done(note, span, repeated)]
+    if repeated:
+        left = [span for span in found.spans() if not _is_done(note, span, repeated)]
+    else:  # no more than are replaced at once: there may be millions
+        left = list(islice(found.spans(), limits.REPLACED_OCCURRENCES + 1))
     if not left and repeated:
         return []
     if not left:
         raise refusals.not_found(note, edit.old, shown, edit.words)
-    count = found.count if len(left) == len(spans) else len(left)
+    count = len(left) if repeated and len(left) < found.apart else found.count
     if count > 1 and not edit.replace_all:
         starts = [start for start, _ in left]
         raise refusals.not_unique(view.text, starts, count, shown, edit.words)

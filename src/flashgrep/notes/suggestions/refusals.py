@@ -115,11 +115,10 @@ def not_found(note: Pending, old: str, shown: str, words: Words) -> FlashgrepErr
                 f"{words.old} occurs only inside a comment, {_comment(note, mark)} of "
                 f"{shown}, and comments are not edited; choose text of the note itself. {_SEEN}"
             )
-    quoted = old[: limits.QUOTED_CHARS] + "..." if len(old) > limits.QUOTED_CHARS else old
     hint = _deleted(note, old) or near(note.reading.accepted.text, old)
     return StringNotFound(
         f"{words.old} not found in {shown}. Make sure it matches exactly. String to replace not "
-        f"found in file.\nString: {quoted}\n{hint}".rstrip()
+        f"found in file.\nString: {limits.shortened(old)}\n{hint}".rstrip()
     )
 
 
@@ -150,8 +149,9 @@ def joins(found: str, line: int, words: Words) -> InvalidParams:
 
 def _deleted(note: Pending, old: str) -> str:
     """A sentence about a pending suggestion that takes the string away."""
+    wanted = straight(old)
     for mark in note.reading.marks:
-        if straight(old) in straight(_text(note, mark.old)):
+        if wanted in straight(_text(note, mark.old)):
             return (
                 f"It is in text that {_whose(note, mark)} deletes, at line "
                 f"{_line(note, mark)}; edit what the note says without it."
@@ -180,8 +180,7 @@ def _occupied(note: Pending, mark: Mark, words: Words) -> FlashgrepError:
 def _comment(note: Pending, mark: Mark) -> str:
     """A comment as it is in the text, and where."""
     text = _text(note, mark.span)
-    cut = text[: limits.QUOTED_CHARS] + "..." if len(text) > limits.QUOTED_CHARS else text
-    return f"{cut} at line {_line(note, mark)}"
+    return f"{limits.shortened(text)} at line {_line(note, mark)}"
 
 
 def _whose(note: Pending, mark: Mark) -> str:

@@ -192,7 +192,8 @@ class _Slice:
         self.own_deadline = time.thread_time() + patience.seconds if is_own else math.inf
         self.stack: list[tuple[Item, IgnoreChain | None]] = [(i, None) for i in reversed(items)]
         self.multiline = scanner.counter.multiline
-        is_known = is_predictable(scanner.request.pattern) and scanner.request.counting != "matches"
+        is_by_line = scanner.request.counting in ("files", "lines")
+        is_known = is_by_line and is_predictable(scanner.request.pattern)
         self.look_after = _LOOK_AT_CLOCK if is_known else 1
         self.largest = INLINE_PREDICTABLE_BYTES if is_known else INLINE_FILE_BYTES
         self.was_large = False

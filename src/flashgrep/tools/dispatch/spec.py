@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from flashgrep import limits
 from flashgrep.errors import InvalidParams
 
 if TYPE_CHECKING:
@@ -207,6 +208,7 @@ _SHAPES: Mapping[Kind, Mapping[str, Any]] = {
 
 
 _LARGEST = 2**53
+_SHOWN_CHARS = 80  # of a value that is not valid
 _INTEGER = re.compile(r"\s*[+-]?\d{1,18}(?:\.0+)?\s*")
 
 
@@ -271,7 +273,7 @@ def _values(
         if known != read:
             raise InvalidParams(
                 f"{earlier} and {name} are two names of one parameter and were given different "
-                f"values ({known!r} and {read!r}); send one of them"
+                f"values ({_cut(repr(known))} and {_cut(repr(read))}); send one of them"
             )
     for parameter in parameters:
         if parameter.required and parameter.name not in found:
@@ -315,7 +317,9 @@ def _read(parameter: Parameter, name: str, value: Any) -> Any:
         return _objects(parameter, name, value)
     read = _READERS[parameter.kind](name, value)
     if parameter.choices and read not in parameter.choices:
-        raise InvalidParams(f"{name} is {read!r}; valid values: {', '.join(parameter.choices)}")
+        raise InvalidParams(
+            f"{name} is {_shown(read)}; valid values: {', '.join(parameter.choices)}"
+        )
     if parameter.minimum is not None and read < parameter.minimum:
         raise InvalidParams(f"{name} is {read}; the smallest valid value is {parameter.minimum}")
     return read
@@ -401,8 +405,11 @@ def _kind(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if isinstance(value, str | int | float) else _kind(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return _cut(repr(value)) if isinstance(value, str | int | float) else _kind(value)
+
+
+def _cut(text: str) -> str:
+    return limits.shortened(text, _SHOWN_CHARS)
 
 
 _READERS: Mapping[Kind, Callable[[str, Any], Any]] = {

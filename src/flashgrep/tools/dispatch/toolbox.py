@@ -374,7 +374,8 @@ async def _flagged(run: Callable[[], Awaitable[Answer]], cancelled: Cancellation
         try:
             await anyio.sleep_forever()
         finally:
-            cancelled.set()
+            if not (answers or failures):  # else it ended, perhaps because its time was over
+                cancelled.set()
 
     answers: list[Answer] = []
     failures: list[Exception] = []

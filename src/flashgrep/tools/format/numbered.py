@@ -169,7 +169,8 @@ def read_lines(
     chunks: Iterable[str], offset: int, limit: int | None, column: int, budget: Budget
 ) -> str:
     """The lines from `offset` on as `read` answers them: whole, or continued by column."""
-    stream = LineStream(chunks, offset, budget.room, column)
+    room = budget.room
+    stream = LineStream(chunks, offset, None if room is None else max(1, room), column)
     last = offset - 1 + (limit or limits.READ_LINES)
     shown = offset - 1
     odd = OddLines()
@@ -181,7 +182,9 @@ def read_lines(
             )
         row = numbered(line.number, line.text)
         if start - 1 + len(line.text) < line.length or not budget.fits(len(row)):
-            return _cut_read(stream, line, start, shown, offset, budget, odd)
+            if not budget.lines:
+                return _cut_line(stream, line, start, last, budget, odd)
+            return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
         budget.take(row)
         odd.see(line.number, line.text)
         shown = line.number
@@ -195,23 +198,22 @@ def read_lines(
     return budget.text(odd.note())
 
 
-def _cut_read(
-    stream: LineStream,
-    line: ShownLine,
-    start: int,
-    shown: int,
-    offset: int,
-    budget: Budget,
-    odd: OddLines,
+def _cut_line(
+    stream: LineStream, line: ShownLine, start: int, last: int, budget: Budget, odd: OddLines
 ) -> str:
-    """End before a line that does not fit, or, when it is the first one, inside it."""
-    if budget.lines:
-        return budget.text(_footer(odd, _partial(offset, shown, stream.total)))
+    """End inside a first line that does not fit, after at least one character of it.
+
+    What is left of it may be one character, or none: then it goes on with the next line.
+    """
     prefix = len(numbered(line.number, ""))
     text = line.text[: max(1, (budget.room or 0) - prefix)]
     budget.take(numbered(line.number, text))
     odd.see(line.number, text)
     following = start + len(text)
+    if following > line.length:
+        is_end = line.number >= min(last, stream.total)
+        cut = "" if is_end else _partial(line.number, line.number, stream.total)
+        return budget.text(_footer(odd, cut))
     cut = (
         f"[PARTIAL view: line {line.number}, characters {start}-{following - 1} of {line.length}. "
         f"Continue with offset={line.number}, column={following}]"

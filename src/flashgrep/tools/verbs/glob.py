@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flashgrep import limits
 from flashgrep.errors import InvalidParams
 from flashgrep.mount import Entries
 from flashgrep.tools.dispatch.call import Answer, Budget
@@ -139,7 +140,7 @@ def _why_empty(pattern: str | None) -> list[str]:
     if pattern is None or not pattern.startswith("/"):
         return []
     return [
-        f"(the / that {pattern!r} begins with is the searched directory; "
+        f"(the / that {limits.shortened(pattern)!r} begins with is the searched directory; "
         "to search another one, give it as path)"
     ]
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flashgrep.search.pattern import PatternSpec, has_angle_escapes, has_line_anchors
+from flashgrep.search.pattern import (
+    PatternSpec,
+    has_angle_escapes,
+    has_line_anchors,
+    never_empty,
+)
 from flashgrep.search.result import (
     FoundFile,
     Line,
@@ -74,6 +79,7 @@ def searched(
 
 
 EMPTY = "No matches found"
+_NO_PARTS = "No matches found that are not empty"
 _SKIPS_SHOWN = 3
 _BRIEF_FILES = 100
 """A page of more is not tried at once: each file on it is compared with the disk."""
@@ -134,7 +140,7 @@ class GrepArguments:
             return "files"
         if self.mode == "count":
             return "matches" if self.pattern.multiline else "lines"
-        return "matches" if self.only_matching else "lines"
+        return "parts" if self.only_matching else "lines"
 
 
 def _filters(include: Any, kind: str | None) -> Filters:
@@ -276,12 +282,19 @@ class GrepPage:
         asked, place, total = self.asked, self.place, self.total
         text, empty, said = "", "", list[str]()
         if total == 0:
-            text, empty = EMPTY, place.why_empty() or _why_empty(asked.pattern, place.kind)
+            text, parts = EMPTY, ""
+            if asked.only_matching and not never_empty(asked.pattern):
+                text, parts = (
+                    _NO_PARTS,
+                    "without -o (only_matching) lines with empty ones are shown",
+                )
+            why = filter(None, [parts, _why_empty(asked.pattern, place.kind)])
+            empty = place.why_empty() or "; ".join(why)
         elif asked.offset >= total:
             empty = f"no more results: offset {asked.offset}, {total} in total"
         else:
             relative = f"paths are relative to {place.root}" if place.root else ""
-            room = max(chars - len(relative), chars // 2)
+            room = chars and max(chars - len(relative), chars // 2, 1)
             is_content = asked.mode == "content"
             text = self._content(chars, room) if is_content else self._list(Budget(room))
             following = None if self._continues else self.following()
@@ -480,7 +493,7 @@ SPEC = ToolSpec(
         Parameter(
             "only_matching",
             "boolean",
-            "Only the matching parts, each on its own line (content only)",
+            "Only the matching parts, each on its own line; empty ones are left out (content only)",
             compat="-o",
             default=False,
             listed_normal=False,
