@@ -170,6 +170,25 @@ def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:
     assert shell.run("token", "make", "Cy", "--role", "read", "--json").err == ""
 
 
+def test_a_token_for_a_folder_without_a_name_is_refused(shell: Shell) -> None:
+    """As a shell has it whose variable is not set."""
+    for folder in ("", "/"):
+        ran = shell.run("token", "make", "Bob", "--folder", folder)
+        assert (ran.status, ran.text) == (2, "")
+        assert "leave --folder out for all notes" in ran.err
+    assert shell.run("token", "list").status == 1
+
+
+def test_a_folder_without_notes_is_told_when_a_token_is_made_for_it(either: Shell) -> None:
+    either.note()
+    made = either.run("token", "make", "Bob", "--folder", "Folder", "--folder", "Foldr/")
+    assert made.status == 0
+    assert "there are no notes in Foldr/ yet" in made.err
+    assert "no notes in Folder " not in made.err
+    linked = either.run("token", "make", "Ann", "--folder", "Fold", "--link")
+    assert "there are no notes in Fold yet" in linked.err
+
+
 def test_a_backup_is_a_knowledge_base(either: Shell, tmp_path: Path) -> None:
     either.note()
     copy = either.run("backup", str(tmp_path / "copy"))

@@ -78,6 +78,19 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
     assert desk.run("suggestions", "--older-than", "soon").status == 2
 
 
+def test_a_folder_without_a_name_is_refused_and_one_without_notes_is_told(desk: Desk) -> None:
+    (first, *_) = desk.ids()
+    assert desk.ids("--folder", "Folder/") == [first]
+    for folder in ("", "/"):
+        ran = desk.run("suggestions", "--folder", folder)
+        assert (ran.status, ran.text) == (2, "")
+        assert "leave --folder out for all notes" in ran.err
+    nothing = desk.run("suggestions", "--folder", "Foldr")
+    assert (nothing.status, "there are no notes in Foldr yet" in nothing.err) == (1, True)
+    desk.run("decide", "accept", first)
+    assert "no notes" not in desk.run("suggestions", "--folder", "Folder").err
+
+
 def test_suggestions_of_a_note_that_is_not_there_are_an_error(desk: Desk) -> None:
     missing = desk.run("suggestions", "--note", "Nope.md")
     assert (missing.status, "there is no note Nope.md" in missing.err) == (2, True)

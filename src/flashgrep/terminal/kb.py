@@ -7,7 +7,7 @@ import importlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -77,6 +77,11 @@ def _api(kb: Path) -> tuple[NotesApi, Callable[[], None]]:
                 if time.monotonic() > deadline:
                     raise owned from None
         time.sleep(_PAUSE_SECONDS)
+
+
+def without_notes(api: NotesApi, folders: Iterable[str]) -> list[str]:
+    """Of some folders, those that have no notes in them, as yet; mostly they are misspelled."""
+    return [one for one in folders if not api.call("kb/folder", {"folder": one})["notes"]]
 
 
 def when(milliseconds: int) -> str:

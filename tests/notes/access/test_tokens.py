@@ -92,6 +92,15 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path, folder: str) -> None
         Tokens(tmp_path).make("x", Role.READ, folder)
 
 
+@pytest.mark.parametrize("folder", ["/", [""], ["Team", "//"], ("kb://",), []])
+def test_a_folder_without_a_name_is_not_taken_for_all_notes(
+    tmp_path: Path, folder: str | list[str]
+) -> None:
+    with pytest.raises(InvalidParams, match="out for all notes"):
+        Tokens(tmp_path).make("x", Role.READ, folder)
+    assert Tokens(tmp_path).listed() == []
+
+
 def test_a_name_is_given_once_and_an_unknown_one_is_told(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     tokens.make("one", Role.READ)
