@@ -96,7 +96,10 @@ class Administration:
             raise InvalidParams(f"no method {method!r}; there are {', '.join(METHODS)}")
         try:
             return found(**params)
-        except (TypeError, KeyError, AttributeError, binascii.Error) as error:
+        except (
+            *(TypeError, KeyError, AttributeError),
+            *(binascii.Error, UnicodeError),  # half characters, which JSON can hold
+        ) as error:
             raise InvalidParams(f"{method}: {error!r}") from error
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────

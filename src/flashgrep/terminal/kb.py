@@ -15,12 +15,14 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
+from flashgrep.errors import InvalidParams
 from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
 from flashgrep.system.program import own_command
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
 from flashgrep.transports.daemon.notes_client import OwnerClient
+from flashgrep.workspace.scope import shown_name
 
 # ── here, or at the owner ────────────────────────────────────────────────────────────────────────
 # Where `flashgrep kb` does its work: in this process, or in the one that owns the notes.
@@ -35,17 +37,43 @@ _VARIABLE: Final = "FLASHGREP_KB"
 
 
 def kb_option(function: Callable[..., int]) -> Callable[..., int]:
-    """`--kb PATH`, which the environment may give."""
+    """`--kb PATH`, which the environment may give; what else is given must be text."""
 
     @click.option("--kb", "given", metavar="PATH", help=f"The knowledge base ({_VARIABLE}).")
     @functools.wraps(function)
     def wrapped(given: str | None, **more: Any) -> int:
+        _check_text(click.get_current_context().command, more)
         path = given or os.environ.get(_VARIABLE)
         if not path:
             raise click.UsageError(f"name the knowledge base with --kb PATH, or in {_VARIABLE}")
         return function(kb=Path(path).absolute(), **more)
 
     return wrapped
+
+
+def _check_text(command: click.Command, given: Mapping[str, Any]) -> None:
+    """Refuse arguments that are not UTF-8: neither JSON nor the database can hold them.
+
+    Python has a stray byte as half a surrogate pair. A path may have some: it is no `str` here.
+    """
+    for parameter in command.params:
+        value = given.get(parameter.name or "")
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and not _is_utf8(text):
+                is_option = isinstance(parameter, click.Option)
+                name = parameter.opts[0] if is_option else parameter.human_readable_name
+                shown = shown_name(os.fsencode(text))
+                raise InvalidParams(
+                    f"{name.removesuffix('...')}: {shown} is not valid text; give it in UTF-8"
+                )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from flashgrep.notes.review.review import Query
 from flashgrep.notes.suggestions.pending import recorded
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose
+from flashgrep.transports.daemon.notes_client import OwnerClient
 from tests.notes.folders.test_incoming import Base
 from tests.notes.vault import plant
+from tests.web.served import served
 
 ADMIN = everywhere("admin", Role.ADMIN)
 LONG = "x" * (limits.MARK_CHARS + 10)
@@ -431,6 +434,35 @@ def test_nonsense_in_the_list_of_an_export_holds_up_nothing(
     entries = told["suggestions"] if isinstance(told["suggestions"], list) else []
     assert len(done.lost) == bool(entries)
     assert {one[2] for one in suggestions(other)} == {"importer"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time": float("nan")},
+        {"time": float("inf"), "more": float("-inf")},
+        {"author": "\ud800"},
+        {"id": "\udcff"},
+        {"marks": [[0, float("nan"), "0" * 16]]},
+    ],
+)
+def test_an_entry_that_no_message_can_hold_is_skipped_and_counted(
+    base: Base, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    """The owner, another process, is asked to import; it takes nothing that is not JSON."""
+    base.export()
+    listed = base.out / NAME
+    head, line = listed.read_text().splitlines()
+    row = json.loads(line)
+    row["suggestions"][0].update(wrong)
+    row["suggestions"][1]["more"] = float("nan")
+    odd = {"path": "Deep/N.md", "note": "\ud800", "digest": "\ud800"}
+    listed.write_text("\n".join([head, json.dumps(odd), json.dumps(row)]))
+    (tmp_path / "served").mkdir()
+    with served(tmp_path / "served", {}) as server, closing(OwnerClient(server.home)) as owner:
+        done = import_folder(owner, base.out, "importer")
+    assert (done.failed, done.restored) == ({}, 3)
+    assert done.lost == {"Deep/N.md": ["1 that the export does not describe properly"]}
 
 
 def test_a_list_that_is_too_large_is_refused(

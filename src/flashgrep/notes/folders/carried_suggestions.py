@@ -107,6 +107,24 @@ class ExportedSuggestion:
     def is_comment(self) -> bool:
         return bool(_COMMENT_ID.fullmatch(self.id))
 
+    def as_json(self) -> dict[str, Any]:
+        """As the file has it."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "author": self.author,
+            "time": self.time,
+            "marks": [list(mark) for mark in self.marks],
+        }
+        if self.changed is not None:
+            found[CHANGED] = self.changed
+        if self.answers:
+            found[ANSWERS] = self.answers
+        if self.source:
+            found[FROM] = self.source.value
+        if self.is_own:
+            found[OWN] = True
+        return found
+
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,24 +141,21 @@ def described(
         if all(mark.kind is MarkKind.HIGHLIGHT for mark in marks):
             continue
         value = besides[record.id].value
-        given: dict[str, Any] = {
-            "id": record.id,
-            "author": record.author,
-            "time": made_at(value),
-            "marks": [
-                [mark.start, mark.end - mark.start, _digest(text[mark.start : mark.end])]
+        changed = value.get(CHANGED)
+        one = ExportedSuggestion(
+            id=record.id,
+            author=record.author,
+            time=made_at(value),
+            changed=changed if isinstance(changed, int) else None,
+            marks=tuple(
+                CarriedMark(mark.start, mark.end - mark.start, _digest(text[slice(*mark.span)]))
                 for mark in marks
-            ],
-        }
-        if isinstance(changed := value.get(CHANGED), int):
-            given[CHANGED] = changed
-        if record.answers:
-            given[ANSWERS] = record.answers
-        if record.source:
-            given[FROM] = record.source.value
-        if record.id in own:
-            given[OWN] = True
-        found.append(given)
+            ),
+            source=record.source,
+            answers=record.answers,
+            is_own=record.id in own,
+        )
+        found.append(one.as_json())
     return found
 
 
@@ -169,6 +184,14 @@ def parsed(given: Any) -> tuple[list[ExportedSuggestion], int]:
         return [], 0
     found = [_carried(one) for one in given]
     return [one for one in found if one is not None], found.count(None)
+
+
+def fit_to_send(given: Sequence[Any]) -> list[dict[str, Any] | None]:
+    """What of a file's entries goes to the owner: None for each that it would not take.
+
+    They can hold what no message can: NaN, half characters, more levels than are read.
+    """
+    return [one.as_json() if (one := _carried(entry)) else None for entry in given]
 
 
 def _carried(given: Any) -> ExportedSuggestion | None:

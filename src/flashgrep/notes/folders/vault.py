@@ -27,6 +27,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
 from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders import note_file
+from flashgrep.notes.folders.carried_suggestions import fit_to_send
 from flashgrep.notes.folders.exporting import (
     IMPORT_BATCH_BYTES,
     IMPORT_BATCH_FILES,
@@ -290,6 +291,7 @@ class _Import:
         suggestions = known.suggested(digest)
         if not isinstance(suggestions, list):
             return []
+        suggestions = fit_to_send(suggestions)
         if len(json.dumps(suggestions)) > limits.CARRIED_BYTES:
             self._done.lost[path] = [f"{len(suggestions):,} that are too many for an import"]
             return []
