@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import sqlite3
 import threading
@@ -157,6 +159,30 @@ def test_a_list_of_nothing_says_so(shell: Shell, words: list[str], told: str) ->
     assert (ran.status, ran.text) == (1, "")
     assert ran.err.startswith(f"flashgrep: {told}")
     assert shell.run(*words, "--json").err == ""
+
+
+def test_commands_to_paste_are_quoted(tmp_path: Path) -> None:
+    kb = tmp_path / "my notes; it's"
+    told = [flashgrep("kb", "list", "--kb", str(kb)).err]
+    told += [
+        flashgrep("kb", *words, "--kb", str(kb)).err
+        for words in (
+            ["init"],
+            ["list"],
+            ["token", "list"],
+            ["token", "make", "Ann Lee"],
+            ["token", "make", "Bob", "--link"],
+        )
+    ]
+    kb.chmod(0o777)
+    told.append(flashgrep("kb", "list", "--kb", str(kb)).err)
+    assert len(told) == 7
+    before = re.compile(r"(?:make one with|notes in with|some in with|it with|run)[: ](.*)")
+    for text in told:
+        lines = before.findall(text)
+        assert lines, text
+        for line in lines:
+            assert str(kb) in shlex.split(line.partition(", or begin")[0]), text
 
 
 def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.notes.suggestions import outcomes, pending_table
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_line
 
 log = logging.getLogger(__name__)
 
@@ -156,9 +157,8 @@ class Home:
         self.path = path
         self._lock: int | None = None
         if not self.database.is_file():
-            raise NotFound(
-                f"no knowledge base in {path}; make one with: {own_command()} kb init --kb {path}"
-            )
+            make_one = own_line("kb", "init", "--kb", str(path))
+            raise NotFound(f"no knowledge base in {path}; make one with: {make_one}")
         _check(path)
 
     @classmethod
@@ -233,4 +233,5 @@ def _check(path: Path) -> None:
     if status.st_uid != os.geteuid():
         raise Unavailable(f"{path} belongs to another user (uid {status.st_uid})")
     if stat.S_IMODE(status.st_mode) & 0o022:
-        raise Unavailable(f"{path} can be written by others; run chmod go-w {path}")
+        mend = shlex.join(["chmod", "go-w", str(path)])
+        raise Unavailable(f"{path} can be written by others; run {mend}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_command, own_line
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
 from flashgrep.transports.daemon.notes_client import OwnerClient
 from flashgrep.workspace.scope import shown_name
@@ -182,8 +181,8 @@ def init(kb: Path) -> int:
 
     Home.create(kb)
     say(
-        f"made {kb}; bring notes in with: {own_command()} kb import DIR --kb {kb}, "
-        f"or begin on the pages of: {own_command()} serve --kb {kb}"
+        f"made {kb}; bring notes in with: {own_line('kb', 'import', 'DIR', '--kb', str(kb))}, "
+        f"or begin on the pages of: {own_line('serve', '--kb', str(kb))}"
     )
     return FOUND
 
@@ -205,8 +204,8 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
         if not as_json and "quarantined" in note:
             say(note["quarantined"])
     if not notes and not as_json:
-        bring = f"there are no notes; bring some in with: {own_command()} kb import DIR --kb {kb}"
-        say("the trash is empty" if trash else bring)
+        bring = own_line("kb", "import", "DIR", "--kb", str(kb))
+        say("the trash is empty" if trash else f"there are no notes; bring some in with: {bring}")
     return FOUND if notes else NOTHING
 
 
@@ -255,8 +254,9 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
         answer = api.call("kb/restore", params)
     say(f"restored {answer['path']}")
     if gone := _gone(answer):
-        back = shlex.join([answer["path"], str(answer["before"]), "--kb", str(kb)])
-        say(f"{gone}. To get back what was there: {own_command()} kb restore {back}")
+        before = str(answer["before"])
+        back = own_line("kb", "restore", answer["path"], before, "--kb", str(kb))
+        say(f"{gone}. To get back what was there: {back}")
     return FOUND
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.notes.home import Home
 from flashgrep.notes.store.paths import check_named
 from flashgrep.system.clock import milliseconds
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_line
 from flashgrep.terminal.command import FOUND, NOTHING, say, show, terminal_command
 from flashgrep.terminal.kb import json_option, kb_option, opened_api, when, without_notes
 from flashgrep.web.sign_in_links import link_for, servers
@@ -140,7 +139,7 @@ def _show_link(kb: Path, name: str, as_json: bool) -> int:
 
 
 def _back(kb: Path, name: str) -> str:
-    return f"{own_command()} {shlex.join(['kb', 'token', 'revoke', name, '--kb', str(kb)])}"
+    return own_line("kb", "token", "revoke", name, "--kb", str(kb))
 
 
 @terminal_command("list", short_help="List the tokens.")
@@ -166,7 +165,8 @@ def list_tokens(kb: Path, as_json: bool) -> int:
     rows = (_token_row(one, used.get(one.name), printed.get(one.name)) for one in tokens)
     show({"tokens": objects}, as_json, rows)
     if not tokens and not as_json:
-        say(f"there are no tokens; make one with: {own_command()} kb token make NAME --kb {kb}")
+        make_one = own_line("kb", "token", "make", "NAME", "--kb", str(kb))
+        say(f"there are no tokens; make one with: {make_one}")
     return FOUND if tokens else NOTHING
 
 
