@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep import limits
+from flashgrep.errors import SettingsError
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
@@ -354,6 +355,40 @@ def test_the_knowledge_base_must_be_named_and_be_one(
     assert (missing.status, "kb init" in missing.err) == (2, True)
     monkeypatch.setenv("FLASHGREP_KB", str(shell.kb))
     assert flashgrep("kb", "list").status == 1
+
+
+def test_a_directory_with_files_is_to_be_imported_into_a_new_one(tmp_path: Path) -> None:
+    """The commands that are named work, one after the other."""
+    vault = tmp_path / "my notes"
+    plant(vault, {"N.md": b"one\n"})
+    refused = [flashgrep("kb", word, "--kb", str(vault)) for word in ("list", "init")]
+    assert [ran.status for ran in refused] == [2, 2]
+    told = [re.findall("with: (.*), and import this one with: (.*)", ran.err) for ran in refused]
+    assert told[0] == told[1]
+    made, brought = (shlex.split(line.partition(" kb ")[2]) for line in told[0][0])
+    assert flashgrep("kb", *made).status == 0
+    assert flashgrep("kb", *brought).text == "1 created, 0 attachments\n"
+    assert contents(vault) == {"N.md": b"one\n"}
+    again = flashgrep("kb", "list", "--kb", str(vault)).err
+    assert "my notes-kb2" in again
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["serve"], ["kb", "list"], ["kb", "init"]])
+def test_a_file_is_called_one(tmp_path: Path, words: list[str]) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    try:
+        told = flashgrep(*words, "--kb", str(file)).err
+    except SettingsError as error:  # `main` prints it
+        told = str(error)
+    assert f"{file} is a file; name a directory" in told
+
+
+def test_a_file_is_no_place_for_an_export(shell: Shell) -> None:
+    shell.out.write_bytes(b"mine")
+    ran = shell.run("export", str(shell.out))
+    assert (ran.status, ran.err) == (2, f"flashgrep: {shell.out} is a file; name a directory\n")
+    assert shell.out.read_bytes() == b"mine"
 
 
 def test_a_command_waits_for_another_that_has_the_notes_open(shell: Shell) -> None:

@@ -29,10 +29,18 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
-from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
+from flashgrep.errors import (
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+    from_os_error,
+)
 from flashgrep.notes import comment_table, tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, journal
@@ -157,17 +165,18 @@ class Home:
         self.path = path
         self._lock: int | None = None
         if not self.database.is_file():
-            make_one = own_line("kb", "init", "--kb", str(path))
-            raise NotFound(f"no knowledge base in {path}; make one with: {make_one}")
+            check_no_file(path)
+            raise NotFound(f"no knowledge base in {path}; {_remedy(path)}")
         _check(path)
 
     @classmethod
     def create(cls, path: Path) -> Home:
         """Make an empty knowledge base in a directory that is new or empty."""
+        check_no_file(path)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(path.iterdir()):
-                raise Conflict(f"{path} is not empty; name a new directory")
+                raise Conflict(f"{path} is not empty; {_remedy(path)}")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
             first = (catalogue.SCHEMA, journal.SCHEMA, decision_log.SCHEMA)
@@ -225,6 +234,35 @@ def owner_of(path: Path) -> str:
             return file.read(32).decode("ascii", "replace").strip() or "unknown"
     except OSError:
         return "unknown"
+
+
+def check_no_file(path: Path) -> None:
+    """Refuse a file where a directory is to be."""
+    if path.is_file():
+        raise InvalidParams(f"{path} is a file; name a directory")
+
+
+def _remedy(path: Path) -> str:
+    """How to get a knowledge base where there is none; what is in a directory is imported."""
+    if _is_free(path):
+        return f"make one with: {own_line('kb', 'init', '--kb', str(path))}"
+    new = next(
+        beside
+        for number in count(1)
+        if not (beside := path.with_name(f"{path.name}-kb{number if number > 1 else ''}")).exists()
+    )
+    return (
+        f"make one in a new directory with: {own_line('kb', 'init', '--kb', str(new))}, and import "
+        f"this one with: {own_line('kb', 'import', str(path), '--kb', str(new))}"
+    )
+
+
+def _is_free(path: Path) -> bool:
+    """Whether a knowledge base can be made there."""
+    try:
+        return not path.is_dir() or not any(path.iterdir())
+    except OSError:
+        return False
 
 
 def _check(path: Path) -> None:
