@@ -236,6 +236,11 @@ def owner_of(path: Path) -> str:
         return "unknown"
 
 
+def is_knowledge_base(path: str) -> bool:
+    """Whether a directory is a knowledge base, or a backup of one."""
+    return Database.is_at(Path(path, DATABASE))
+
+
 def check_no_file(path: Path) -> None:
     """Refuse a file where a directory is to be."""
     if path.is_file():

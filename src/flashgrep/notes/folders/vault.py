@@ -36,7 +36,7 @@ from flashgrep.notes.folders.exporting import (
 )
 from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import ExportedFile, ExportManifest
-from flashgrep.notes.home import ATTACHMENTS
+from flashgrep.notes.home import ATTACHMENTS, is_knowledge_base
 from flashgrep.notes.store import paths
 from flashgrep.workspace.safe_open import open_folder, open_regular, walk_folder
 
@@ -72,6 +72,11 @@ class Vault:
         own = os.path.realpath(self.besides)
         if root == own or root.startswith(own + os.sep):
             raise InvalidParams(f"{self.root} is the knowledge base itself; name another folder")
+        if is_knowledge_base(root):
+            raise InvalidParams(
+                f"{self.root} is a knowledge base; write it out with flashgrep kb export first, "
+                "and import that folder"
+            )
         for directory, folders, names, descriptor in walk_folder(root, self._cannot_enter(root)):
             below = os.path.relpath(directory, root)
             prefix = "" if below == "." else below + "/"
@@ -104,6 +109,8 @@ class Vault:
                 self.skipped[_shown(path)] = f"its path has over {limits.NOTE_PATH_BYTES} bytes"
             elif os.path.join(directory, name) == own:
                 self.skipped[path] = "it is the knowledge base itself"
+            elif is_knowledge_base(os.path.join(directory, name)):
+                self.skipped[path] = "it is a knowledge base; write it out with flashgrep kb export"
             else:
                 entered.append(name)
         return entered
