@@ -20,6 +20,7 @@ from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
 from flashgrep.system.program import own_command, own_line
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
+from flashgrep.terminal.groups import HintingGroup
 from flashgrep.transports.daemon.notes_client import OwnerClient
 from flashgrep.workspace.scope import shown_name
 
@@ -149,7 +150,7 @@ _ELSEWHERE: Final = {
 """Subcommands of `kb_commands`, which imports more, or of the module that is named."""
 
 
-class _Group(click.Group):
+class _Group(HintingGroup):
     """A group that imports what is called, not what is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

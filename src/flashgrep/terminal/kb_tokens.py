@@ -19,6 +19,7 @@ from flashgrep.notes.store.paths import check_named
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.program import own_line
 from flashgrep.terminal.command import FOUND, NOTHING, say, show, terminal_command
+from flashgrep.terminal.groups import HintingGroup
 from flashgrep.terminal.kb import json_option, kb_option, opened_api, when, without_notes
 from flashgrep.web.sign_in_links import link_for, servers
 
@@ -28,7 +29,7 @@ _USUAL: Final = "http://127.0.0.1:7778"
 """Where a server listens that was told nothing else."""
 
 
-@click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("token", cls=HintingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def token_command() -> None:
     """Make, list and revoke tokens. A running server sees a change at once."""
 
