@@ -70,6 +70,23 @@ def test_one_attachment_is_counted_as_one(shell: Shell) -> None:
     assert shell.run("import", str(shell.vault)).text == "1 attachment\n"
 
 
+def test_a_note_that_is_newer_than_its_file_is_told_as_such(shell: Shell) -> None:
+    plant(shell.vault, {"N.md": b"one\n", "M.md": b"one\n"})
+    shell.run("import", str(shell.vault))
+
+    def rewritten(path: str) -> None:
+        plant(shell.out, {path: b"two\n"})
+        assert shell.run("import", str(shell.out), "--force").status == 0
+
+    rewritten("N.md")
+    one = shell.run("import", str(shell.vault))
+    assert one.text == "1 same, 1 note newer than its file, 0 attachments\n"
+    rewritten("M.md")
+    two = shell.run("import", str(shell.vault))
+    assert two.text == "2 notes newer than their files, 0 attachments\n"
+    assert shell.run("import", str(shell.vault), "--json").json["newer"] == 2
+
+
 def test_an_empty_folder_is_nothing_to_import(shell: Shell) -> None:
     shell.vault.mkdir(exist_ok=True)
     ran = shell.run("import", str(shell.vault))

@@ -134,15 +134,22 @@ def _tell_export(done: ExportSummary, as_json: bool) -> None:
         _tell(dict.fromkeys(done.left, "its note is not here any more; the file was left"))
 
 
+_ONE: Final = {
+    "attachments": "attachment",
+    "attachments same": "attachment same",
+    "suggestions restored": "suggestion restored",
+    "newer": "note newer than its file",
+}
+"""What a figure is called that is 1…"""
+_MANY: Final = {"newer": "notes newer than their files", "conflict": "conflicts"}
+"""…and one that is not; both, where it is not called what JSON calls it."""
+
+
 def _counted(counts: Mapping[str, int]) -> str:
     """The figures of a run: `2 made, 1 attachment`."""
-    one = {
-        "attachments": "attachment",
-        "attachments same": "attachment same",
-        "suggestions restored": "suggestion restored",
-    }
-    names = {1: one}
-    return ", ".join(f"{n} {names.get(n, {}).get(name, name)}" for name, n in counts.items())
+    return ", ".join(
+        f"{n} {(_ONE if n == 1 else _MANY).get(name, name)}" for name, n in counts.items()
+    )
 
 
 def _tell(reasons: Mapping[str, str], before: str = "") -> None:
