@@ -310,9 +310,9 @@ def checked_name(name: str) -> str:
     """The name, if a token can have it: it becomes the author of what is done with the token."""
     if len(name) > _NAME_CHARS or not _NAME.fullmatch(name) or name != name.strip():
         raise InvalidParams(
-            f"{name[: limits.QUOTED_CHARS]!r} is not a valid token name; use letters, digits and "
-            f"any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with a letter "
-            "or digit"
+            f"{name[: limits.QUOTED_CHARS]!r} is not a valid token name; use ASCII letters, "
+            f"digits and any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with "
+            "a letter or digit"
         )
     return name
 
