@@ -30,6 +30,29 @@ def run(tmp_path: Path, *words: str, **environment: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("sreve", "serve"),
+        ("greb", "grep"),
+        ("quary", "query"),
+        ("kb lst", "list"),
+        ("kb suggestoins", "suggestions"),
+        ("kb decde", "decide"),
+        ("kb token mkae", "make"),
+    ],
+)
+def test_a_mistyped_command_is_told_what_is_meant(typed: str, meant: str) -> None:
+    ran = CliRunner().invoke(cli, typed.split())
+    assert ran.exit_code == 2
+    assert f"Did you mean {meant!r}?" in ran.stderr
+
+
+def test_a_command_that_is_like_none_is_refused_without_a_hint() -> None:
+    ran = CliRunner().invoke(cli, ["xyzzy"])
+    assert (ran.exit_code, "No such command 'xyzzy'.\n" in ran.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["mcp", "serve"])
 def test_every_setting_is_an_option_with_its_help(command: str) -> None:
     shown = CliRunner().invoke(cli, [command, "--help"], terminal_width=300).output

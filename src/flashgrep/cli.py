@@ -28,6 +28,7 @@ from flashgrep.settings import (
     read_settings,
     unknown_variables,
 )
+from flashgrep.terminal.groups import HintingGroup
 
 if TYPE_CHECKING:
     from flashgrep.app import Application
@@ -81,7 +82,7 @@ _SHARED: Final[Mapping[str, str]] = {
 """Commands in a module of another name."""
 
 
-class _Commands(click.Group):
+class _Commands(HintingGroup):
     """A group that imports a terminal command when it is called, not to list it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

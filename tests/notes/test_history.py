@@ -68,6 +68,23 @@ def test_one_that_was_changed_since_says_what_it_said(desk: Desk) -> None:
     assert held(desk, note) == {name: ("ann", "world", "earth")}
 
 
+def test_one_whose_line_was_changed_on_both_sides_is_still_its_authors(desk: Desk) -> None:
+    """It is where it was, and says what it said; its characters are others."""
+    note, version, name = suggested(desk)
+    before = held(desk, note)
+    text = desk.library.read(note).text
+    start, end = text.index("{--"), text.rindex("}") + 1
+    other = "#" * start + text[start:end] + "#" * (len(text) - end)
+    change = Amendment(
+        [TextSplice(0, start, other[:start]), TextSplice(end, len(text), other[end:])]
+    )
+    desk.library.amend(note, lambda _, __: change, "ann")
+    history.restore(desk.library, note, version, "ann")
+    assert desk.library.read(note).text == text
+    assert held(desk, note) == before
+    assert name in before
+
+
 def test_the_version_that_is_there_already_is_no_change(desk: Desk) -> None:
     note, version, _ = suggested(desk)
     before = desk.library.read(note)

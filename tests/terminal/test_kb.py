@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import sqlite3
 import threading
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep import limits
+from flashgrep.errors import SettingsError
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
@@ -65,6 +68,23 @@ def either(shell: Shell, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 def test_one_attachment_is_counted_as_one(shell: Shell) -> None:
     plant(shell.vault, {"a.png": b"\x89PNG"})
     assert shell.run("import", str(shell.vault)).text == "1 attachment\n"
+
+
+def test_a_note_that_is_newer_than_its_file_is_told_as_such(shell: Shell) -> None:
+    plant(shell.vault, {"N.md": b"one\n", "M.md": b"one\n"})
+    shell.run("import", str(shell.vault))
+
+    def rewritten(path: str) -> None:
+        plant(shell.out, {path: b"two\n"})
+        assert shell.run("import", str(shell.out), "--force").status == 0
+
+    rewritten("N.md")
+    one = shell.run("import", str(shell.vault))
+    assert one.text == "1 same, 1 note newer than its file, 0 attachments\n"
+    rewritten("M.md")
+    two = shell.run("import", str(shell.vault))
+    assert two.text == "2 notes newer than their files, 0 attachments\n"
+    assert shell.run("import", str(shell.vault), "--json").json["newer"] == 2
 
 
 def test_an_empty_folder_is_nothing_to_import(shell: Shell) -> None:
@@ -159,6 +179,30 @@ def test_a_list_of_nothing_says_so(shell: Shell, words: list[str], told: str) ->
     assert shell.run(*words, "--json").err == ""
 
 
+def test_commands_to_paste_are_quoted(tmp_path: Path) -> None:
+    kb = tmp_path / "my notes; it's"
+    told = [flashgrep("kb", "list", "--kb", str(kb)).err]
+    told += [
+        flashgrep("kb", *words, "--kb", str(kb)).err
+        for words in (
+            ["init"],
+            ["list"],
+            ["token", "list"],
+            ["token", "make", "Ann Lee"],
+            ["token", "make", "Bob", "--link"],
+        )
+    ]
+    kb.chmod(0o777)
+    told.append(flashgrep("kb", "list", "--kb", str(kb)).err)
+    assert len(told) == 7
+    before = re.compile(r"(?:make one with|notes in with|some in with|it with|run)[: ](.*)")
+    for text in told:
+        lines = before.findall(text)
+        assert lines, text
+        for line in lines:
+            assert str(kb) in shlex.split(line.partition(", or begin")[0]), text
+
+
 def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:
     ann = shell.run("token", "make", "Ann", "--link")
     assert (
@@ -168,6 +212,25 @@ def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:
     bob = shell.run("token", "make", "Bob", "--role", "write", "--folder", "Team")
     assert "Bob may read, comment, suggest, edit and decide in Team\n" in bob.err
     assert shell.run("token", "make", "Cy", "--role", "read", "--json").err == ""
+
+
+def test_a_token_for_a_folder_without_a_name_is_refused(shell: Shell) -> None:
+    """As a shell has it whose variable is not set."""
+    for folder in ("", "/"):
+        ran = shell.run("token", "make", "Bob", "--folder", folder)
+        assert (ran.status, ran.text) == (2, "")
+        assert "leave --folder out for all notes" in ran.err
+    assert shell.run("token", "list").status == 1
+
+
+def test_a_folder_without_notes_is_told_when_a_token_is_made_for_it(either: Shell) -> None:
+    either.note()
+    made = either.run("token", "make", "Bob", "--folder", "Folder", "--folder", "Foldr/")
+    assert made.status == 0
+    assert "there are no notes in Foldr/ yet" in made.err
+    assert "no notes in Folder " not in made.err
+    linked = either.run("token", "make", "Ann", "--folder", "Fold", "--link")
+    assert "there are no notes in Fold yet" in linked.err
 
 
 def test_a_backup_is_a_knowledge_base(either: Shell, tmp_path: Path) -> None:
@@ -309,6 +372,40 @@ def test_the_knowledge_base_must_be_named_and_be_one(
     assert (missing.status, "kb init" in missing.err) == (2, True)
     monkeypatch.setenv("FLASHGREP_KB", str(shell.kb))
     assert flashgrep("kb", "list").status == 1
+
+
+def test_a_directory_with_files_is_to_be_imported_into_a_new_one(tmp_path: Path) -> None:
+    """The commands that are named work, one after the other."""
+    vault = tmp_path / "my notes"
+    plant(vault, {"N.md": b"one\n"})
+    refused = [flashgrep("kb", word, "--kb", str(vault)) for word in ("list", "init")]
+    assert [ran.status for ran in refused] == [2, 2]
+    told = [re.findall("with: (.*), and import this one with: (.*)", ran.err) for ran in refused]
+    assert told[0] == told[1]
+    made, brought = (shlex.split(line.partition(" kb ")[2]) for line in told[0][0])
+    assert flashgrep("kb", *made).status == 0
+    assert flashgrep("kb", *brought).text == "1 created, 0 attachments\n"
+    assert contents(vault) == {"N.md": b"one\n"}
+    again = flashgrep("kb", "list", "--kb", str(vault)).err
+    assert "my notes-kb2" in again
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["serve"], ["kb", "list"], ["kb", "init"]])
+def test_a_file_is_called_one(tmp_path: Path, words: list[str]) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    try:
+        told = flashgrep(*words, "--kb", str(file)).err
+    except SettingsError as error:  # `main` prints it
+        told = str(error)
+    assert f"{file} is a file; name a directory" in told
+
+
+def test_a_file_is_no_place_for_an_export(shell: Shell) -> None:
+    shell.out.write_bytes(b"mine")
+    ran = shell.run("export", str(shell.out))
+    assert (ran.status, ran.err) == (2, f"flashgrep: {shell.out} is a file; name a directory\n")
+    assert shell.out.read_bytes() == b"mine"
 
 
 def test_a_command_waits_for_another_that_has_the_notes_open(shell: Shell) -> None:

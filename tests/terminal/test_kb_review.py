@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from flashgrep import limits
+from flashgrep.errors import RemoteFailure
 from flashgrep.notes.knowledge_base import KnowledgeBase
+from flashgrep.transports.daemon.notes_client import OwnerClient
 from tests.terminal.console import Ran, flashgrep
 from tests.web.served import TOKEN, make, served
 
@@ -76,6 +79,19 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
     nothing = desk.run("suggestions", "--older-than", "1h")
     assert (nothing.status, nothing.text) == (1, "")
     assert desk.run("suggestions", "--older-than", "soon").status == 2
+
+
+def test_a_folder_without_a_name_is_refused_and_one_without_notes_is_told(desk: Desk) -> None:
+    (first, *_) = desk.ids()
+    assert desk.ids("--folder", "Folder/") == [first]
+    for folder in ("", "/"):
+        ran = desk.run("suggestions", "--folder", folder)
+        assert (ran.status, ran.text) == (2, "")
+        assert "leave --folder out for all notes" in ran.err
+    nothing = desk.run("suggestions", "--folder", "Foldr")
+    assert (nothing.status, "there are no notes in Foldr yet" in nothing.err) == (1, True)
+    desk.run("decide", "accept", first)
+    assert "no notes" not in desk.run("suggestions", "--folder", "Folder").err
 
 
 def test_suggestions_of_a_note_that_is_not_there_are_an_error(desk: Desk) -> None:
@@ -184,6 +200,27 @@ def test_a_proposal_that_is_not_the_expected_one_stays_pending(desk: Desk) -> No
     assert desk.text("Folder/N.md") == "one deux three\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["decide", "accept", "s_0", "\udcff"], "ID"),
+        (["decide", "accept", "s_0", "--author", "a\udcff"], "--author"),
+        (["suggestions", "--by", "\udcff"], "--by"),
+        (["undo", "1", "--author", "\udcff"], "--author"),
+        (["history", "\udcff.md"], "NOTE"),
+    ],
+)
+def test_an_argument_that_is_not_text_is_refused_by_name(
+    desk: Desk, words: list[str], name: str
+) -> None:
+    ran = desk.run(*words)
+    assert (ran.status, ran.text) == (2, "")
+    assert ran.err.startswith(f"flashgrep: {name}: ")
+    assert "\\xff" in ran.err
+    assert ran.err.endswith("is not valid text; give it in UTF-8\n")
+    assert len(desk.ids()) == len(EDITS)
+
+
 def test_what_cannot_be_decided_is_an_error(desk: Desk) -> None:
     assert desk.run("decide", "accept").status == 2
     assert desk.run("decide", "undo", "x").status == 2
@@ -203,6 +240,13 @@ def test_more_than_one_page_and_more_than_one_call(
     assert len(ids) == 3
     lines = desk.run("decide", "accept", *ids).lines
     assert [line.split("\t")[:2] for line in lines] == [[one, "accepted"] for one in ids]
+
+
+def test_the_owner_refuses_half_a_character_and_answers_the_next_call(tmp_path: Path) -> None:
+    with served(tmp_path, NOTES, EDITS) as server, closing(OwnerClient(server.home)) as owner:
+        with pytest.raises(RemoteFailure, match="kb/decide: "):
+            owner.call("kb/decide", {"ids": ["\udcff"], "action": "accept"})
+        assert len(owner.call("kb/suggestions", {})["suggestions"]) == len(EDITS)
 
 
 def test_pages_hear_of_a_decision_made_at_the_terminal(tmp_path: Path) -> None:

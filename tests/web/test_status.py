@@ -233,6 +233,8 @@ BAD: list[tuple[Any, int]] = [
     ({"name": "x" * 65, "role": "read"}, 400),
     ({"name": "x", "role": "owner"}, 400),
     ({"name": "x", "role": "read", "folder": "../up"}, 400),
+    ({"name": "x", "role": "read", "folder": ""}, 400),
+    ({"name": "x", "role": "read", "folder": "//"}, 400),
     ({"name": "x", "role": "read", "expires": 1}, 400),
     ({"name": "x", "role": "read", "expires": "30d"}, 400),
     ({"name": "x", "role": "read", "secret": "mine"}, 400),

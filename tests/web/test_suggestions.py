@@ -201,6 +201,8 @@ def test_suggestions_are_found_by_folder_and_by_text(server: Served) -> None:
     assert ids == [one["id"] for one in _listed(server, "text=y&author=agent/found")]
     assert server.get("/kb/suggestions?folder=/x").status_code == 200
     assert server.get("/kb/suggestions?folder=a//b").status_code == 400
+    for nameless in ("", "/", "kb://"):
+        assert server.get(f"/kb/suggestions?folder={nameless}").status_code == 400
 
 
 def test_the_summary_counts_what_one_may_read(server: Served) -> None:

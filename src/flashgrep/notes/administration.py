@@ -4,6 +4,7 @@ A terminal makes them on notes that it opened itself, or over the owner's socket
 functions either way. `NotesApi` is the interface of both. File contents are base64.
 
     kb/list     {trash}                       the notes, and which of them are quarantined
+    kb/folder   {folder}                      how many notes are below it
     kb/history  {note}                        what can be gone back to
     kb/text     {note, version}               the text of a version
     kb/restore  {note, version, salvage, by}  go back: to a version, to what can be trusted of a
@@ -54,6 +55,7 @@ _OWNER: Final = "owner"
 
 METHODS: Final = (
     "kb/list",
+    "kb/folder",
     "kb/history",
     "kb/text",
     "kb/restore",
@@ -94,7 +96,10 @@ class Administration:
             raise InvalidParams(f"no method {method!r}; there are {', '.join(METHODS)}")
         try:
             return found(**params)
-        except (TypeError, KeyError, AttributeError, binascii.Error) as error:
+        except (
+            *(TypeError, KeyError, AttributeError),
+            *(binascii.Error, UnicodeError),  # half characters, which JSON can hold
+        ) as error:
             raise InvalidParams(f"{method}: {error!r}") from error
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────
@@ -105,6 +110,12 @@ class Administration:
         )
         texts = self._notes.read_all([entry.id for entry in entries])
         return {"notes": [_listed(entry, texts[entry.id]) for entry in entries]}
+
+    def _folder(self, folder: str) -> dict[str, Any]:
+        below = paths.form_key(folder.removeprefix("kb://").strip("/")) + "/"
+        entries = self._notes.ask(lambda library: library.catalogue.entries())
+        found = (paths.form_key(entry.path or "").startswith(below) for entry in entries)
+        return {"notes": sum(found)}
 
     def _history(self, note: str) -> dict[str, Any]:
         def look(library: Library) -> dict[str, Any]:
@@ -191,7 +202,7 @@ class Administration:
         query = Query(
             note=path,
             author=author or None,
-            folder=folder or None,
+            folder=folder,
             older_than=moment("older_than", older_than, now) if older_than else None,
             newer_than=moment("newer_than", newer_than, now) if newer_than else None,
             limit=limits.LISTED_SUGGESTIONS_MOST,

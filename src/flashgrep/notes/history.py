@@ -7,12 +7,13 @@ it is now.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from flashgrep.errors import NotFound
 from flashgrep.notes.document import loading
 from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import Amendment, Note, NoteRecords
-from flashgrep.notes.document.text import between
+from flashgrep.notes.document.text import Push, between, ordered
 from flashgrep.notes.library import Library
 from flashgrep.notes.store.journal import Version
 
@@ -78,9 +79,13 @@ def restore(library: Library, note: str, sequence: int, author: str = "") -> Pub
     def plan(now: str, known: Mapping[str, NoteRecords]) -> Amendment | None:
         if dated is None:  # it is that version
             return None
+        splices = ordered(now, between(now, text))
+        push = Push(splices)
+        # Also those that are where they were: their characters may be others afterwards.
+        left = {name: replace(one, spans=push.spans(one.spans)) for name, one in known.items()}
         changed: dict[str, NoteRecords | None] = dict.fromkeys(known.keys() - records.keys())
-        changed |= {name: one for name, one in records.items() if known.get(name) != one}
-        return Amendment(between(now, text), changed)
+        changed |= {name: one for name, one in records.items() if left.get(name) != one}
+        return Amendment(splices, changed)
 
     return library.amend(note, plan, author)
 

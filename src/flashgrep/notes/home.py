@@ -23,14 +23,23 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
-from flashgrep.errors import Conflict, FlashgrepError, NotFound, Unavailable, from_os_error
+from flashgrep.errors import (
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+    from_os_error,
+)
 from flashgrep.notes import comment_table, tables
 from flashgrep.notes.review import decision_log
 from flashgrep.notes.store import catalogue, journal
@@ -38,7 +47,7 @@ from flashgrep.notes.store.database import FORMAT, Database
 from flashgrep.notes.suggestions import outcomes, pending_table
 from flashgrep.system.atomic import open_own
 from flashgrep.system.lock import open_lock_file, try_lock
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_line
 
 log = logging.getLogger(__name__)
 
@@ -155,18 +164,18 @@ class Home:
         self.path = path
         self._lock: int | None = None
         if not self.database.is_file():
-            raise NotFound(
-                f"no knowledge base in {path}; make one with: {own_command()} kb init --kb {path}"
-            )
+            check_no_file(path)
+            raise NotFound(f"no knowledge base in {path}; {_remedy(path)}")
         _check(path)
 
     @classmethod
     def create(cls, path: Path) -> Home:
         """Make an empty knowledge base in a directory that is new or empty."""
+        check_no_file(path)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(path.iterdir()):
-                raise Conflict(f"{path} is not empty; name a new directory")
+                raise Conflict(f"{path} is not empty; {_remedy(path)}")
             _check(path)
             (path / ATTACHMENTS).mkdir(mode=0o700)
             first = (catalogue.SCHEMA, journal.SCHEMA, decision_log.SCHEMA)
@@ -226,10 +235,45 @@ def owner_of(path: Path) -> str:
         return "unknown"
 
 
+def is_knowledge_base(path: str) -> bool:
+    """Whether a directory is a knowledge base, or a backup of one."""
+    return Database.is_at(Path(path, DATABASE))
+
+
+def check_no_file(path: Path) -> None:
+    """Refuse a file where a directory is to be."""
+    if path.is_file():
+        raise InvalidParams(f"{path} is a file; name a directory")
+
+
+def _remedy(path: Path) -> str:
+    """How to get a knowledge base where there is none; what is in a directory is imported."""
+    if _is_free(path):
+        return f"make one with: {own_line('kb', 'init', '--kb', str(path))}"
+    new = next(
+        beside
+        for number in count(1)
+        if not (beside := path.with_name(f"{path.name}-kb{number if number > 1 else ''}")).exists()
+    )
+    return (
+        f"make one in a new directory with: {own_line('kb', 'init', '--kb', str(new))}, and import "
+        f"this one with: {own_line('kb', 'import', str(path), '--kb', str(new))}"
+    )
+
+
+def _is_free(path: Path) -> bool:
+    """Whether a knowledge base can be made there."""
+    try:
+        return not path.is_dir() or not any(path.iterdir())
+    except OSError:
+        return False
+
+
 def _check(path: Path) -> None:
     """Refuse a directory that others could put notes into."""
     status = os.stat(path)
     if status.st_uid != os.geteuid():
         raise Unavailable(f"{path} belongs to another user (uid {status.st_uid})")
     if stat.S_IMODE(status.st_mode) & 0o022:
-        raise Unavailable(f"{path} can be written by others; run chmod go-w {path}")
+        mend = shlex.join(["chmod", "go-w", str(path)])
+        raise Unavailable(f"{path} can be written by others; run {mend}")

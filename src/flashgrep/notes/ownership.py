@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, Unavailable, from_os_error
-from flashgrep.notes.home import WANTED, Owned, owner_of
+from flashgrep.notes.home import WANTED, Home, Owned, owner_of
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.system.lock import is_locked, open_lock_file, try_lock
 
@@ -106,6 +106,7 @@ class Ownership:
 
     def start(self) -> None:
         """Own the notes if nobody does, and listen; or be ready to ask the owner."""
+        Home(self.home)  # refused before a lock is looked for in it
         with self._turn:
             self._try_to_own()
             if self._keeps and self.notes is None:

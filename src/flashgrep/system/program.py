@@ -11,6 +11,11 @@ from typing import Final
 NAME: Final = "flashgrep"
 
 
+def own_line(*words: str) -> str:
+    """A command of ours as a line that a shell can be given; words may hold anything."""
+    return f"{own_command()} {shlex.join(words)}"
+
+
 def own_command() -> str:
     """`flashgrep` if a shell finds it; otherwise the way this process was started."""
     if shutil.which(NAME):

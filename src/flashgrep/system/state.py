@@ -17,6 +17,7 @@ import hashlib
 import os
 import re
 import secrets
+import shlex
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -124,5 +125,5 @@ def _check(path: Path, status: os.stat_result) -> None:
         wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
         raise SettingsError(
             f"{path} can be {verb} by others (mode {mode:04o}); "
-            f"run chmod {wanted} {path}, or name another with --state-dir"
+            f"run {shlex.join(['chmod', wanted, str(path)])}, or name another with --state-dir"
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +14,15 @@ from typing import Any, Final
 import click
 
 from flashgrep import limits
+from flashgrep.errors import InvalidParams
 from flashgrep.notes.administration import Administration, NotesApi
 from flashgrep.notes.home import Owned
 from flashgrep.notes.ownership import NoOwner
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_command, own_line
 from flashgrep.terminal.command import FOUND, NOTHING, Output, say, show, terminal_command
+from flashgrep.terminal.groups import HintingGroup
 from flashgrep.transports.daemon.notes_client import OwnerClient
+from flashgrep.workspace.scope import shown_name
 
 # ── here, or at the owner ────────────────────────────────────────────────────────────────────────
 # Where `flashgrep kb` does its work: in this process, or in the one that owns the notes.
@@ -35,17 +37,43 @@ _VARIABLE: Final = "FLASHGREP_KB"
 
 
 def kb_option(function: Callable[..., int]) -> Callable[..., int]:
-    """`--kb PATH`, which the environment may give."""
+    """`--kb PATH`, which the environment may give; what else is given must be text."""
 
     @click.option("--kb", "given", metavar="PATH", help=f"The knowledge base ({_VARIABLE}).")
     @functools.wraps(function)
     def wrapped(given: str | None, **more: Any) -> int:
+        _check_text(click.get_current_context().command, more)
         path = given or os.environ.get(_VARIABLE)
         if not path:
             raise click.UsageError(f"name the knowledge base with --kb PATH, or in {_VARIABLE}")
         return function(kb=Path(path).absolute(), **more)
 
     return wrapped
+
+
+def _check_text(command: click.Command, given: Mapping[str, Any]) -> None:
+    """Refuse arguments that are not UTF-8: neither JSON nor the database can hold them.
+
+    Python has a stray byte as half a surrogate pair. A path may have some: it is no `str` here.
+    """
+    for parameter in command.params:
+        value = given.get(parameter.name or "")
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and not _is_utf8(text):
+                is_option = isinstance(parameter, click.Option)
+                name = parameter.opts[0] if is_option else parameter.human_readable_name
+                shown = shown_name(os.fsencode(text))
+                raise InvalidParams(
+                    f"{name.removesuffix('...')}: {shown} is not valid text; give it in UTF-8"
+                )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -77,6 +105,11 @@ def _api(kb: Path) -> tuple[NotesApi, Callable[[], None]]:
                 if time.monotonic() > deadline:
                     raise owned from None
         time.sleep(_PAUSE_SECONDS)
+
+
+def without_notes(api: NotesApi, folders: Iterable[str]) -> list[str]:
+    """Of some folders, those that have no notes in them, as yet; mostly they are misspelled."""
+    return [one for one in folders if not api.call("kb/folder", {"folder": one})["notes"]]
 
 
 def when(milliseconds: int) -> str:
@@ -117,7 +150,7 @@ _ELSEWHERE: Final = {
 """Subcommands of `kb_commands`, which imports more, or of the module that is named."""
 
 
-class _Group(click.Group):
+class _Group(HintingGroup):
     """A group that imports a command when it is called, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -149,8 +182,8 @@ def init(kb: Path) -> int:
 
     Home.create(kb)
     say(
-        f"made {kb}; bring notes in with: {own_command()} kb import DIR --kb {kb}, "
-        f"or begin on the pages of: {own_command()} serve --kb {kb}"
+        f"made {kb}; bring notes in with: {own_line('kb', 'import', 'DIR', '--kb', str(kb))}, "
+        f"or begin on the pages of: {own_line('serve', '--kb', str(kb))}"
     )
     return FOUND
 
@@ -172,8 +205,8 @@ def list_notes(kb: Path, trash: bool, as_json: bool) -> int:
         if not as_json and "quarantined" in note:
             say(note["quarantined"])
     if not notes and not as_json:
-        bring = f"there are no notes; bring some in with: {own_command()} kb import DIR --kb {kb}"
-        say("the trash is empty" if trash else bring)
+        bring = own_line("kb", "import", "DIR", "--kb", str(kb))
+        say("the trash is empty" if trash else f"there are no notes; bring some in with: {bring}")
     return FOUND if notes else NOTHING
 
 
@@ -222,8 +255,9 @@ def restore(kb: Path, note: str, version: int | None, salvage: bool, author: str
         answer = api.call("kb/restore", params)
     say(f"restored {answer['path']}")
     if gone := _gone(answer):
-        back = shlex.join([answer["path"], str(answer["before"]), "--kb", str(kb)])
-        say(f"{gone}. To get back what was there: {own_command()} kb restore {back}")
+        before = str(answer["before"])
+        back = own_line("kb", "restore", answer["path"], before, "--kb", str(kb))
+        say(f"{gone}. To get back what was there: {back}")
     return FOUND
 
 

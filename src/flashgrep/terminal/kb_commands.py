@@ -15,7 +15,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders.exporting import ExportSummary, export
 from flashgrep.notes.folders.vault import Imported, count_files, import_folder
-from flashgrep.notes.store.paths import ENDING
+from flashgrep.notes.store.paths import ENDING, check_named
 from flashgrep.terminal.command import (
     FOUND,
     NOTHING,
@@ -32,6 +32,7 @@ from flashgrep.terminal.kb import (
     opened_api,
     user_name,
     when,
+    without_notes,
 )
 from flashgrep.workspace.scope import shown_name
 
@@ -133,15 +134,22 @@ def _tell_export(done: ExportSummary, as_json: bool) -> None:
         _tell(dict.fromkeys(done.left, "its note is not here any more; the file was left"))
 
 
+_ONE: Final = {
+    "attachments": "attachment",
+    "attachments same": "attachment same",
+    "suggestions restored": "suggestion restored",
+    "newer": "note newer than its file",
+}
+"""What a figure is called that is 1…"""
+_MANY: Final = {"newer": "notes newer than their files", "conflict": "conflicts"}
+"""…and one that is not; both, where it is not called what JSON calls it."""
+
+
 def _counted(counts: Mapping[str, int]) -> str:
     """The figures of a run: `2 made, 1 attachment`."""
-    one = {
-        "attachments": "attachment",
-        "attachments same": "attachment same",
-        "suggestions restored": "suggestion restored",
-    }
-    names = {1: one}
-    return ", ".join(f"{n} {names.get(n, {}).get(name, name)}" for name, n in counts.items())
+    return ", ".join(
+        f"{n} {(_ONE if n == 1 else _MANY).get(name, name)}" for name, n in counts.items()
+    )
 
 
 def _tell(reasons: Mapping[str, str], before: str = "") -> None:
@@ -174,11 +182,17 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     Exit status 1 when there are none.
     """
     wanted = {name: value for name, value in asked.items() if value is not None}
+    folder = wanted.get("folder")
+    if folder is not None:
+        check_named(folder, "--folder")
     with opened_api(kb) as api:
         found = list(_all(api, wanted))
+        empty = without_notes(api, [folder] if folder and not found and not as_json else [])
     show({"suggestions": found}, as_json, map(_row, found))
     if not found and not as_json:
         say(f"nothing is pending{' that these filters let through' if wanted else ''}")
+        for one in empty:
+            say(f"there are no notes in {one} yet; is that the folder that is meant?")
     return FOUND if found else NOTHING
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from flashgrep import limits
-from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound
 from flashgrep.notes.access.roles import Role, role_named
 from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.notes.home import Home
+from flashgrep.notes.store.paths import check_named
 from flashgrep.system.clock import milliseconds
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_line
 from flashgrep.terminal.command import FOUND, NOTHING, say, show, terminal_command
-from flashgrep.terminal.kb import json_option, kb_option, when
+from flashgrep.terminal.groups import HintingGroup
+from flashgrep.terminal.kb import json_option, kb_option, opened_api, when, without_notes
 from flashgrep.web.sign_in_links import link_for, servers
 
 _SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
@@ -27,7 +29,7 @@ _USUAL: Final = "http://127.0.0.1:7778"
 """Where a server listens that was told nothing else."""
 
 
-@click.group("token", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("token", cls=HintingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def token_command() -> None:
     """Make, list and revoke tokens. A running server sees a change at once."""
 
@@ -62,19 +64,32 @@ def make(
     With --link, for a person who uses the pages, print a sign-in link that works once instead of
     the secret.
     """
+    for folder in folders:
+        check_named(folder, "--folder")
     until = None if expires is None else milliseconds() + _milliseconds(expires)
     secret = _tokens(kb).make(name, role_named(role), folders or "", until)
     if as_link:
         status = _show_link(kb, name, as_json)
         if not as_json:
             say(_told_of_role(name, role_named(role), folders))
+            _tell_without_notes(kb, folders)
         return status
     told = {"name": name, "token": secret, "link": None, "expires": until}
     show(told, as_json, [secret])
     if not as_json:
         say(_told_of_role(name, role_named(role), folders))
         say(f"keep it: it is not shown again. Revoke it with: {_back(kb, name)}")
+        _tell_without_notes(kb, folders)
     return FOUND
+
+
+def _tell_without_notes(kb: Path, folders: Sequence[str]) -> None:
+    """Where a folder has no notes, say so; the token is made, whether or not they can be asked."""
+    if not folders:
+        return
+    with suppress(FlashgrepError), opened_api(kb) as api:
+        for folder in without_notes(api, folders):
+            say(f"there are no notes in {folder} yet; is that the folder that is meant?")
 
 
 _MAY: Final = {
@@ -125,7 +140,7 @@ def _show_link(kb: Path, name: str, as_json: bool) -> int:
 
 
 def _back(kb: Path, name: str) -> str:
-    return f"{own_command()} {shlex.join(['kb', 'token', 'revoke', name, '--kb', str(kb)])}"
+    return own_line("kb", "token", "revoke", name, "--kb", str(kb))
 
 
 @terminal_command("list", short_help="List the tokens.")
@@ -151,7 +166,8 @@ def list_tokens(kb: Path, as_json: bool) -> int:
     rows = (_token_row(one, used.get(one.name), printed.get(one.name)) for one in tokens)
     show({"tokens": objects}, as_json, rows)
     if not tokens and not as_json:
-        say(f"there are no tokens; make one with: {own_command()} kb token make NAME --kb {kb}")
+        make_one = own_line("kb", "token", "make", "NAME", "--kb", str(kb))
+        say(f"there are no tokens; make one with: {make_one}")
     return FOUND if tokens else NOTHING
 
 

@@ -132,7 +132,7 @@ def _query(request: Request) -> Query:
         author=given.get("author") or None,
         older_than=older,
         newer_than=newer,
-        folder=given.get("folder") or None,
+        folder=given.get("folder"),
         text=given.get("text") or None,
         limit=whole_number(request, "limit", limits.LISTED_SUGGESTIONS),
         cursor=given.get("cursor") or None,

@@ -243,9 +243,9 @@ class _TokenRoutes:
         tokens, name, wants_link = self._of(who), body["name"], bool(body.get("link"))
         role, secret = body.get("role"), None
         if role is not None:
-            secret = tokens.make(
-                name, role_named(role), body.get("folder") or "", body.get("expires")
-            )
+            folder = body.get("folder")
+            folders = () if folder is None else (folder,)
+            secret = tokens.make(name, role_named(role), folders or "", body.get("expires"))
         elif not wants_link:
             raise InvalidParams("role is missing; it is read, suggest, write or admin")
         if not wants_link:

@@ -77,12 +77,12 @@ def test_several_folders_are_several_grants(tmp_path: Path) -> None:
     assert found.grants == (Grant(Role.WRITE, "A"), Grant(Role.WRITE, "B/C"))
 
 
-BAD_NAMES = ["", " ", "a/b", "a\nb", "-x", "_x", "x" * 65, "é", "a "]
+BAD_NAMES = ["", " ", "a/b", "a\nb", "-x", "_x", "x" * 65, "é", "a ", "Åsa Öst"]
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_name_that_would_be_no_author_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidParams, match="not a valid token name"):
+    with pytest.raises(InvalidParams, match="not a valid token name; use ASCII letters"):
         Tokens(tmp_path).make(name, Role.READ)
 
 
@@ -90,6 +90,15 @@ def test_a_name_that_would_be_no_author_is_refused(tmp_path: Path, name: str) ->
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path, folder: str) -> None:
     with pytest.raises(InvalidParams):
         Tokens(tmp_path).make("x", Role.READ, folder)
+
+
+@pytest.mark.parametrize("folder", ["/", [""], ["Team", "//"], ("kb://",), []])
+def test_a_folder_without_a_name_is_not_taken_for_all_notes(
+    tmp_path: Path, folder: str | list[str]
+) -> None:
+    with pytest.raises(InvalidParams, match="out for all notes"):
+        Tokens(tmp_path).make("x", Role.READ, folder)
+    assert Tokens(tmp_path).listed() == []
 
 
 def test_a_name_is_given_once_and_an_unknown_one_is_told(tmp_path: Path) -> None:

@@ -129,6 +129,23 @@ def test_of_several_places_each_is_taken_once_and_the_nearest_first() -> None:
     assert len(fewer.lost) == 1
 
 
+def test_of_marks_that_read_alike_the_first_stays_the_first_however_far_they_moved() -> None:
+    """Where the second one is now, the first one was."""
+    text = "x" * 20 + "{++a++}" + "y" * 13 + "{++a++}"
+    besides = {
+        f"s_{at:016x}": NoteRecords(
+            {"kind": "suggestion", "author": str(at), "time": 0}, ((at, at + 7),)
+        )
+        for at in (20, 40)
+    }
+    known, _ = parsed(described(text, besides, written_by(None)))
+    found = fitted(text[20:], known).found
+    assert [(one.author, spans) for one, spans in found] == [
+        ("20", ((0, 7),)),
+        ("40", ((20, 27),)),
+    ]
+
+
 GOOD: dict[str, Any] = {"id": ID, "author": "x", "time": 1, "marks": [[0, 9, "0" * 16]]}
 
 

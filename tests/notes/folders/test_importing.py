@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from flashgrep import limits
-from flashgrep.errors import Conflict, TooLarge
+from flashgrep.errors import Conflict, FlashgrepError, TooLarge
 from flashgrep.notes.access.roles import Author, AuthorKind, Role, everywhere
 from flashgrep.notes.folders.note_file import NAME
 from flashgrep.notes.folders.vault import Imported, import_folder
 from flashgrep.notes.library import Library
+from flashgrep.notes.markup import critic
 from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.suggestions.pending import recorded
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose
+from flashgrep.transports.daemon.notes_client import OwnerClient
 from tests.notes.folders.test_incoming import Base
 from tests.notes.vault import plant
+from tests.web.served import served
 
 ADMIN = everywhere("admin", Role.ADMIN)
 LONG = "x" * (limits.MARK_CHARS + 10)
@@ -252,6 +260,109 @@ def test_a_file_changed_in_the_folder_brings_its_suggestions_back_with_it(base: 
     assert suggestions(base) == before
 
 
+@pytest.mark.parametrize("new", ["one", "one\ntwo"])
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"# Plan": "# The plan", "end of it": "end of the story"},
+        {"start": "begin", "end of it": "end of the story"},
+        {"# Plan": "top\n# Plan", "end of it": "end of it\n\nbottom"},
+    ],
+)
+def test_a_suggestion_stays_whole_where_a_file_changed_around_its_marks(
+    base: Base, new: str, edits: dict[str, str]
+) -> None:
+    base.notes.ask(
+        lambda library: library.create("P.md", "# Plan\nx\nstart beta end of it\n", "maker")
+    )
+    propose(base.notes, "P.md", Edit("beta", new), "robot/agent")
+    before = suggestions(base)
+    base.export()
+    file = base.out / "P.md"
+    for was, now in edits.items():
+        file.write_text(file.read_text().replace(was, now))
+    done = bring(base, base.out)
+    assert (done.failed, done.restored, done.lost) == ({}, 1, {})
+    assert suggestions(base) == before
+
+
+def test_what_is_left_of_a_suggestion_whose_mark_was_changed_is_one_of_the_importer(
+    base: Base,
+) -> None:
+    base.notes.ask(lambda library: library.create("P.md", "one\nold alpha\n", "maker"))
+    propose(base.notes, "P.md", Edit("alpha", "beta\ngamma\ndelta"), "robot/agent")
+    base.export()
+    file = base.out / "P.md"
+    file.write_text(file.read_text().replace("\ngamma\ndelta++}", " two++} three"))
+    done = bring(base, base.out)
+    (lost,) = done.lost["P.md"]
+    assert lost.endswith(" by robot/agent")
+    assert [one[2:3] + one[4:] for one in suggestions(base) if one[1] == "P.md"] == [
+        ("importer", "alpha", "beta two")
+    ]
+
+
+PLAIN = st.text("ab \n`#é😀", max_size=8)
+
+
+@settings(
+    max_examples=300 if os.environ.get("FLASHGREP_HEAVY") == "1" else 12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data(), text=st.text("ab \n`é😀", min_size=4, max_size=80))
+def test_edits_beside_the_marks_leave_every_suggestion_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, text: str
+) -> None:
+    bases = []
+    for name in ("base", "other"):
+        folder = tmp_path_factory.mktemp(name)
+        bases.append(Base(folder))
+    base, other = bases
+    try:
+        base.notes.ask(lambda library: library.create("N.md", text, "maker"))
+        for number in range(data.draw(st.integers(1, 4))):
+            start = data.draw(st.integers(0, len(text) - 1))
+            old = text[start : start + data.draw(st.integers(1, 4))]
+            try:
+                edit = Edit(old, data.draw(PLAIN), data.draw(st.booleans()))
+                propose(base.notes, "N.md", edit, f"robot{number % 2}/agent")
+            except FlashgrepError:
+                continue  # not unique, or another one is there
+        before = suggestions(base)
+        base.export()
+        file = base.out / "N.md"
+        file.write_text(data.draw(edited_beside_marks(file.read_text(), marks_of(base))))
+        for one in bases:
+            done = bring(one, base.out)
+            assert (done.failed, done.lost) == ({}, {})
+            assert suggestions(one) == before
+    finally:
+        base.notes.close()
+        other.notes.close()
+
+
+def marks_of(base: Base) -> list[critic.Span]:
+    def job(library: Library) -> list[critic.Span]:
+        records = recorded(library.records(library.find("N.md").id))
+        return sorted(span for record in records for span in record.spans)
+
+    return base.notes.ask(job)
+
+
+@st.composite
+def edited_beside_marks(draw: st.DrawFn, text: str, marks: list[critic.Span]) -> str:
+    """The text with other words between its marks, some of them kept."""
+    pieces, at = [], 0
+    for start, end in [*marks, (len(text), len(text))]:
+        gap, at = text[at:start], end
+        if draw(st.booleans()):
+            places = sorted(draw(st.lists(st.integers(0, len(gap)), min_size=2, max_size=2)))
+            gap = gap[: places[0]] + draw(PLAIN) + gap[places[1] :]
+        pieces += [gap, text[start:end]]
+    return "".join(pieces)
+
+
 def test_a_renamed_file_of_an_export_keeps_authors_and_times(base: Base, other: Base) -> None:
     base.export()
     (base.out / "Deep/N.md").rename(base.out / "Renamed.md")
@@ -323,6 +434,35 @@ def test_nonsense_in_the_list_of_an_export_holds_up_nothing(
     entries = told["suggestions"] if isinstance(told["suggestions"], list) else []
     assert len(done.lost) == bool(entries)
     assert {one[2] for one in suggestions(other)} == {"importer"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time": float("nan")},
+        {"time": float("inf"), "more": float("-inf")},
+        {"author": "\ud800"},
+        {"id": "\udcff"},
+        {"marks": [[0, float("nan"), "0" * 16]]},
+    ],
+)
+def test_an_entry_that_no_message_can_hold_is_skipped_and_counted(
+    base: Base, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    """The owner, another process, is asked to import; it takes nothing that is not JSON."""
+    base.export()
+    listed = base.out / NAME
+    head, line = listed.read_text().splitlines()
+    row = json.loads(line)
+    row["suggestions"][0].update(wrong)
+    row["suggestions"][1]["more"] = float("nan")
+    odd = {"path": "Deep/N.md", "note": "\ud800", "digest": "\ud800"}
+    listed.write_text("\n".join([head, json.dumps(odd), json.dumps(row)]))
+    (tmp_path / "served").mkdir()
+    with served(tmp_path / "served", {}) as server, closing(OwnerClient(server.home)) as owner:
+        done = import_folder(owner, base.out, "importer")
+    assert (done.failed, done.restored) == ({}, 3)
+    assert done.lost == {"Deep/N.md": ["1 that the export does not describe properly"]}
 
 
 def test_a_list_that_is_too_large_is_refused(

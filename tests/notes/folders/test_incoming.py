@@ -417,6 +417,22 @@ def test_a_knowledge_base_inside_the_folder_is_not_imported_into_itself(tmp_path
         notes.close()
 
 
+def test_another_knowledge_base_is_no_folder_of_notes(base: Base, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    Home.create(other)
+    with pytest.raises(
+        InvalidParams, match="is a knowledge base; write it out with flashgrep kb export"
+    ):
+        import_folder(base.desk, other, "x")
+    Home.create(base.folder / "Sub/kb")
+    base.write("Sub/N.md", "one\n")
+    base.write("Sub/db/notes.db", "mine")
+    done = base.bring()
+    assert done.failed.keys() == {"Sub/kb"}
+    assert "it is a knowledge base" in done.failed["Sub/kb"]
+    assert (done.attachments, base.paths()) == (1, ["Sub/N.md"])
+
+
 # ── export ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -94,8 +94,8 @@ def test_suggestions_that_a_file_has_no_more_are_forgotten(tmp_path: Path) -> No
     try:
         manifest = ExportManifest(folder)
         for suggestions in ([{"id": "s_1"}], []):
-            manifest.add("N.md", "note", "digest", suggestions)
+            manifest.add("N.md", "a" * 16, "d" * 64, suggestions)
             for known in (manifest, ExportManifest(folder)):
-                assert known.files["N.md"].suggested("digest") == suggestions
+                assert known.files["N.md"].suggested("d" * 64) == suggestions
     finally:
         os.close(folder)

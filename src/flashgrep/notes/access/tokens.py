@@ -240,15 +240,18 @@ class Tokens:
         expires: int | None = None,
         secret: str | None = None,
     ) -> str:
-        """A new token; its secret, a new one if none is given, is returned here and never again."""
-        folders = (folder,) if isinstance(folder, str) else tuple(folder)
+        """A new token; its secret, a new one if none is given, is returned here and never again.
+
+        It is for all notes without a `folder`; one in a sequence must have a name.
+        """
+        folders = ("",) if folder == "" else _checked_folders(folder)
         secret = secret or new_secret()
         made = self._now()
         token = Token(
             name=checked_name(name),
             hash=_hash(secret),
             role=role,
-            folders=_checked_folders(folders),
+            folders=folders,
             made=made,
             expires=expires,
         )
@@ -305,16 +308,19 @@ def checked_name(name: str) -> str:
     """The name, if a token can have it: it becomes the author of what is done with the token."""
     if len(name) > _NAME_CHARS or not _NAME.fullmatch(name) or name != name.strip():
         raise InvalidParams(
-            f"{name[: limits.QUOTED_CHARS]!r} is not a valid token name; use letters, digits and "
-            f"any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with a letter "
-            "or digit"
+            f"{name[: limits.QUOTED_CHARS]!r} is not a valid token name; use ASCII letters, "
+            f"digits and any of _ . @ - and spaces between, at most {_NAME_CHARS}, beginning with "
+            "a letter or digit"
         )
     return name
 
 
-def _checked_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+def _checked_folders(given: str | Sequence[str]) -> tuple[str, ...]:
+    folders = (given,) if isinstance(given, str) else tuple(given)
     if not folders:
         raise InvalidParams("a token is for some folder; leave the folder out for all notes")
+    for folder in folders:
+        paths.check_named(folder)
     return tuple(checked_folder(folder) for folder in folders)
 
 

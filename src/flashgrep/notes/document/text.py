@@ -149,29 +149,49 @@ def repairs(text: str) -> list[TextSplice]:
 
 
 def between(old: str, new: str) -> list[TextSplice]:
-    """Few and small splices that turn one text into another, whole lines where lines differ.
+    """Few and small splices that turn one text into another.
 
-    A text that is replaced as a whole would throw out what others are typing in it.
+    A text, or a line, that is replaced as a whole would throw out what others are typing in it,
+    and the marks that records hold.
     """
-    start = common_prefix(old, new)
-    end = common_prefix(old[start:][::-1], new[start:][::-1])
-    old_lines = old[start : len(old) - end].splitlines(keepends=True)
-    new_lines = new[start : len(new) - end].splitlines(keepends=True)
-    if old_lines == new_lines:
-        return []
+    start, end = _alike(old, new)
+    if start + end in (len(old), len(new)):  # something came, or something went, in one place
+        return _replaced(0, old, new)
+    first = old.rfind("\n", 0, start) + 1
+    last = old.find("\n", len(old) - end) + 1 or len(old)
+    old_lines = old[first:last].splitlines(keepends=True)
+    new_lines = new[first : len(new) - (len(old) - last)].splitlines(keepends=True)
     if max(len(old_lines), len(new_lines)) > _COMPARED_LINES:
-        return [TextSplice(start, len(old) - end, new[start : len(new) - end])]
-    return list(_by_lines(start, old_lines, new_lines))
+        return _replaced(0, old, new)
+    return list(_by_lines(first, old_lines, new_lines))
 
 
 def _by_lines(start: int, old: Sequence[str], new: Sequence[str]) -> Iterator[TextSplice]:
-    places = [start]
-    for line in old:
-        places.append(places[-1] + len(line))
+    places = list(accumulate(map(len, old), initial=start))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
-        if kind != "equal":
-            yield TextSplice(places[first], places[last], "".join(new[new_first:new_last]))
+        if kind == "equal":
+            continue
+        was, now = old[first:last], new[new_first:new_last]
+        if len(was) == len(now):
+            for place, one, other in zip(places[first:last], was, now, strict=True):
+                yield from _replaced(place, one, other)
+        else:
+            yield from _replaced(places[first], "".join(was), "".join(now))
+
+
+def _replaced(place: int, old: str, new: str) -> list[TextSplice]:
+    """One splice for a stretch of text, without what both begin and end with."""
+    start, end = _alike(old, new)
+    if start + end == len(old) == len(new):
+        return []
+    return [TextSplice(place + start, place + len(old) - end, new[start : len(new) - end])]
+
+
+def _alike(old: str, new: str) -> tuple[int, int]:
+    """How many characters both begin with, and with how many of the others both end."""
+    start = common_prefix(old, new)
+    return start, common_prefix(old[start:][::-1], new[start:][::-1])
 
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────

@@ -15,8 +15,9 @@ comment of the note:
 
 By it an import finds marks that nothing else shows to be suggestions, those in code and those
 longer than `limits.MARK_CHARS`, and knows whose each is. In a file that was changed meanwhile, a
-mark is looked for where the marks before it have moved to, then anywhere. A suggestion comes back
-if all of its marks are there unchanged; the import lists the others.
+mark is looked for where the marks before it have moved to, then anywhere; of marks that read alike
+the first is the first one, if there are as many as there were. A suggestion comes back if all of
+its marks are there unchanged; the import lists the others.
 
 The file comes from anywhere: every field is checked, an entry that is not of this shape is skipped
 and counted, and no search takes longer than the text is long, times a constant.
@@ -27,6 +28,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -105,6 +107,24 @@ class ExportedSuggestion:
     def is_comment(self) -> bool:
         return bool(_COMMENT_ID.fullmatch(self.id))
 
+    def as_json(self) -> dict[str, Any]:
+        """As the file has it."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "author": self.author,
+            "time": self.time,
+            "marks": [list(mark) for mark in self.marks],
+        }
+        if self.changed is not None:
+            found[CHANGED] = self.changed
+        if self.answers:
+            found[ANSWERS] = self.answers
+        if self.source:
+            found[FROM] = self.source.value
+        if self.is_own:
+            found[OWN] = True
+        return found
+
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -121,24 +141,21 @@ def described(
         if all(mark.kind is MarkKind.HIGHLIGHT for mark in marks):
             continue
         value = besides[record.id].value
-        given: dict[str, Any] = {
-            "id": record.id,
-            "author": record.author,
-            "time": made_at(value),
-            "marks": [
-                [mark.start, mark.end - mark.start, _digest(text[mark.start : mark.end])]
+        changed = value.get(CHANGED)
+        one = ExportedSuggestion(
+            id=record.id,
+            author=record.author,
+            time=made_at(value),
+            changed=changed if isinstance(changed, int) else None,
+            marks=tuple(
+                CarriedMark(mark.start, mark.end - mark.start, _digest(text[slice(*mark.span)]))
                 for mark in marks
-            ],
-        }
-        if isinstance(changed := value.get(CHANGED), int):
-            given[CHANGED] = changed
-        if record.answers:
-            given[ANSWERS] = record.answers
-        if record.source:
-            given[FROM] = record.source.value
-        if record.id in own:
-            given[OWN] = True
-        found.append(given)
+            ),
+            source=record.source,
+            answers=record.answers,
+            is_own=record.id in own,
+        )
+        found.append(one.as_json())
     return found
 
 
@@ -167,6 +184,14 @@ def parsed(given: Any) -> tuple[list[ExportedSuggestion], int]:
         return [], 0
     found = [_carried(one) for one in given]
     return [one for one in found if one is not None], found.count(None)
+
+
+def fit_to_send(given: Sequence[Any]) -> list[dict[str, Any] | None]:
+    """What of a file's entries goes to the owner: None for each that it would not take.
+
+    They can hold what no message can: NaN, half characters, more levels than are read.
+    """
+    return [one.as_json() if (one := _carried(entry)) else None for entry in given]
 
 
 def _carried(given: Any) -> ExportedSuggestion | None:
@@ -232,11 +257,31 @@ class PlacedSuggestions:
     lost: list[ExportedSuggestion] = field(default_factory=list)
 
 
+def whole(
+    text: str, read: Pending, carried: Sequence[ExportedSuggestion]
+) -> dict[str, ExportedSuggestion]:
+    """Those whose records hold all their marks, by id.
+
+    A record that has lost one of them no longer says what was suggested.
+    """
+    named = {one.id for one in carried}
+    held = {
+        record.id: Counter(_digest(text[slice(*mark.span)]) for mark in read.marks_of(record))
+        for record in read.records
+        if record.id in named
+    }
+    return {
+        one.id: one
+        for one in carried
+        if one.id in held and not Counter(mark.digest for mark in one.marks) - held[one.id]
+    }
+
+
 def fitted(
     text: str, carried: Sequence[ExportedSuggestion], held: Iterable[Span] = ()
 ) -> PlacedSuggestions:
     """Look for suggestions in a text, of which records hold some spans already."""
-    search = _MarkSearch(text, held)
+    search = _MarkSearch(text, held, carried)
     done = PlacedSuggestions()
     for one in sorted(carried, key=lambda one: one.marks[0].at):
         spans = search.spans(one)
@@ -248,8 +293,14 @@ def fitted(
 
 
 class _MarkSearch:
-    def __init__(self, text: str, held: Iterable[Span]) -> None:
+    def __init__(
+        self, text: str, held: Iterable[Span], carried: Iterable[ExportedSuggestion]
+    ) -> None:
         self._text = text
+        self._were: dict[str, list[int]] = {}
+        """Where the marks were, by digest."""
+        for at, _, digest in sorted(mark for one in carried for mark in one.marks):
+            self._were.setdefault(digest, []).append(at)
         self._held = sorted(held)
         self._openers = [found.start() for found in _OPENER.finditer(text)]
         self._drift = 0
@@ -281,18 +332,22 @@ class _MarkSearch:
     def _places(self, mark: CarriedMark) -> Iterator[int]:
         """Where a mark could be, likely places first."""
         expected = mark.at + self._drift
+        known, were = self._known().get(mark.digest, []), self._were[mark.digest]
+        if len(known) == len(were):
+            yield known[bisect_left(were, mark.at)]
         yield expected
-        known = self._known().get(mark.digest, [])
         at = bisect_left(known, expected)
         yield from sorted(known[max(at - 2, 0) : at + 2], key=lambda place: abs(place - expected))
         at = bisect_left(self._openers, expected)
         yield from self._openers[max(at - _NEARBY, 0) : at + _NEARBY]
 
     def _known(self) -> dict[str, list[int]]:
-        """Where marks without another opener or closer of their kind in them are, by digest."""
+        """Where marks without another opener or closer of their kind in them are, by digest;
+        without those that records hold from the start."""
         if self._by_digest is None:
             self._by_digest = {}
-            for start, end in sorted(self._plain_marks()):
+            free = (span for span in self._plain_marks() if not self._is_held(span))
+            for start, end in sorted(free):
                 self._by_digest.setdefault(_digest(self._text[start:end]), []).append(start)
         return self._by_digest
 

@@ -26,7 +26,7 @@ from flashgrep import limits
 from flashgrep.errors import Conflict, InvalidParams, from_os_error
 from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders.note_file import ExportManifest, digest, folder_name
-from flashgrep.notes.home import ATTACHMENTS
+from flashgrep.notes.home import ATTACHMENTS, check_no_file
 from flashgrep.notes.store import paths as note_paths
 from flashgrep.system.atomic import replace_file, replacing
 from flashgrep.workspace.safe_open import descend, open_folder, open_regular
@@ -118,6 +118,7 @@ def export(
 ) -> ExportSummary:
     """Write all notes and attachments into a folder."""
     _check_place(api.home, root)
+    check_no_file(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _opened(open_folder(root)) as directory:

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, NotFound
@@ -34,7 +33,7 @@ from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import between
 from flashgrep.notes.folders import carried_suggestions, note_file
-from flashgrep.notes.folders.carried_suggestions import ExportedSuggestion
+from flashgrep.notes.folders.carried_suggestions import ExportedSuggestion, PlacedSuggestions
 from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.store import paths
@@ -43,6 +42,7 @@ from flashgrep.notes.store.database import StorageFull
 from flashgrep.notes.suggestions import typed_marks
 from flashgrep.notes.suggestions.pending import (
     CHANGED,
+    Pending,
     Recorded,
     beside,
     change_of,
@@ -213,8 +213,16 @@ class _Taking:
         """Records for the marks in a file; how many an export described, and which are lost."""
         carried, strange = carried_suggestions.parsed(arrival.suggestions)
         restoring = _Restoring(carried, is_first)
-        self.library.amend(note, restoring.plan, self.author)
-        plan = partial(_marks_recorded, author=self.author, now=milliseconds())
+
+        def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
+            back = restoring.plan(text, besides)
+            known = {
+                name: one for name, one in {**besides, **back.records}.items() if one is not None
+            }
+            # In one change: between two, a mark whose record goes would be nobody's.
+            new = _marks_recorded(text, known, self.author, milliseconds())
+            return replace(back, records={**back.records, **new})
+
         self.library.amend(note, plan, self.author)
         malformed = [f"{strange} that the export does not describe properly"] if strange else []
         return restoring.restored, (*restoring.lost, *malformed)
@@ -244,11 +252,12 @@ class _Restoring:
     restored: int = 0
     lost: tuple[str, ...] = ()
 
-    def plan(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
+    def plan(self, text: str, besides: Mapping[str, NoteRecords]) -> Amendment:
         read = pending(text, recorded(besides))
-        kept = {record.id for record in read.records if read.extent(record)}
+        kept = carried_suggestions.whole(text, read, self.carried)
         missing = [one for one in self.carried if one.id not in kept]
-        held = [span for record in read.records for span in record.spans]
+        sought = {one.id for one in missing}
+        held = [span for record in read.records if record.id not in sought for span in record.spans]
         found = carried_suggestions.fitted(text, missing, held)
         self.restored = len(self.carried) - len(found.lost)
         self.lost = tuple(f"{one.id} by {one.author}" for one in found.lost)
@@ -257,7 +266,7 @@ class _Restoring:
             is_kept = (self.is_first or one.id in besides) and one.id not in names
             fresh = new_comment_id() if one.is_comment else new_id()
             names[one.id] = one.id if is_kept else fresh
-        put: dict[str, NoteRecords | None] = {}
+        put: dict[str, NoteRecords | None] = dict.fromkeys(_remains(read, found))
         written: list[tuple[critic.Span, Author]] = []
         for one, spans in found.found:
             answers = names.get(one.answers, one.answers)
@@ -266,6 +275,24 @@ class _Restoring:
                 author = Author(one.author, one.source)
                 written += [(part, author) for part in _brought(text, spans)]
         return Amendment(records=put, written=written)
+
+
+def _remains(read: Pending, found: PlacedSuggestions) -> Iterator[str]:
+    """The records that only hold a part of a suggestion that is not in the text any more.
+
+    Without them all that is left of it is the importer's, as one suggestion. One that holds as many
+    marks as there were has been reworded, and stays its author's.
+    """
+    records = {record.id: record for record in read.records}
+    taken = {span for _, spans in found.found for span in spans}
+    for one in found.lost:
+        record = records.get(one.id)
+        if record is None:
+            continue
+        marks = [mark.span for mark in read.marks_of(record)]
+        is_part = not one.is_comment and 0 < len(marks) < len(one.marks)
+        if is_part or not taken.isdisjoint(marks):
+            yield one.id
 
 
 def _brought(text: str, spans: Sequence[critic.Span]) -> Iterator[critic.Span]:
@@ -307,8 +334,8 @@ def _as_it_was(text: str, one: ExportedSuggestion, spans: tuple[critic.Span, ...
 
 
 def _marks_recorded(
-    text: str, besides: Mapping[str, NoteRecords], *, author: str, now: int
-) -> Amendment | None:
+    text: str, besides: Mapping[str, NoteRecords], author: str, now: int
+) -> dict[str, NoteRecords | None]:
     """Records for the suggestions and comments in a text that have none."""
     known = recorded(besides)
     marks = [mark for mark in pending(text, known).reading.marks if not mark.is_recorded]
@@ -321,7 +348,7 @@ def _marks_recorded(
             by, said = _said(text, mark, author)
             name, made = threads.comment(mark.span, by, _made_at(said) or now)
             records[name] = made
-    return Amendment(records=records)
+    return records
 
 
 def _said(text: str, mark: critic.Mark, author: str) -> tuple[str, Mapping[str, Any]]:

@@ -45,7 +45,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from flashgrep import limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, TooLarge
@@ -242,6 +242,9 @@ def origin(properties: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
 NAME: Final = ".flashgrep-export"
 _HEAD: Final = "flashgrep-export"
 _VERSION: Final = 1
+_DIGEST_DIGITS: Final = 64
+_NOTE_DIGITS: Final = 16
+_HEX: Final = frozenset("0123456789abcdef")
 
 
 @dataclass
@@ -297,9 +300,10 @@ class ExportManifest:
     def _learn(self, line: dict[str, Any]) -> None:
         if _HEAD in line and line[_HEAD] != _VERSION:
             raise Conflict(f"{NAME} is of another version of flashgrep; use that one")
-        if isinstance(line.get("path"), str) and isinstance(line.get("digest"), str):
+        if isinstance(line.get("path"), str) and _is_hex(line.get("digest"), _DIGEST_DIGITS):
             known = self.files.setdefault(line["path"], ExportedFile())
-            known.note = str(line.get("note", ""))
+            note = line.get("note")
+            known.note = note if _is_hex(note, _NOTE_DIGITS) else ""
             known.digests.add(line["digest"])
             known.suggestions.pop(line["digest"], None)
             if suggestions := line.get("suggestions"):
@@ -335,6 +339,10 @@ class ExportManifest:
             for path, known in sorted(self.files.items()):
                 for digest in [digests[path]] if path in digests else sorted(known.digests):
                     file.write(json.dumps(_line(path, known, digest)).encode() + b"\n")
+
+
+def _is_hex(value: Any, digits: int) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) == digits and not set(value) - _HEX
 
 
 def _line(path: str, known: ExportedFile, digest: str) -> dict[str, Any]:

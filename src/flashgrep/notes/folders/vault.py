@@ -27,6 +27,7 @@ from flashgrep import limits
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, from_os_error
 from flashgrep.notes.administration import NotesApi
 from flashgrep.notes.folders import note_file
+from flashgrep.notes.folders.carried_suggestions import fit_to_send
 from flashgrep.notes.folders.exporting import (
     IMPORT_BATCH_BYTES,
     IMPORT_BATCH_FILES,
@@ -35,7 +36,7 @@ from flashgrep.notes.folders.exporting import (
 )
 from flashgrep.notes.folders.importing import ImportedAs
 from flashgrep.notes.folders.note_file import ExportedFile, ExportManifest
-from flashgrep.notes.home import ATTACHMENTS
+from flashgrep.notes.home import ATTACHMENTS, is_knowledge_base
 from flashgrep.notes.store import paths
 from flashgrep.workspace.safe_open import open_folder, open_regular, walk_folder
 
@@ -71,6 +72,11 @@ class Vault:
         own = os.path.realpath(self.besides)
         if root == own or root.startswith(own + os.sep):
             raise InvalidParams(f"{self.root} is the knowledge base itself; name another folder")
+        if is_knowledge_base(root):
+            raise InvalidParams(
+                f"{self.root} is a knowledge base; write it out with flashgrep kb export first, "
+                "and import that folder"
+            )
         for directory, folders, names, descriptor in walk_folder(root, self._cannot_enter(root)):
             below = os.path.relpath(directory, root)
             prefix = "" if below == "." else below + "/"
@@ -103,6 +109,8 @@ class Vault:
                 self.skipped[_shown(path)] = f"its path has over {limits.NOTE_PATH_BYTES} bytes"
             elif os.path.join(directory, name) == own:
                 self.skipped[path] = "it is the knowledge base itself"
+            elif is_knowledge_base(os.path.join(directory, name)):
+                self.skipped[path] = "it is a knowledge base; write it out with flashgrep kb export"
             else:
                 entered.append(name)
         return entered
@@ -290,6 +298,7 @@ class _Import:
         suggestions = known.suggested(digest)
         if not isinstance(suggestions, list):
             return []
+        suggestions = fit_to_send(suggestions)
         if len(json.dumps(suggestions)) > limits.CARRIED_BYTES:
             self._done.lost[path] = [f"{len(suggestions):,} that are too many for an import"]
             return []

@@ -383,8 +383,10 @@ def _cursor(text: str) -> tuple[int, str]:
 
 def _folder(path: str | None) -> str | None:
     """A folder as paths are compared; None for everything."""
-    wanted = (path or "").removeprefix("kb://").strip("/")
-    return paths.form_key(paths.checked_below(wanted)) if wanted else None
+    if path is None:
+        return None
+    paths.check_named(path)
+    return paths.form_key(paths.checked_below(path.removeprefix("kb://").strip("/")))
 
 
 def _note_at(library: Library, path: str | None) -> str | None:

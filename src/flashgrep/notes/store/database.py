@@ -26,6 +26,9 @@ _DATABASE_SECONDS: Final = 5.0
 """Waiting for a lock on the notes' database; only a backup by another program holds one."""
 
 APPLICATION: Final = 0x666C6B62
+_MARK_AT: Final = 68
+_HEADER_BYTES: Final = 72
+"""The application's mark, where SQLite has it in every file."""
 """`flkb`, in the file's header."""
 FORMAT: Final = 3
 
@@ -89,6 +92,20 @@ class Database:
         finally:
             connection.close()
         put_in_place(draft, path)
+
+    @staticmethod
+    def is_at(path: Path) -> bool:
+        """Whether there is a file of ours, by its first bytes; nothing is opened that could block.
+
+        They are there from the beginning: a database is made before it writes ahead.
+        """
+        try:
+            if not path.is_file():
+                return False
+            with path.open("rb") as file:
+                return file.read(_HEADER_BYTES)[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Give the file back; what was committed is in it."""

@@ -73,6 +73,14 @@ def checked_folder(path: str) -> str:
     return path
 
 
+def check_named(folder: str, parameter: str = "folder") -> None:
+    """Refuse a folder without a name: a variable that a shell did not set must not mean all."""
+    if not folder.removeprefix("kb://").strip("/"):
+        raise InvalidParams(
+            f"{parameter} is {folder!r}, which names no folder; leave {parameter} out for all notes"
+        )
+
+
 def checked_attachment(path: str) -> str:
     """The same as `checked_new` for a file that is not a note, except for how it ends."""
     if reason := _fault(path, is_note=False) or new_fault(path):

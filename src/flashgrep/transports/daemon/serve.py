@@ -21,7 +21,7 @@ import anyio
 from flashgrep import __version__
 from flashgrep.errors import SettingsError
 from flashgrep.settings import BY_NAME, Settings
-from flashgrep.system.program import own_command
+from flashgrep.system.program import own_line
 from flashgrep.system.state import StateDirectory, workspace_id
 from flashgrep.tools.dispatch.caller import Caller, Callers
 from flashgrep.tools.dispatch.toolbox import Toolbox
@@ -321,7 +321,9 @@ class Serving:
             kept = f"{mounted.agent.name} (kept in {mounted.agent.path})"
             yield f"  agent  {kept}: suggest on the notes, decides nothing{files}"
         elif self.http is not None or self.tcp is not None:
-            yield f"  agent  none; make one with: {own_command()} kb token make NAME --role suggest"
+            kb = str(self.settings.kb.absolute()) if self.settings.kb else "PATH"
+            make_one = own_line("kb", "token", "make", "NAME", "--role", "suggest", "--kb", kb)
+            yield f"  agent  none; make one with: {make_one}"
 
     @property
     def _remedy(self) -> str:
