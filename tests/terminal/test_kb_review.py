@@ -75,7 +75,10 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
     assert desk.ids("--newer-than", "1h") == [first, second, third]
     nothing = desk.run("suggestions", "--older-than", "1h")
     assert (nothing.status, nothing.text) == (1, "")
-    assert desk.run("suggestions", "--older-than", "soon").status == 2
+    refused = desk.run("suggestions", "--older-than", "soon")
+    assert (refused.status, refused.err[:33]) == (2, "flashgrep: --older-than is 'soon'")
+    why = desk.run("decide", "accept", first, "--reason", "x")
+    assert why.err.startswith("flashgrep: --reason goes with reject")
 
 
 def test_suggestions_of_a_note_that_is_not_there_are_an_error(desk: Desk) -> None:

@@ -24,6 +24,7 @@ from flashgrep.terminal.command import (
     say,
     show,
     terminal_command,
+    worded,
 )
 from flashgrep.terminal.kb import (
     author_option,
@@ -37,6 +38,10 @@ from flashgrep.workspace.scope import shown_name
 
 DECISIONS_A_CALL: Final = 200
 """How many of these a terminal asks for at a time: others get turns, and progress is kept."""
+
+_TYPED: Final = {
+    name: "--" + name.replace("_", "-") for name in ("older_than", "newer_than", "reason", "text")
+}
 
 _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
@@ -174,11 +179,11 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     Exit status 1 when there are none.
     """
     wanted = {name: value for name, value in asked.items() if value is not None}
-    with opened_api(kb) as api:
+    with worded(_TYPED), opened_api(kb) as api:
         found = list(_all(api, wanted))
     show({"suggestions": found}, as_json, map(_row, found))
     if not found and not as_json:
-        say(f"nothing is pending{' that these filters let through' if wanted else ''}")
+        say("no pending suggestion matches these filters" if wanted else "nothing is pending")
     return FOUND if found else NOTHING
 
 
@@ -243,7 +248,7 @@ def decide(
     if expected := {name: value for name, value in seen.items() if value is not None}:
         wanted["expected"] = expected
     results: list[dict[str, Any]] = []
-    with opened_api(kb) as api:
+    with worded(_TYPED), opened_api(kb) as api:
         for at in range(0, len(ids), DECISIONS_A_CALL):
             some = list(ids[at : at + DECISIONS_A_CALL])
             answer = api.call("kb/decide", {"ids": some, **wanted})

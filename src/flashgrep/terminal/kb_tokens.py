@@ -78,8 +78,9 @@ def make(
 
 
 _MAY: Final = {
-    Role.READ: "only read; --role suggest also allows commenting and suggesting",
-    Role.SUGGEST: "read, comment and suggest; --role write also allows editing and deciding",
+    Role.READ: "only read; --role suggest also allows commenting, and agents to suggest",
+    Role.SUGGEST: "read and comment; an agent with this token may also suggest; "
+    "--role write also allows editing and deciding",
     Role.WRITE: "read, comment, suggest, edit and decide",
     Role.ADMIN: "do everything, tokens included",
 }
