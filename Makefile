@@ -1,5 +1,5 @@
 # make run    set up (a minute or two, once), then serve this directory (HTTP 7778, TCP 7777, unix socket)
-# make test   set up, also what tests need (npm), then lint and the tests (four minutes on two idle cores)
+# make test   set up, also what tests need (npm), then lint and the tests (about four minutes on two idle cores)
 # make thorough  the tests that make test leaves out: most in a browser, and others that take long
 # make screenshots  pictures of the pages for docs/, with Chromium
 # make lint   ruff, mypy, import contract

@@ -39,5 +39,19 @@ async def main(flags: list[str]) -> None:
             print("\n".join(block.text for block in result.content if block.type == "text"))
 
 
+def cause(failure: BaseException) -> BaseException:
+    """The first failure of a group of them."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1:])
+    if sys.argv[1:] not in ([], ["--anthropic-compat"]):
+        print("usage: python examples/session.py [--anthropic-compat]", file=sys.stderr)
+        sys.exit(2)
+    try:
+        anyio.run(main, sys.argv[1:])
+    except Exception as failure:  # the streams are read in task groups, which raise groups
+        print(f"flashgrep mcp: {cause(failure)}", file=sys.stderr)
+        sys.exit(2)

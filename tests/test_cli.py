@@ -84,6 +84,14 @@ def test_a_bad_setting_is_a_sentence_and_status_2(
     assert "Traceback" not in done.stderr
 
 
+def test_a_skill_file_that_is_not_there_is_warned_of_at_the_start(tmp_path: Path) -> None:
+    done = run(tmp_path, "mcp", "--skill-file", "none.md")
+    assert done.returncode == 0
+    assert "--skill-file: none.md does not exist" in done.stderr
+    (tmp_path / "none.md").write_text("# Skill\n", encoding="utf-8")
+    assert "--skill-file" not in run(tmp_path, "mcp", "--skill-file", "none.md").stderr
+
+
 def test_the_environment_is_read_and_a_flag_wins(tmp_path: Path) -> None:
     done = run(tmp_path, "mcp", FLASHGREP_WORKDIR="/no/such")
     assert "/no/such" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -36,6 +37,26 @@ def test_a_session_of_the_example_is_what_the_readme_shows(flags: list[str]) -> 
         timeout=60,
     )
     assert f"```\n{done.stdout}```" in README
+
+
+EXAMPLES: list[tuple[list[str], str]] = [
+    (["session.py", "--anthropic-comp"], "usage: python examples/session.py"),
+    (["http_session.py", "http://127.0.0.1:9/mcp"], "http://127.0.0.1:9/mcp: "),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), EXAMPLES, ids=["flag", "port"])
+def test_what_goes_wrong_with_an_example_is_one_line(words: list[str], told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / words[0]), *words[1:]],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+        env={**os.environ, "FLASHGREP_TOKEN": "x"},
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(told)
 
 
 @pytest.mark.thorough

@@ -172,8 +172,9 @@ def serve(**given: Any) -> None:
 
     ground = ground_ahead(settings, os.environ)  # before all else is imported
     from flashgrep.app import build
+    from flashgrep.system.state import state_root
     from flashgrep.transports.daemon.serve import Serving
-    from flashgrep.web.sign_in_links import told_of_running
+    from flashgrep.web.sign_in_links import holder_of, told_of_running
 
     application = build(settings, keeps_notes=True, ground=ground)
     state = application.state
@@ -184,6 +185,7 @@ def serve(**given: Any) -> None:
         application.workdir,
         state,
         told_of_running(state.path, application.workdir) if state else "",
+        lambda port: holder_of(state_root(os.environ), port),
     )
     serving.toolbox_for = application.toolbox_for
     _mount_site(application, serving)
@@ -223,6 +225,9 @@ def _settings(given: dict[str, Any]) -> Settings:
         close = closest_variable(name)
         remedy = f"did you mean {close}?" if close else "see flashgrep serve --help"
         logging.getLogger(__name__).warning("%s is not a setting; %s", name, remedy)
+    if settings.skill_file and not os.path.exists(settings.skill_file):
+        told = "--skill-file: %s does not exist; bootstrap_skill fails until it does"
+        logging.getLogger(__name__).warning(told, settings.skill_file)
     return settings
 
 

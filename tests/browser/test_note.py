@@ -389,7 +389,7 @@ def test_a_missing_note_can_be_created(pages: Pages) -> None:
 def test_who_may_not_write_sees_why_and_cannot(pages: Pages) -> None:
     with pages.serving({"Fox.md": NOTE}, [("Fox.md", "brown fox", "red cat", "robot")]) as site:
         eve = opened(site, "eve", role=Role.SUGGEST)
-        expect(eve.get_by_text("Your role is suggest; to change this note takes")).to_be_visible()
+        expect(eve.get_by_text("Your role is suggest; to change this note")).to_be_visible()
         expect(eve.get_by_text("You can read this note and comment")).to_be_visible()
         expect(eve.get_by_role("button", name="Text", exact=True)).to_be_visible()
         expect(eve.get_by_role("button", name="Edit", exact=True)).to_have_count(0)
@@ -397,11 +397,11 @@ def test_who_may_not_write_sees_why_and_cannot(pages: Pages) -> None:
         eve.keyboard.type("x")
         eve.get_by_role("tab", name="Suggestions").click()
         panel = eve.get_by_role("tabpanel")
-        expect(panel).to_contain_text("to decide on suggestions takes the role write")
+        expect(panel).to_contain_text("to decide on suggestions you need the role write")
         for name in ("Accept", "Reject", "Rename", "Delete"):
             expect(eve.get_by_role("button", name=name)).to_have_count(0)
         eve.goto("/notes")
-        expect(eve.get_by_text("to make notes takes the role write")).to_be_visible()
+        expect(eve.get_by_text("to make notes you need the role write")).to_be_visible()
         expect(eve.get_by_role("button", name="New note")).to_have_count(0)
         assert "x" not in site.running.text("Fox.md").replace("fox", "")
 

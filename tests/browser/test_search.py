@@ -69,7 +69,7 @@ def test_results_come_as_one_types_with_what_matches_marked(pages: Pages) -> Non
         page = opened(site)
         site.allow("400")  # of a pattern that is not whole yet
         expect(box(page)).to_be_focused()
-        expect(page.get_by_text("Some patterns to begin with")).to_be_visible()
+        expect(page.get_by_text("Patterns to start with")).to_be_visible()
         page.keyboard.type("alpha\\(")
         expect(total(page)).to_have_text("2 matches in 2 files")
         expect(page.get_by_role("heading", name="src/app.py")).to_be_visible()

@@ -115,7 +115,7 @@ def test_beside_a_server_it_shares_that_in_its_own_mode(place: Path, server: Ser
     assert named(model) == {"grep", "glob", "read"}
     assert model.results == [SHOWN]
     log = (place / "work-home" / "mcp.log").read_text(encoding="utf-8")
-    assert "no server joined" not in log
+    assert "not joining" not in log
 
 
 def test_over_http_too(place: Path, server: Server) -> None:

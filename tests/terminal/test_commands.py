@@ -139,9 +139,16 @@ def test_an_index_is_removed_but_for_its_lock(tree: Path, tmp_path: Path) -> Non
     (index / "part" / "deep").mkdir(parents=True)
     (index / "part" / "lock").touch()
     words = ("index", "--remove", "--state-dir", str(tmp_path / "state"))
-    assert flashgrep(*words).status == 0
+    ran = flashgrep(*words)
+    assert (ran.status, ran.text, ran.err) == (0, f"removed the index at {index}\n", "")
     left = sorted(str(path.relative_to(index)) for path in index.rglob("*"))
     assert left == ["lock", "part", "part/lock"]
+    again = flashgrep(*words, "--json")
+    told = {"removed": False, "path": str(index)}
+    assert (again.status, again.json, again.err) == (1, told, "")
+    (index / "segment").write_bytes(b"xyz")
+    told = {"removed": True, "path": str(index)}
+    assert flashgrep(*words, "--json").json == told
 
 
 @pytest.mark.parametrize("part", [".", "part"])
@@ -159,7 +166,8 @@ def test_an_index_in_use_is_not_removed(tree: Path, tmp_path: Path, part: str) -
 
 def test_no_index_to_remove_is_nothing_found(tree: Path, tmp_path: Path) -> None:
     ran = flashgrep("index", "--remove", "--state-dir", str(tmp_path / "state"))
-    assert ran.status == 1
+    assert (ran.status, ran.text) == (1, "")
+    assert ran.err == f"flashgrep: there is no index at {tmp_path}/state/index\n"
     assert not (tmp_path / "state").exists()
 
 
@@ -195,10 +203,11 @@ def test_a_finished_build_is_told_as_one_when_no_server_runs(tree: Path, tmp_pat
     built = flashgrep("index", "--json", *state).json
     assert built["last_update"].endswith("Z")
     assert built["settings_hash"]
+    assert built["freshness"] is None
     for command in (["index", "--status"], ["stats"]):
         told = flashgrep(*command, "--json", *state)
         assert told.status == 0
-        for name in ("state", "grep_ready", "query_ready", "progress", "total_files"):
+        for name in ("state", "grep_ready", "query_ready", "progress", "total_files", "freshness"):
             assert told.json[name] == built[name], name
         assert (told.json["state"], told.json["progress"]) == ("ready", 1.0)
         assert "no server is running here" in told.json["reason"]
@@ -285,6 +294,8 @@ def test_query_shows_place_score_and_the_lines_that_fit() -> None:
     assert any(line.startswith("    4: last") for line in lines)
     assert flashgrep("query", "last", "--json").json["results"][0]["file_path"] == "a.txt"
     assert flashgrep("query", "nosuchword").status == 1
+    assert flashgrep("query", " ").err.startswith("flashgrep: WORDS must not be empty")
+    assert flashgrep("symbol", " ").err == "flashgrep: NAME must not be empty\n"
     assert "--offset 1" in flashgrep("query", "foo", "-n", "1").text
 
 
@@ -305,12 +316,17 @@ def test_symbol_shows_definitions_before_uses(tree: Path) -> None:
 def test_an_index_is_exported_and_another_begins_with_it(tree: Path, tmp_path: Path) -> None:
     first, second = (("--state-dir", str(tmp_path / name)) for name in ("first", "second"))
     file = str(tmp_path / "snapshot")
+    written = flashgrep("index", "--export", file, *first).text
+    size = os.stat(file).st_size
+    assert written.startswith(f"wrote {file} ({size:,} bytes): ")
     out = flashgrep("index", "--export", file, "--json", *first)
     assert out.status == 0
     assert out.json["files"] > 1
     told = flashgrep("index", "--import", file, *second)
     assert told.status == 0
-    assert re.search(rf"^files +{out.json['files']}$", told.text, re.MULTILINE)
+    assert told.text.startswith(f"imported {out.json['files']} files ")
+    assert "flashgrep index, ranks them" in told.text
+    assert "query_ready       not yet: the next server ranks" in flashgrep("stats", *second).text
     assert flashgrep("index", "--json", *second).json["state"] == "ready"
     assert next((tmp_path / "second").rglob("*.seg"))
 

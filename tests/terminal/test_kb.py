@@ -165,7 +165,7 @@ def test_history_and_restore(either: Shell) -> None:
         (["list"], "there are no notes; bring some in with: "),
         (["list", "--trash"], "the trash is empty"),
         (["suggestions"], "nothing is pending"),
-        (["suggestions", "--by", "agent"], "nothing is pending that these filters let through"),
+        (["suggestions", "--by", "agent"], "no pending suggestion matches these filters"),
         (["comments"], "there are no open comments"),
         (["comments", "--resolved"], "there are no resolved comments"),
         (["token", "list"], "there are no tokens; make one with: "),
@@ -206,8 +206,8 @@ def test_commands_to_paste_are_quoted(tmp_path: Path) -> None:
 def test_a_token_is_told_with_what_it_allows(shell: Shell) -> None:
     ann = shell.run("token", "make", "Ann", "--link")
     assert (
-        "Ann may read, comment and suggest; --role write also allows editing and deciding"
-        in ann.err
+        "Ann may read and comment; an agent with this token may also suggest; "
+        "--role write also allows editing and deciding" in ann.err
     )
     bob = shell.run("token", "make", "Bob", "--role", "write", "--folder", "Team")
     assert "Bob may read, comment, suggest, edit and decide in Team\n" in bob.err

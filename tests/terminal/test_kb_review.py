@@ -78,7 +78,10 @@ def test_they_are_found_by_note_author_and_age(desk: Desk) -> None:
     assert desk.ids("--newer-than", "1h") == [first, second, third]
     nothing = desk.run("suggestions", "--older-than", "1h")
     assert (nothing.status, nothing.text) == (1, "")
-    assert desk.run("suggestions", "--older-than", "soon").status == 2
+    refused = desk.run("suggestions", "--older-than", "soon")
+    assert (refused.status, refused.err[:33]) == (2, "flashgrep: --older-than is 'soon'")
+    why = desk.run("decide", "accept", first, "--reason", "x")
+    assert why.err.startswith("flashgrep: --reason goes with reject")
 
 
 def test_a_folder_without_a_name_is_refused_and_one_without_notes_is_told(desk: Desk) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from flashgrep.system.login import login_name
 from flashgrep.system.state import state_path
-from flashgrep.web.sign_in_links import ServerAddress, SignInLinks, announce, servers
+from flashgrep.web.sign_in_links import ServerAddress, SignInLinks, announce, holder_of, servers
 from tests.terminal.console import Ran, flashgrep
 from tests.transports.clients import PATIENCE_SECONDS, Server, serving
 
@@ -154,6 +154,17 @@ def test_a_second_server_of_a_workspace_says_first_that_one_runs(
     elsewhere = [*FLAGS, "--state-dir", str(shared)]
     with serving(workspace / "deep", elsewhere, ports=False) as other:
         assert other.told[0].startswith("flashgrep ")
+
+
+def test_a_port_that_another_flashgrep_has_is_told_with_what_it_serves(
+    workspace: Path, running: Server
+) -> None:
+    states = Path(os.environ["XDG_CACHE_HOME"]) / "flashgrep"
+    assert running.http is not None
+    told = f"another flashgrep, serving {os.path.realpath(workspace)}"
+    assert holder_of(states, running.http) == told
+    assert holder_of(states, running.http + 1) == "another program"
+    assert holder_of(states / "none", running.http) == "another program"
 
 
 def test_with_a_state_directory_of_its_own_the_server_is_found_by_it(

@@ -64,8 +64,9 @@ def test_without_a_knowledge_base_there_are_none(tmp_path: Path) -> None:
 
 def test_the_instructions_do_not_name_what_most_cannot_call(desk: NotesDesk) -> None:
     instructions = desk.application.toolbox.instructions
-    assert "get_links" in instructions
-    assert "suggestions:" not in instructions
+    for name in ("get_links", "list_my_suggestions", "reply_comment"):
+        assert name in instructions
+    assert " list_suggestions" not in instructions
     assert "decide_suggestions" not in instructions
 
 

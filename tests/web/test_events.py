@@ -17,6 +17,7 @@ import pytest
 
 from flashgrep import limits
 from flashgrep.notes.access.roles import Grant, Principal, Role
+from flashgrep.system.login import login_name
 from flashgrep.web.events import EventIds, NoteEvent, _Page
 from tests.transports.clients import PATIENCE_SECONDS, with_limits
 from tests.web.live import Live
@@ -79,7 +80,7 @@ def test_what_happens_to_notes_is_told(server: Served, note: Note) -> None:
         path = note("alpha beta")
         there = path.replace("Note", "There")
         stream.until("note", note=path, was="created")
-        assert stream.until("changed", note=path)["author"] == "server"
+        assert stream.until("changed", note=path)["author"] == login_name()
         with server.live(path) as peer:
             peer.sync()
             peer.type(" {++x++}")

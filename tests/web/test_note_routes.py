@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from flashgrep.notes.access.roles import Role
+from flashgrep.system.login import login_name
 from tests.web.served import TOKEN, Served
 from tests.web.test_events import events
 
@@ -158,7 +159,7 @@ def test_a_note_goes_back_to_a_version(server: Served, note: Note) -> None:
     path = note("first")
     url = f"/kb/history/{quote(path)}"
     (first,) = server.get(url).json()["versions"]
-    assert first["author"] == "server"
+    assert first["author"] == login_name()
     with server.live(path) as peer:
         peer.sync()
         peer.type(" second")
@@ -168,7 +169,7 @@ def test_a_note_goes_back_to_a_version(server: Served, note: Note) -> None:
         peer.type("!")
         peer.sync()
     newest = server.get(url).json()["versions"][0]
-    assert (newest["author"], newest["others"]) == ("hans", ["server"])
+    assert (newest["author"], newest["others"]) == ("hans", [login_name()])
     newest = newest["version"]
     texts = [
         server.get(f"{url}?version={version}").json() for version in (first["version"], newest)
@@ -204,7 +205,7 @@ def test_links_follow_a_note_that_moves_and_editors_see_it(server: Served, note:
         assert (answer["path"], answer["links"], answer["left"]) == (there, 2, 0)
         peer.until(lambda: peer.text == f"see [[{folder}/Deeper/New|it]] typed")
         stream.until("note", note=there, was="moved")
-        stream.until("changed", note=other, author="server")
+        stream.until("changed", note=other, author=login_name())
     assert server.text(there) == "[[../Other]]"
 
 

@@ -81,7 +81,7 @@ def test_what_a_page_is_told_of_who_signed_in(site: Served) -> None:
         "csrf": None,
     }
     assert 0 < expires - 1_000 * (limits.SESSION_SECONDS - 600) < 10**13
-    assert site.get("/api/session", TOKEN).json()["name"] == "server"
+    assert site.get("/api/session", TOKEN).json()["name"] == login_name()
     refused = site.get("/api/session", "")
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "access_denied")
 

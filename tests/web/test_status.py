@@ -19,6 +19,7 @@ from flashgrep.notes.access.roles import Role
 from flashgrep.notes.access.tokens import Tokens
 from flashgrep.notes.home import Home
 from flashgrep.system.clock import milliseconds
+from flashgrep.system.login import login_name
 from flashgrep.tools.dispatch.activity import Activity
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.web.status import memory
@@ -52,7 +53,7 @@ def test_an_admin_sees_the_state_of_everything(open_server: Served) -> None:
     two = server.ask("DELETE", "/kb/notes/Team/Two.md", None)
     assert two.status_code == 200
     now = status_of(server)
-    assert now["name"] == "server"
+    assert now["name"] == login_name()
     assert now["index"]["state"] == "off"
     assert now["memory"]["resident_bytes"] >= now["memory"]["private_bytes"] > 1_000_000
     assert now["uptime_seconds"] >= 0
@@ -62,8 +63,23 @@ def test_an_admin_sees_the_state_of_everything(open_server: Served) -> None:
     assert notes["size_bytes"] > 4_096
     assert now["workspace"] == {"path": str(server.home.parent / "workspace")}
     page = next(one for one in now["clients"] if one["transport"] == "page")
-    assert (page["name"], page["client"]) == ("server", None)
+    assert (page["name"], page["client"]) == (login_name(), None)
     assert before - 60_000 < page["since"] <= milliseconds()
+
+
+def test_the_servers_token_and_its_link_have_one_name(open_server: Served) -> None:
+    server = open_server.server
+
+    async def main() -> None:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with join(server, "http", name="client") as session:
+                await session.list_tools()
+                await session.call_tool("grep", {"pattern": "x"})
+                now = await anyio.to_thread.run_sync(status_of, open_server)
+                names = {one["name"] for one in now["clients"] if one["transport"] != "unix"}
+                assert names == {login_name()}
+
+    anyio.run(main)
 
 
 def test_others_see_the_index_and_their_name(open_server: Served) -> None:

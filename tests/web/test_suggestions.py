@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from flashgrep.notes.access.roles import Role
+from flashgrep.system.login import login_name
 from tests.web.served import Served, served
 
 NOTES = {
@@ -95,7 +96,11 @@ def test_a_decision_arrives_at_peers_and_the_second_one_is_409(server: Served) -
         answer = _decide(server, "accept", found["id"])
         assert answer.status_code == 200
         (result,) = answer.json()["results"]
-        assert (result["status"], result["action"], result["by"]) == ("done", "accept", "server")
+        assert (result["status"], result["action"], result["by"]) == (
+            "done",
+            "accept",
+            login_name(),
+        )
         peer.until(lambda: peer.text == "alpha gamma\n")
     again = _decide(server, "reject", found["id"])
     assert again.status_code == 409
@@ -135,7 +140,7 @@ def test_a_decision_is_logged_and_undone(server: Served) -> None:
     assert (row["author"], row["old"], row["new"]) == ("agent/one", "beta", "gamma")
     assert rows["next"] == decision
     undone = server.post("/kb/suggestions/undo", {"decision": decision})
-    assert undone.json()["undone"]["undone_by"] == "server"
+    assert undone.json()["undone"]["undone_by"] == login_name()
     assert server.text("Undo.md") == "alpha {--beta--}{++gamma++}\n"
     assert server.post("/kb/suggestions/undo", {"decision": decision}).status_code == 409
     assert server.post("/kb/suggestions/undo", {"decision": 999}).status_code == 404

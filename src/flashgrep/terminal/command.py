@@ -15,7 +15,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Self
 
 import click
@@ -76,6 +77,18 @@ def terminal_command(
     return click.command(
         name, cls, context_settings={"help_option_names": ["-h", "--help"]}, **more
     )
+
+
+@contextmanager
+def worded(names: Mapping[str, str]) -> Iterator[None]:
+    """In the block, failures begin with what the user typed, not with the name of a parameter."""
+    try:
+        yield
+    except FlashgrepError as error:
+        first, space, rest = error.message.partition(" ")
+        if first not in names:
+            raise
+        raise FlashgrepError(f"{names[first]}{space}{rest}") from None
 
 
 def say(message: str) -> None:

@@ -23,6 +23,7 @@ from flashgrep.terminal.command import (
     show,
     terminal_command,
     wants_color,
+    worded,
 )
 from flashgrep.terminal.session import Local, opened
 from flashgrep.workspace.scope import parse_name, shown_name
@@ -258,7 +259,7 @@ def query_command(
         "exclude": [text[1:] for text in glob if text.startswith("!")],
         "context": context,
     }
-    with opened(settings, use_daemon) as session:
+    with worded({"text": "WORDS"}), opened(settings, use_daemon) as session:
         answer = session.call("query", arguments)
     show(answer, as_json, _places(answer, wants_color(color)))
     return FOUND if answer["results"] else NOTHING
@@ -291,7 +292,7 @@ def symbol_command(
     settings: Settings, use_daemon: bool, name: str, definitions: bool, color: str, as_json: bool
 ) -> int:
     """Show the definitions of NAME, then every line that uses it, as path:line:text."""
-    with opened(settings, use_daemon) as session:
+    with worded({"symbol_name": "NAME"}), opened(settings, use_daemon) as session:
         answer = session.call("get_symbol", {"symbol_name": name})
     show(answer, as_json, _symbol_lines(answer, definitions, wants_color(color)))
     shown = answer["definitions"] or (answer["references"] and not definitions)

@@ -309,7 +309,7 @@ class _Grep(TerminalCommand):
 @click.option("--vimgrep", is_flag=True, help="Each match on a line, with its column.")
 @click.option("-p", "--pretty", is_flag=True, help="--color always --heading -n.")
 @click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
-@click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path.")
+@click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path, with none too.")
 @click.option("--color", type=click.Choice(["auto", "always", "ansi", "never"]), default="auto")
 @common_options
 def grep_command(settings: Settings, use_daemon: bool, type_list: bool, **given: Any) -> int:

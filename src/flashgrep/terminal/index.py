@@ -42,7 +42,7 @@ from flashgrep.tools.dispatch.toolbox import Toolbox
 @click.option("--json", "as_json", is_flag=True, help="The object of stats.")
 @common_options
 def stats_command(settings: Settings, use_daemon: bool, as_json: bool) -> int:
-    """Show the progress and size of a running `flashgrep serve`'s index."""
+    """Show the progress and size of a running `flashgrep serve`'s index, or of the one on disk."""
     with opened(settings, use_daemon) as session:
         answer = session.call("stats", {})
         if not isinstance(session, Remote) and not settings.no_index:
@@ -88,7 +88,12 @@ def on_disk(directory: Path) -> dict[str, Any]:
 
 def stats_lines(answer: Mapping[str, Any]) -> list[str]:
     """The figures, one a line."""
-    return [f"{name:18}{_shown(name, value)}" for name, value in answer.items()]
+    shown = {name: _shown(name, value) for name, value in answer.items()}
+    if answer.get("grep_ready") and not answer.get("query_ready"):
+        at_work = answer.get("freshness") is not None
+        later = "the files are being ranked" if at_work else "the next server ranks the files"
+        shown["query_ready"] = f"not yet: {later}; grep does not need that"
+    return [f"{name:18}{text}" for name, text in shown.items()]
 
 
 def _shown(name: str, value: Any) -> str:
@@ -144,26 +149,30 @@ def index_command(
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
     if target or source:
         done = carry_out(settings, target) if target else carry_in(settings, str(source))
-        show(done, as_json, [f"{name:18}{value:,}" for name, value in done.items()])
+        show(done, as_json, _carried(done, target))
         return FOUND
     directory = index_directory(settings)
     if remove:
-        return _remove(directory)
-    with _looking(settings, use_daemon, directory, build=not status) as look:
+        return _tell_removed(directory, as_json)
+    with _looking(settings, use_daemon, directory, build=not status) as (look, is_remote):
         answer = look() if status else wait_until_ready(look)
+    if not is_remote:  # what was built here is no longer kept up to date
+        answer = {**answer, **on_disk(directory)}
     show(answer, as_json, stats_lines(answer))
     return FOUND if answer["grep_ready"] or not status else NOTHING
 
 
 @contextmanager
-def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool) -> Iterator[Look]:
-    """The index's progress: the server's, that of a build here, or of the one on disk."""
+def _looking(
+    settings: Settings, use_daemon: bool, directory: Path, build: bool
+) -> Iterator[tuple[Look, bool]]:
+    """The index's progress, the server's or that of a build here, and whether it is a server's."""
     with opened(settings, use_daemon) as session:
         if isinstance(session, Remote):
-            yield lambda: session.call("stats", {})
+            yield lambda: session.call("stats", {}), True
             return
         if not build:
-            yield lambda: {**session.call("stats", {}), **on_disk(directory)}
+            yield lambda: {**session.call("stats", {}), **on_disk(directory)}, False
             return
     from flashgrep.app import build as build_application
 
@@ -171,9 +180,26 @@ def _looking(settings: Settings, use_daemon: bool, directory: Path, build: bool)
     application.start_index()
     tools = Toolbox(all_tools(), application.services, settings, "")  # whatever is offered
     try:
-        yield lambda: tools.here("stats", {}, Caller("terminal"), direct=True).data or {}
+        yield lambda: tools.here("stats", {}, Caller("terminal"), direct=True).data or {}, False
     finally:
         application.close()
+
+
+def _carried(done: Mapping[str, Any], target: str | None) -> Iterator[str]:
+    """What `--export` wrote, or `--import` took."""
+    if target:
+        size = os.stat(target).st_size
+        yield f"wrote {target} ({size:,} bytes): {_amount(done)}"
+        if done["left_out"]:
+            yield f"left out: {done['left_out']:,} files whose bytes are not their text"
+    else:
+        yield f"imported {_amount(done)}"
+        yield "grep can use them now; the next server, or flashgrep index, ranks them for query"
+
+
+def _amount(done: Mapping[str, Any]) -> str:
+    files = "1 file" if done["files"] == 1 else f"{done['files']:,} files"
+    return f"{files} with {done['bytes']:,} bytes of text"
 
 
 def wait_until_ready(look: Look) -> Mapping[str, Any]:
@@ -196,13 +222,24 @@ def wait_until_ready(look: Look) -> Mapping[str, Any]:
             time.sleep(_POLL_SECONDS)
 
 
-def _remove(directory: Path) -> int:
-    """Delete all but the lock files, which another process may just be waiting on."""
+def _tell_removed(directory: Path, as_json: bool) -> int:
+    found = _remove(directory)
+    told = [f"removed the index at {directory}"] if found else []
+    show({"removed": found, "path": str(directory)}, as_json, told)
+    if not found and not as_json:
+        say(f"there is no index at {directory}")
+    return FOUND if found else NOTHING
+
+
+def _remove(directory: Path) -> bool:
+    """Delete all but the lock files, which another process may just be waiting on; whether there
+    was anything.
+    """
     if directory.is_symlink():
         raise IOFailure(f"{directory} is a link; remove it by hand")
-    if not directory.is_dir():
-        say(f"there is no index at {directory}")
-        return NOTHING
+    paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+    if all(path.name == _LOCK for path in paths):
+        return False
     shared = shared_by(directory)
     with ExitStack() as held:
         for home in (directory, *_subdirectories(directory)):
@@ -211,7 +248,7 @@ def _remove(directory: Path) -> int:
             _delete(path)
     for store in shared:
         sweep_shared(store)  # what other trees use stays
-    return FOUND
+    return True
 
 
 def _subdirectories(directory: Path) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from flashgrep.terminal.command import (
     say,
     show,
     terminal_command,
+    worded,
 )
 from flashgrep.terminal.kb import (
     author_option,
@@ -38,6 +39,10 @@ from flashgrep.workspace.scope import shown_name
 
 DECISIONS_A_CALL: Final = 200
 """How many of these a terminal asks for at a time: others get turns, and progress is kept."""
+
+_TYPED: Final = {
+    name: "--" + name.replace("_", "-") for name in ("older_than", "newer_than", "reason", "text")
+}
 
 _SHOWN_HIDDEN = 5
 _SHOWN_LOST = 5
@@ -185,14 +190,14 @@ def suggestions(kb: Path, as_json: bool, **asked: str | None) -> int:
     folder = wanted.get("folder")
     if folder is not None:
         check_named(folder, "--folder")
-    with opened_api(kb) as api:
+    with worded(_TYPED), opened_api(kb) as api:
         found = list(_all(api, wanted))
         empty = without_notes(api, [folder] if folder and not found and not as_json else [])
     show({"suggestions": found}, as_json, map(_row, found))
     if not found and not as_json:
-        say(f"nothing is pending{' that these filters let through' if wanted else ''}")
+        say("no pending suggestion matches these filters" if wanted else "nothing is pending")
         for one in empty:
-            say(f"there are no notes in {one} yet; is that the folder that is meant?")
+            say(f"there are no notes in {one} yet; check the folder's name")
     return FOUND if found else NOTHING
 
 
@@ -257,7 +262,7 @@ def decide(
     if expected := {name: value for name, value in seen.items() if value is not None}:
         wanted["expected"] = expected
     results: list[dict[str, Any]] = []
-    with opened_api(kb) as api:
+    with worded(_TYPED), opened_api(kb) as api:
         for at in range(0, len(ids), DECISIONS_A_CALL):
             some = list(ids[at : at + DECISIONS_A_CALL])
             answer = api.call("kb/decide", {"ids": some, **wanted})

@@ -89,12 +89,13 @@ def _tell_without_notes(kb: Path, folders: Sequence[str]) -> None:
         return
     with suppress(FlashgrepError), opened_api(kb) as api:
         for folder in without_notes(api, folders):
-            say(f"there are no notes in {folder} yet; is that the folder that is meant?")
+            say(f"there are no notes in {folder} yet; check the folder's name")
 
 
 _MAY: Final = {
-    Role.READ: "only read; --role suggest also allows commenting and suggesting",
-    Role.SUGGEST: "read, comment and suggest; --role write also allows editing and deciding",
+    Role.READ: "only read; --role suggest also allows commenting, and agents to suggest",
+    Role.SUGGEST: "read and comment; an agent with this token may also suggest; "
+    "--role write also allows editing and deciding",
     Role.WRITE: "read, comment, suggest, edit and decide",
     Role.ADMIN: "do everything, tokens included",
 }

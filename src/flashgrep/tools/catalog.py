@@ -86,6 +86,12 @@ _BESIDE_FILES: Final = ("list_my_suggestions", "reply_comment")
 ones of a file system, and get_links."""
 
 
+_SUGGESTS: Final = " An edit of a note is a suggestion that a person accepts or rejects."
+_PENDING: Final = "what you read shows all pending suggestions as if they were accepted."
+_OF_EDITS: Final = f"An edit is a suggestion that a person accepts or rejects; {_PENDING}"
+_OF_PENDING: Final = f"W{_PENDING[1:]}"
+
+
 def offered(specs: tuple[ToolSpec, ...], settings: Settings) -> tuple[ToolSpec, ...]:
     """The tools of the enabled toolsets without the disabled ones, as they are on this server."""
     known = [name for spec in specs for name in spec.names]
@@ -144,7 +150,7 @@ def _is_loaded(spec: ToolSpec, settings: Settings) -> bool:
 def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) -> str:
     """The instructions that a client gives its model: under 2 KB, essentials first."""
     listed = [
-        spec.name for spec in specs if spec.in_mode(settings.compat_names) and spec.role is None
+        spec.name for spec in specs if spec.in_mode(settings.compat_names) and _is_agents(spec)
     ]
     lines = (
         _of_notes(listed, settings) if settings.no_workspace else _of_files(scope, listed, settings)
@@ -154,6 +160,11 @@ def instructions(scope: Scope, specs: tuple[ToolSpec, ...], settings: Settings) 
     )
 
 
+def _is_agents(spec: ToolSpec) -> bool:
+    """Whether an agent can call it: a person who decides has another role than agents have."""
+    return spec.role is None or spec.role.shown == "suggest"
+
+
 def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[str]:
     kinds = "one workspace and a knowledge base" if settings.kb else "one workspace"
     lines = [
@@ -161,29 +172,31 @@ def _of_files(scope: Scope, listed: Sequence[str], settings: Settings) -> list[s
         f"Working directory (relative paths start here): {shown_name(scope.workdir)}",
     ]
     if settings.kb:
+        takers = _named([name for name in ("read", "edit", "grep", "glob") if name in listed])
         lines.append(
-            f"Notes are separate, at {NOTES}Folder/Note.md: read, edit, grep and glob take such a "
-            f'path ("{NOTES}" is all notes); calls without one mean the workspace. '
-            "An edit of a note is a suggestion that a person accepts or rejects."
+            f"Notes are separate, at {NOTES}Folder/Note.md: {takers or 'some tools'} take such a "
+            f'path ("{NOTES}" is all notes); calls without one mean the workspace.'
+            + (_SUGGESTS if "edit" in listed else "")
         )
     if scope.allowed:
         lines.append("Only these directories are reachable: " + _few(scope.allowed))
     if settings.deny_dir:
         lines.append("Not reachable: " + _few([os.fsencode(glob) for glob in settings.deny_dir]))
-    return [
-        *lines,
-        "Search with grep (RE2 regular expressions; .gitignore is respected) and find files with "
-        "glob instead of running shell commands.",
-        _of_changes("a file", settings),
-    ]
+    ways = {
+        "grep": "Search with grep (RE2 regular expressions; .gitignore is respected)",
+        "glob": "find files with glob",
+    }
+    found = " and ".join(way for name, way in ways.items() if name in listed)
+    if found:
+        lines.append(f"{found[0].upper()}{found[1:]} instead of running shell commands.")
+    return [*lines, _of_changes("a file", settings)]
 
 
 def _of_notes(listed: Sequence[str], settings: Settings) -> list[str]:
     return [
         f"File tools over a knowledge base of Markdown notes: {', '.join(listed)}.",
-        "Paths are those of notes, such as Folder/Note.md; a folder's path narrows grep and glob.",
-        "An edit is a suggestion that a person accepts or rejects; what you read shows all pending "
-        "suggestions as if they were accepted.",
+        "Paths are those of notes, such as Folder/Note.md; a folder's path narrows a search.",
+        _OF_EDITS if {"edit", "str_replace"} & set(listed) else _OF_PENDING,
         _of_changes("a note", settings),
     ]
 
@@ -192,6 +205,11 @@ def _of_changes(what: str, settings: Settings) -> str:
     if settings.read_only:
         return "This server is read-only: no tool changes anything."
     return f"Read {what} before changing it. Edits replace exact text, which must occur once."
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names as a sentence lists them."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _few(paths: Sequence[bytes]) -> str:

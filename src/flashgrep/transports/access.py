@@ -143,7 +143,7 @@ class ConnectionSlots:
 ADMISSION: Final = "flashgrep.admission"
 """The key of the admission in an ASGI scope."""
 SERVER: Final = "server"
-"""What the server's own token, given or generated, is called in the names of authors."""
+"""What the server's own token, given or generated, is called in the names of agents' authors."""
 ANYONE: Final = "anyone"
 """Who decides and writes where no token is asked for."""
 _OF_NOTES: Final = "kb:"
@@ -194,13 +194,14 @@ class Admission:
 def shown_name(key: str) -> str:
     """What the one with this key is called; no two are called the same.
 
-    A token may have the name of the server's user, or of the server's own token. Then it is shown
-    as a token; no token can have that name, which has brackets.
+    Who has the server's own token is the user who runs the server, as with the sign-in link. A
+    token may have that user's name, or that of the server's own token. Then it is shown as a token;
+    no token can have that name, which has brackets.
     """
     name = key.removeprefix(_OF_NOTES)
     if name != key and name in (login_name(), SERVER, ANYONE):
         return f"{name} (token)"
-    return name or ANYONE
+    return login_name() if key == SERVER else name or ANYONE
 
 
 def same_token(given: str, token: str) -> bool:

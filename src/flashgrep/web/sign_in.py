@@ -40,7 +40,7 @@ from flashgrep.web.sign_in_links import SIGN_IN, SignInLink, SignInLinks
 
 log = logging.getLogger(__name__)
 
-_USED: Final = "This link was used before, has expired, or is not one of this server."
+_USED: Final = "This link was used before, has expired, or was not issued by this server."
 _OVER: Final = "What this link was made for is no more: its token was revoked, or has expired."
 _BROKEN: Final = "Signing in failed inside the server; its log says why."
 _MINUTE: Final = 60.0

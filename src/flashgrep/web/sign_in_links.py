@@ -34,6 +34,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from flashgrep import limits
 from flashgrep.errors import FlashgrepError, Unavailable, from_os_error
@@ -42,6 +43,7 @@ from flashgrep.system.atomic import create_first, is_ours_alone, make_private, o
 from flashgrep.system.clock import milliseconds
 from flashgrep.system.lock import is_locked, open_lock_file, try_lock
 from flashgrep.system.program import own_command
+from flashgrep.workspace.scope import shown_name
 
 log = logging.getLogger(__name__)
 
@@ -247,6 +249,17 @@ def told_of_running(directory: Path, workdir: str) -> str:
             told = f"a flashgrep serve already runs here (pid {one.pid})"
             return f"{told}{_way_in(one)}"
     return ""
+
+
+def holder_of(states: Path, port: int) -> str:
+    """Who has a port that is taken: our own user's servers say so in their state directories."""
+    for name in _names(states):
+        for one in servers(states / name):
+            with suppress(ValueError):
+                if urlsplit(one.url).port == port:
+                    shown = shown_name(os.fsencode(one.workdir or name))
+                    return f"another flashgrep, serving {shown}"
+    return "another program"
 
 
 def _way_in(one: ServerAddress) -> str:

@@ -40,7 +40,7 @@ from flashgrep.notes.access.tokens import Token, Tokens, workspaces
 from flashgrep.system.clock import milliseconds
 from flashgrep.tools.dispatch.caller import Caller
 from flashgrep.tools.mounts.points import BEGIN_NOTES
-from flashgrep.transports.access import Admission, Entrance, shown_name
+from flashgrep.transports.access import SERVER, Admission, Entrance, shown_name
 from flashgrep.web.handler import Answer, handler, refused
 from flashgrep.web.parts import SiteParts
 from flashgrep.web.search import page_caller
@@ -168,11 +168,17 @@ _STATS: Final = "flashgrep.stats"
 def _client(caller: Caller) -> dict[str, Any]:
     return {
         "transport": caller.transport,
-        "name": caller.token or None,
+        "name": _name_of(caller),
         "client": caller.client or None,
         "since": caller.since,
         "calls": caller.calls,
     }
+
+
+def _name_of(caller: Caller) -> str | None:
+    """The same name for the server's own token as where people change notes with it."""
+    is_servers = caller.token == SERVER and not caller.notes_only
+    return shown_name(SERVER) if is_servers else caller.token or None
 
 
 def _size(database: Path) -> int:

@@ -77,6 +77,19 @@ def test_the_newest_commits_come_first_with_the_files_they_changed(repo: Repo) -
     ]
 
 
+def test_a_repository_without_commits_has_none_and_nothing_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    made = Repo(tmp_path / "new")
+    assert told(made.top) == []
+    assert not caplog.records
+    commit(made, "First", {"a.c": b"1"})
+    assert [one.subject for one in told(made.top)] == ["First"]
+    made.git("pack-refs", "--all")
+    assert [one.subject for one in told(made.top)] == ["First"]
+
+
 def test_names_are_those_of_the_workspace_and_the_files_of_all_are_counted(repo: Repo) -> None:
     commit(repo, "Outside of it", {"other.c": b"1"})
     commit(repo, "In and out", {"other.c": b"2", "net/send.c": b"3"})

@@ -442,6 +442,7 @@ def test_a_tool_without_parameters_says_so(shop: Workshop) -> None:
         ("grep", "query", "pattern"),
         ("grep", "max_results", "head_limit"),
         ("read", "filename", "file_path"),
+        ("get_symbol", "name", "symbol_name"),
         ("glob", "patern", "pattern"),
     ],
 )

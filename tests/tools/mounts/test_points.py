@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,27 @@ def test_descriptions_and_instructions_tell_of_notes_and_stay_short(
                 assert "note" in tool.description.lower()
                 assert ("kb://" in tool.description) == ("no_workspace" not in given)
                 assert ("gitignore" in tool.description) <= ("no_workspace" not in given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"read_only": True},
+        {"read_only": True, "no_workspace": True},
+        {"disable_tools": ("edit", "grep")},
+        {"toolsets": ("index", "kb"), "disable_tools": ("glob",)},
+        {"toolsets": ("index",)},
+    ],
+    ids=str,
+)
+def test_the_instructions_name_no_tool_that_is_not_there(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    with workshop_with_notes(tmp_path, **given) as shop:
+        toolbox = shop.application.toolbox
+        there = {name for tool in toolbox.listed() for name in (tool.name, "flashgrep")}
+        words = set(re.findall(r"[a-z_]+", toolbox.instructions))
+        assert words & {"grep", "glob", "edit", "str_replace", "write_code"} <= there
 
 
 def test_without_notes_nothing_is_said_of_them(tmp_path: Path) -> None:

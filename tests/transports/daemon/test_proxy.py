@@ -184,7 +184,7 @@ def test_other_settings_mean_a_process_of_its_own(served: Path) -> None:
         assert "denied" in client.receive()["result"]["content"][0]["text"]
         status, _ = client.end()
         assert status == 0
-        assert b"other settings" in client.stderr.read()
+        assert b"its settings differ: " in client.stderr.read()
 
 
 def test_a_daemon_killed_in_a_call_is_an_error_for_every_request_that_waits(workdir: Path) -> None:

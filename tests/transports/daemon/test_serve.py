@@ -65,6 +65,28 @@ def test_a_default_port_that_is_taken_is_told_and_left_out(
     assert "in use" in caplog.text
 
 
+def test_beside_a_server_of_the_workspace_a_taken_port_is_no_warning(
+    taken: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = Settings(http_port=taken, tcp_port="auto", socket=str(tmp_path / "s"))
+    serving = Serving.prepare(
+        toolbox(asked),
+        Callers(),
+        asked,
+        str(tmp_path),
+        None,
+        "one runs already",
+        lambda port: f"the one who has {port}",
+    )
+    try:
+        told = serving.told
+    finally:
+        serving.close()
+    assert told[0] == "one runs already"
+    assert f"  http   off: {taken} is taken by the one who has {taken}" in told
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("off", ["0", "none"])
 def test_a_port_can_be_off(off: str) -> None:
     with pytest.raises(ListenerOff, match="--tcp-port is none"):

@@ -109,7 +109,7 @@ def test_a_daemon_with_other_settings_is_not(
     caplog.set_level(logging.INFO)
     assert not joins(Settings(workdir=workdir_of(daemon), **changed))  # type: ignore[arg-type]
     name = next(iter(changed))
-    assert f"has other settings: {BY_NAME[name].flag} is {DIFFERENCES[name]} here" in caplog.text
+    assert f"its settings differ: {BY_NAME[name].flag} is {DIFFERENCES[name]} here" in caplog.text
     assert caplog.text.count(" there and ") == 1
 
 
@@ -320,7 +320,7 @@ def test_one_that_hangs_up_is_not_joined(tmp_path: Path, caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO)
     with fake(tmp_path, lambda connection: connection.shutdown(socket.SHUT_RDWR)):
         assert not joins(Settings(workdir=str(tmp_path)))
-    assert "no server joined" in caplog.text
+    assert "not joining the running server" in caplog.text
 
 
 def test_no_socket_is_nothing_to_talk_about(

@@ -166,7 +166,7 @@ def test_a_peer_that_has_said_all_before_it_is_accepted_is_answered(server: Serv
 
 def test_what_is_told_says_who_needs_the_token(server: Server, locked_server: Server) -> None:
     assert any("other users" in line and "auth" in line for line in server.told)
-    assert any("nothing but auth" in line for line in locked_server.told)
+    assert any("only auth is accepted" in line for line in locked_server.told)
 
 
 # ── the two tables ──────────────────────────────────────────────────────────────────────────────

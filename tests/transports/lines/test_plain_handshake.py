@@ -232,14 +232,28 @@ def test_what_begins_without_a_handshake_is_the_sdks() -> None:
         ):
             async with session(is_short=is_short) as peer:
                 told.append(await peer.ask(first))
-                assert peer.has_sdk
                 modern = request("tools/call", 2, name="whoami", arguments={}, _meta=MODERN)
                 told.append(await peer.ask(modern))
+                assert peer.has_sdk
                 told.append(await peer.ask(request("initialize", 3, **HANDSHAKE)))
                 told.append(await peer.ask(tool_call("echo", 4, text="x")))
         return told
 
     assert anyio.run(main, True) == anyio.run(main, False)
+
+
+@pytest.mark.parametrize("first", [request("tools/list"), tool_call("echo", text="x")])
+def test_a_request_without_a_handshake_is_told_to_send_one(first: dict[str, Any]) -> None:
+    async def main() -> tuple[Any, Any]:
+        async with session(is_short=True) as peer:
+            refused = await peer.ask(first)
+            await peer.ask(request("initialize", 2, **HANDSHAKE))
+            return refused, await peer.ask(tool_call("echo", 3, text="x"))
+
+    refused, answered = anyio.run(main)
+    assert refused["error"]["code"] == -32602
+    assert refused["error"]["message"] == "send initialize first"
+    assert "result" in answered
 
 
 def test_a_handshake_and_what_follows_it_may_come_at_once_or_in_a_batch() -> None:

@@ -97,7 +97,7 @@ export function NoteList() {
         </section>
       )}
       <section aria-labelledby="recent-title">
-        <h2 id="recent-title">Changed lately</h2>
+        <h2 id="recent-title">Recently changed</h2>
         {found.notes.length === 0 && (
           <p class="muted">There are no notes here yet.{mayWrite && " New note makes the first one."}</p>
         )}

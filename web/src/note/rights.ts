@@ -14,7 +14,7 @@ export function whyNot(role: Role, path: string, what: string): string {
     const here = own === null ? "and this is elsewhere" : `and here it is ${own}`;
     return `Your role ${who?.role} is for ${foldersOf(role)}, ${here}.`;
   }
-  return `Your role is ${own ?? who?.role ?? "none"}; to ${what} takes the role ${role}. An admin can give you one.`;
+  return `Your role is ${own ?? who?.role ?? "none"}; to ${what} you need the role ${role}. An admin can give you one.`;
 }
 
 /** What somebody who may not change a note can do with it. */

@@ -32,7 +32,7 @@ export function Hints() {
     <div class="hints">
       {question.value.tab === "search" && (
         <section>
-          <h2>Some patterns to begin with</h2>
+          <h2>Patterns to start with</h2>
           <ul class="hint-list">
             {(isOfNotes ? OF_NOTES : OF_FILES).map((one) => (
               <li key={one.does}>

@@ -31,6 +31,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
     { keys: ["g r"], does: "Go to the review page", run: () => navigate("/review"), leaves: true },
     { keys: ["g n"], does: "Go to the notes", run: () => navigate("/notes"), leaves: true },
     { keys: ["g s"], does: "Go to the search page", run: () => navigate("/"), leaves: true },
+    { keys: ["g t"], does: "Go to the status page", run: () => navigate("/status"), leaves: true },
     { keys: ["?"], does: "List these shortcuts", run: openHelp },
   ]);
   return (

@@ -138,7 +138,7 @@ function Until({ time }: { time: number }) {
 
 const ROLES: [string, string][] = [
   ["read", "reads notes"],
-  ["suggest", "reads, suggests changes and comments"],
+  ["suggest", "reads and comments; an agent can also suggest changes"],
   ["write", "also edits notes and decides on suggestions"],
   ["admin", "also sees this page in full and makes tokens"],
 ];

@@ -142,6 +142,8 @@ def _status(directory: bytes, name: bytes) -> tuple[int, int, int] | None:
 
 def commits_of(repository: GitRepository, workdir: bytes) -> Iterator[Commit]:
     """The newest commits that changed files of the workspace, newest first."""
+    if _has_none(repository):
+        return
     below = (b"--full-diff", b"--", b".") if repository.prefix else ()
     for entry in _said(workdir, below).split(b"\x01")[1:]:
         subject, *changed = entry.split(b"\0")
@@ -155,6 +157,18 @@ def commits_of(repository: GitRepository, workdir: bytes) -> Iterator[Commit]:
             ],
             changed=len(names),
         )
+
+
+def _has_none(repository: GitRepository) -> bool:
+    """Whether HEAD names a branch that nothing was committed to: git would fail, and log that."""
+    named, *loose, packed, tables = head_of(repository)
+    if not loose or tables is not None or any(one is not None for one in loose):
+        return False
+    if packed is None:
+        return True
+    assert isinstance(named, bytes)  # noqa: S101
+    reference = named.removeprefix(b"ref: ").strip()
+    return reference not in (small_file(os.path.join(repository.common, b"packed-refs")) or named)
 
 
 def _said(workdir: bytes, below: tuple[bytes, ...]) -> bytes:

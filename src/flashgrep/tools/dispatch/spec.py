@@ -297,6 +297,7 @@ _FOREIGN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("query", "regex", "regexp", "needle"), ("pattern", "text")),
     **dict.fromkeys(("file", "filename", "filepath", "target_file"), ("file_path", "path")),
     **dict.fromkeys(("directory", "dir", "folder", "cwd", "root"), ("path",)),
+    **dict.fromkeys(("name", "symbol", "identifier"), ("symbol_name",)),
     **dict.fromkeys(("max_results", "head_limit", "limit", "count"), ("limit", "head_limit")),
 }
 """What other tools call a parameter → what it may be called here; the first that there is."""

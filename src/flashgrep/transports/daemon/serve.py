@@ -105,8 +105,22 @@ class ListenerOff(Exception):
     """A listener that is off, and the reason for a person to read."""
 
 
-def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket:
-    """The listening socket of a port; `ListenerOff` if it is off, or a default that is taken."""
+def _another_program(_: int) -> str:
+    return "another program"
+
+
+def bind_port(
+    setting: str,
+    settings: Settings,
+    host: Host,
+    holder: Callable[[int], str] = _another_program,
+    *,
+    is_expected: bool = False,
+) -> socket.socket:
+    """The listening socket of a port; `ListenerOff` if it is off, or a default that is taken.
+
+    `holder` says who has a port that is taken. `is_expected`: that is not worth a warning.
+    """
     port, flag = getattr(settings, setting), BY_NAME[setting].flag
     if port == "none":
         raise ListenerOff(f"{flag} is none")
@@ -124,9 +138,11 @@ def bind_port(setting: str, settings: Settings, host: Host) -> socket.socket:
         reason = f"{flag} {number} on {settings.host}: {error.strerror or error}"
         if setting in settings.explicit:
             raise SettingsError(f"{reason}; choose another, auto or none") from None
-        log.warning("%s; this listener is off (choose a port with %s)", reason, flag)
         is_taken = error.errno == errno.EADDRINUSE
-        raise ListenerOff(f"{number} is taken by another program" if is_taken else reason) from None
+        if not (is_taken and is_expected):
+            log.warning("%s; this listener is off (choose a port with %s)", reason, flag)
+        told = f"{number} is taken by {holder(number)}" if is_taken else reason
+        raise ListenerOff(told) from None
     listener.setblocking(False)
     return listener
 
@@ -231,8 +247,9 @@ class Serving:
         workdir: str,
         state: StateDirectory | None,
         neighbour: str = "",
+        holder: Callable[[int], str] = _another_program,
     ) -> Serving:
-        """Bind everything, or raise `SettingsError`."""
+        """Bind everything, or raise `SettingsError`; `holder` says who has a port that is taken."""
         host = resolve_host(settings.host)
         check_exposure(settings, host)
         secret = choose_secret(settings, state)
@@ -241,14 +258,17 @@ class Serving:
 
             def port(name: str) -> socket.socket | None:
                 try:
-                    listener = bind_port(f"{name}_port", settings, host)
+                    listener = bind_port(
+                        f"{name}_port", settings, host, holder, is_expected=bool(neighbour)
+                    )
                 except ListenerOff as reason:
                     off[name] = str(reason)
                     return None
                 return bound.enter_context(closing(listener))
 
             http, tcp = port("http"), port("tcp")
-            if (unix := bind_unix(settings, workdir)) is not None:
+            unix = bind_unix(settings, workdir, is_expected=bool(neighbour))
+            if unix is not None:
                 bound.callback(unix.close)
             if http is None and tcp is None and unix is None:
                 raise SettingsError(neighbour or "no listener is left; use --http-port auto")
@@ -296,7 +316,8 @@ class Serving:
         flag = f"--{name}-port"
         if getattr(self.settings, f"{name}_port") == "none":
             return []
-        return [f"  {name:<5}  off: {self.off[name]}; choose one with {flag}, or {flag} auto"]
+        remedy = "" if self.neighbour else f"; choose one with {flag}, or {flag} auto"
+        return [f"  {name:<5}  off: {self.off[name]}{remedy}"]
 
     @property
     def _has_notes(self) -> bool:
@@ -349,7 +370,7 @@ class Serving:
         if self.secret.token is None:
             return "everything is open to every user of this machine (--no-auth)"
         if self.settings.token:
-            return "nothing but auth is answered until the token was shown"
+            return "only auth is accepted until the token has been presented"
         return "your own programs may read; writing, and other users, need auth with the token"
 
     def _url(self, listener: socket.socket) -> str:

@@ -44,7 +44,7 @@ JOIN_BYTES: Final = 64 * limits.KIB
 
 log = logging.getLogger(__name__)
 
-_UNKNOWN = f"does not know {JOIN}: it is another version, or not flashgrep"
+_UNKNOWN = f"it does not know {JOIN}: it is another version, or not flashgrep"
 
 
 class _NotOurs(Exception):
@@ -66,7 +66,7 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
         return None
     except OSError as error:
         log.info(
-            "no server joined: %s: %s",
+            "not joining a running server: %s: %s",
             socket_path(settings, settings.workdir),
             error.strerror or error,
         )
@@ -76,7 +76,7 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
     except (_NotOurs, ConnectionEnded, RemoteFailure, TimeoutError) as reason:
         connection.close()
         log.info(
-            "no server joined: the server at %s %s",
+            "not joining the running server at %s: %s",
             socket_path(settings, settings.workdir),
             _reason(reason, settings),
         )
@@ -96,14 +96,14 @@ def join(settings: Settings, accepted: Container[str] | None = None) -> socket.s
 
 def _reason(reason: Exception, settings: Settings) -> str:
     if isinstance(reason, TimeoutError):
-        return f"did not answer within {JOIN_SECONDS:g} s"
+        return f"it did not answer within {JOIN_SECONDS:g} s"
     if isinstance(reason, NotJsonRpc) or (isinstance(reason, RemoteFailure) and not reason.code):
         return _UNKNOWN
     if isinstance(reason, RemoteFailure):  # one of ours, which says why
         if differences := _differences(reason.details.get("settings"), settings):
-            return f"has other settings: {'; '.join(differences)}"
-        return f"refuses us: {reason.message[: limits.QUOTED_CHARS]}"
-    return str(reason)
+            return f"its settings differ: {'; '.join(differences)}"
+        return f"it refuses us: {reason.message[: limits.QUOTED_CHARS]}"
+    return f"it {reason}"
 
 
 def _ask(

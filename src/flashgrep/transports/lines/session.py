@@ -59,6 +59,9 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.02
 
+_AFTER_HANDSHAKE: Final = ("tools/list", TOOL_CALL)
+"""Requests to which the SDK's answer, where they come first, does not say what is missing."""
+
 _LAST_SECONDS: Final = 0.25
 """How long a peer that has sent its last line is told what was not done; it may read no more."""
 
@@ -289,10 +292,16 @@ class LineSession:
             await self._notify_sdk(message)
         elif self._shaken and method == TOOL_CALL and self._offer.calls(params):
             await self._begin_call(message, batch, params or {})
+        elif method in _AFTER_HANDSHAKE and self._is_unopened(params):
+            raise InvalidParams("send initialize first")
         elif (told := self._at_once(message)) is not None:
             await self._requests.answer(messages.result(message.id, told), batch)
         else:
             await self._ask_sdk(message, batch)
+
+    def _is_unopened(self, params: Mapping[str, Any] | None) -> bool:
+        """Whether no handshake was begun; a request of the protocol without any has `_meta`."""
+        return not self._shaken and self._sdk is None and "_meta" not in (params or {})
 
     def _at_once(self, request: Request) -> dict[str, Any] | None:
         """The answer to what is plain and takes no time: the handshake, and after it the rest."""

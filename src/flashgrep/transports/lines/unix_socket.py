@@ -64,8 +64,11 @@ def socket_path(settings: Settings, workdir: str) -> Path:
     return Path(workdir) / OWN_DIRECTORY / SOCKET_NAME
 
 
-def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
-    """The socket of `--socket`; None where it is off, or a default that cannot be bound."""
+def bind_unix(settings: Settings, workdir: str, *, is_expected: bool = False) -> UnixSocket | None:
+    """The socket of `--socket`; None where it is off, or a default that cannot be bound.
+
+    `is_expected`: another server of the workspace has it, which is not worth a warning.
+    """
     if settings.socket.lower() == "none":
         return None
     path = socket_path(settings, workdir)
@@ -75,7 +78,8 @@ def bind_unix(settings: Settings, workdir: str) -> UnixSocket | None:
         reason = f"unix socket {path}: {error.strerror or error}"
         if settings.socket:
             raise SettingsError(f"--socket: {reason}; choose another path, or none") from None
-        log.warning("%s; this listener is off", reason)
+        is_known = is_expected and error.errno == errno.EADDRINUSE
+        log.log(logging.DEBUG if is_known else logging.WARNING, "%s; this listener is off", reason)
         return None
 
 
