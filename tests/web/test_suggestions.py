@@ -153,7 +153,7 @@ def test_what_was_said_about_a_suggestion_is_with_its_decision(server: Served) -
     _decide(server, "accept", found["id"])
     (row,) = server.get("/kb/decisions?limit=1").json()["decisions"]
     (comment,) = row["comments"]
-    assert (comment["author"], comment["text"]) == ("server", "Why gamma?")
+    assert (comment["author"], comment["text"]) == (login_name(), "Why gamma?")
     assert comment["time"] >= found["time"]
     server.post("/kb/suggestions/undo", {"decision": row["decision"]})
     (again,) = server.get("/kb/comments?note=Said.md").json()["comments"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.errors import FlashgrepError, IOFailure, Unavailable
-from flashgrep.system.atomic import open_private, put_in_place
+from flashgrep.system.atomic import open_own, open_private, put_in_place
 
 _DATABASE_SECONDS: Final = 5.0
 """Waiting for a lock on the notes' database; only a backup by another program holds one."""
@@ -102,7 +102,7 @@ class Database:
         try:
             if not path.is_file():
                 return False
-            with path.open("rb") as file:
+            with open_own(path) as file:
                 return file.read(_HEADER_BYTES)[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
         except OSError:
             return False
