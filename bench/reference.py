@@ -51,6 +51,7 @@ _KINDS: Final = {
     "strings": "list of strings",
     "string_or_strings": "string, or list of strings",
     "line_range": "two integers",
+    "strings_by_name": "object of strings",
     "objects": "list of objects",
 }
 

@@ -267,7 +267,8 @@ DECISIONS_AT_ONCE: Final = 500
 """Suggestions in one request to decide that is answered when all are decided (0.2 s)…"""
 
 DECISIONS_A_JOB: Final = 20_000
-"""…and in one that is answered at once with a job: their ids are a message of 500 KB."""
+"""…and in one that is answered at once with a job: their ids, and what was seen of each, are
+a message of 1.5 MB."""
 
 DECISION_JOBS: Final = 4
 """Jobs that run at once; they take turns on the thread of the notes."""

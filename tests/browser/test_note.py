@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from flashgrep.notes.access.roles import Role
 from tests.browser.outage import begin_anew, kill, restarted
@@ -180,6 +180,48 @@ def test_a_text_for_a_proposal_that_has_changed_stays_beside_the_new_one(pages: 
         toast(ann, "Accepted with your text")
         expect(dialog).to_have_count(0)
         assert site.running.text("Fox.md") == NOTE.replace("brown fox", "red panda")
+
+
+def test_what_changes_before_it_is_decided_in_the_note_is_left(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        robot = site.agent("robot")
+        robot.suggest("Fox.md", "brown fox", "red cat")
+        ann = opened(site, "ann")
+        ann.get_by_role("tab", name="Suggestions").click()
+        panel = ann.get_by_role("tabpanel")
+        words = iter([("red cat", "red dog"), ("red dog", "red owl")])
+
+        def first(route: Route) -> None:
+            robot.suggest("Fox.md", *next(words))
+            route.continue_()
+
+        ann.route("**/kb/suggestions/decide", first, times=2)
+        site.allow("409")
+        for name, now in (("Accept", "red dog"), ("Reject", "red owl")):
+            panel.get_by_role("button", name=name).click()
+            toast(ann, f"brings '{now}' now")
+            expect(panel.locator("ins")).to_have_text(now)
+            marked = f"{{--brown fox--}}{{++{now}++}}"
+            assert site.running.text("Fox.md") == NOTE.replace("brown fox", marked)
+        panel.get_by_role("button", name="Accept").click()
+        toast(ann, "Accepted.")
+        assert site.running.text("Fox.md") == NOTE.replace("brown fox", "red owl")
+
+
+def test_the_card_at_the_cursor_decides_on_what_the_text_shows_now(pages: Pages) -> None:
+    with pages.serving({"Fox.md": NOTE}) as site:
+        robot = site.agent("robot")
+        robot.suggest("Fox.md", "brown fox", "red cat")
+        ann = opened(site, "ann")
+        editor(ann).focus()
+        ann.keyboard.press("Alt+ArrowDown")
+        card = ann.get_by_role("group", name="Suggestion by robot/robot")
+        expect(card).to_be_visible()
+        robot.suggest("Fox.md", "cat", "dog")  # as long: nothing else in the note moves
+        expect(editor(ann).locator("ins")).to_have_text("red dog")
+        card.get_by_role("button", name="Accept").click()
+        toast(ann, "Accepted.")
+        assert site.running.text("Fox.md") == NOTE.replace("brown fox", "red dog")
 
 
 def test_who_decides_second_is_told_so(pages: Pages) -> None:

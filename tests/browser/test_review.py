@@ -186,6 +186,71 @@ def test_what_changes_before_it_is_accepted_is_shown_and_not_accepted(pages: Pag
         assert "It opens in May, perhaps and" in site.running.text(NOTE)
 
 
+@pytest.mark.daily
+def test_of_several_what_changes_before_they_are_accepted_is_left_and_shown(pages: Pages) -> None:
+    with pages.serving({NOTE: TEXT}) as site:
+        robot = site.agent("robot")
+        robot.suggest(NOTE, "March", "May")
+        robot.suggest(NOTE, "four million", "five million")
+        ann = site.person("ann")
+        expect(cards(ann)).to_have_count(2)
+        for key in ("j", "x", "j", "x", "Shift+A"):
+            ann.keyboard.press(key)
+        dialog = ann.get_by_role("dialog")
+        expect(dialog).to_contain_text("Accept 2 suggestions?")
+        robot.suggest(NOTE, "five million", "nine million")
+        expect(dialog.get_by_role("alert")).to_contain_text("1 of them has changed")
+        button(dialog, "Accept 2").click()
+        told = "1 suggestion accepted, 1 left because it had changed"
+        expect(ann.get_by_text(told)).to_be_visible()
+        left = change(ann, "nine")
+        expect(left.get_by_role("alert")).to_contain_text("has changed since you saw it")
+        text = TEXT.replace("March", "May")
+        marked = text.replace("four million", "{--four million--}{++nine million++}")
+        assert site.running.text(NOTE) == marked
+        button(left, "Accept").click()
+        expect(left).to_have_count(0)
+        assert site.running.text(NOTE) == text.replace("four", "nine")
+
+
+def test_a_selection_is_of_what_was_seen_when_it_was_made(pages: Pages) -> None:
+    with pages.serving({NOTE: TEXT}) as site:
+        robot = site.agent("robot")
+        robot.suggest(NOTE, "March", "May")
+        ann = site.person("ann")
+        expect(cards(ann)).to_have_count(1)
+        site.allow("409")
+        for shortcut, word in (("Shift+A", "June"), ("Reject 1 selected", "July")):
+            ann.keyboard.press("j")
+            ann.keyboard.press("x")
+            expect(button(ann, "Accept 1 selected")).to_be_visible()
+            robot.suggest(NOTE, "May" if word == "June" else "June", word)
+            expect(cards(ann).locator("ins")).to_contain_text(word)
+            if shortcut == "Shift+A":
+                ann.keyboard.press(shortcut)
+            else:
+                button(ann, shortcut).click()
+            expect(cards(ann).get_by_role("alert")).to_contain_text("has changed since you saw it")
+            assert f"{{--March--}}{{++{word}++}}" in site.running.text(NOTE)
+        for key in ("j", "x", "Shift+A"):
+            ann.keyboard.press(key)
+        expect(card(ann, "Accepted")).to_be_visible()
+        assert "opens in July" in site.running.text(NOTE)
+
+
+def test_what_would_make_a_mark_of_a_persons_words_stays_in_the_list(pages: Pages) -> None:
+    edits = ((NOTE, ">> im", "R im", "other"), (NOTE, "x", "{", "robot"))
+    with pages.serving({NOTE: "see x>> important words <<} and more\n"}, edits) as site:
+        first = site.running.get("/kb/suggestions?author=other").json()["suggestions"]
+        body = {"ids": [one["id"] for one in first], "action": "reject"}
+        assert site.running.post("/kb/suggestions/decide", body).status_code == 200
+        ann = site.person("ann")
+        button(ann, "Accept").click()
+        left = cards(ann)
+        expect(left.get_by_role("alert")).to_contain_text("would make {>>")
+        expect(button(left, "Accept")).to_be_visible()
+
+
 def test_around_a_change_stands_what_the_note_says_now(pages: Pages) -> None:
     with pages.serving({NOTE: TEXT}, EDITS) as site:
         ann = site.person("ann")

@@ -80,6 +80,27 @@ def test_a_large_decision_shows_its_progress_what_others_decided_and_is_undone(
         assert site.running.text("F0/N0.md") == TEXT
 
 
+def test_of_a_large_decision_what_changed_after_the_question_is_left(pages: Pages) -> None:
+    with many(pages, 21) as site:
+        ann = site.person("ann")
+        expect(ann.get_by_text("525 suggestions in 21 notes")).to_be_visible()
+
+        def first(route: Route) -> None:
+            with site.running.live("F6/N20.md") as peer:
+                peer.sync()
+                peer.type("99", after="line {++7")
+                peer.sync()
+            route.continue_()
+
+        ann.route("**/kb/suggestions/decide", first, times=1)
+        accept_all(ann, "525")
+        told = "524 suggestions accepted, 1 left because it had changed"
+        expect(ann.get_by_text(told)).to_be_visible()
+        expect(ann.get_by_role("article")).to_have_count(1)
+        expect(ann.get_by_role("article").locator("ins")).to_contain_text("799")
+        assert "line {++799++}" in site.running.text("F6/N20.md")
+
+
 @heavy
 def test_a_large_decision_that_a_killed_server_cut_short_says_where_it_stopped(
     pages: Pages,

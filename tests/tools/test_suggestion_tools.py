@@ -149,6 +149,36 @@ def test_accepting_and_rejecting_leave_plain_text(desk: NotesDesk) -> None:
     assert listed(desk) == []
 
 
+def test_what_its_author_has_changed_since_it_was_listed_stays_pending(desk: NotesDesk) -> None:
+    seen = {row["old"]: row for row in listed(desk)}
+    reviewer, desk.caller = desk.caller, desk.someone("bob")
+    desk.edit("kb://A.md", "2", "9999")
+    desk.caller = reviewer
+    expected = {row["id"]: row["digest"] for row in seen.values()}
+    told = desk.json("decide_suggestions", ids=list(expected), action="accept", expected=expected)
+    statuses = {row["id"]: row["status"] for row in told["results"]}
+    assert [statuses[seen[old]["id"]] for old in ("one", "two", "three")] == [
+        "done",
+        "changed",
+        "done",
+    ]
+    (left,) = listed(desk)
+    assert (left["id"], left["new"]) == (seen["two"]["id"], "9999")
+    assert desk.raw("A.md") == "1 {--two--}{++9999++}\n"
+    expected = {left["id"]: left["digest"]}
+    told = desk.json("decide_suggestions", ids=[left["id"]], action="accept", expected=expected)
+    assert told["decided"] == 1
+    name = left["id"]
+    refusal = desk.error(
+        "decide_suggestions",
+        "invalid_params",
+        ids=[name, "s_x"],
+        action="accept",
+        expected=expected,
+    )
+    assert "s_x is in only one of ids and expected" in refusal["message"]
+
+
 def test_the_first_decision_counts(desk: NotesDesk) -> None:
     name = ids(desk)["one"]
     desk.json("decide_suggestions", ids=[name], action="accept")

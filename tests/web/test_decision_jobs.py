@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep import limits
 from flashgrep.notes.access.roles import Role, everywhere
 from flashgrep.notes.knowledge_base import KnowledgeBase
 from flashgrep.notes.review.review import Query
@@ -135,6 +136,31 @@ def test_what_a_job_has_decided_is_undone_by_whoever_began_it(tmp_path: Path) ->
         assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
         for wrong in ({}, {"job": job, "decision": newest}):
             assert server.post("/kb/suggestions/undo", wrong).status_code == 400
+
+
+def test_a_job_leaves_what_has_changed_since_it_was_seen(tmp_path: Path) -> None:
+    text = " ".join(f"{{++w{at}.++}}" for at in range(180))
+    with served(tmp_path, {}) as server:
+        for note in NOTES:
+            assert server.post("/kb/notes", {"path": note, "text": text}).status_code == 201
+        seen = server.get("/kb/suggestions?limit=1000").json()["suggestions"]
+        ids = [one["id"] for one in seen]
+        assert len(ids) > limits.DECISIONS_AT_ONCE
+        with server.live("N1.md") as peer:
+            peer.sync()
+            peer.type("9999", after="w150.")
+            peer.sync()
+        expected = {one["id"]: one["digest"] for one in seen}
+        body = {"ids": ids, "action": "accept", "expected": expected}
+        fewer = {**body, "expected": dict(list(expected.items())[1:])}
+        assert server.post("/kb/suggestions/decide", fewer).status_code == 400
+        with events(server) as own:
+            job = server.post("/kb/suggestions/decide", body).json()["job"]
+            last = own.until("job", job=job, state="done")
+        assert last["counts"] == {"done": len(ids) - 1, "changed": 1}
+        (left,) = server.get("/kb/suggestions").json()["suggestions"]
+        assert (left["note"], left["new"]) == ("N1.md", "w150.9999")
+        assert "{++w150.9999++}" in server.text("N1.md")
 
 
 def test_a_signal_in_the_middle_of_a_job_leaves_each_note_decided_or_not(tmp_path: Path) -> None:

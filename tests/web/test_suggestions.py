@@ -25,6 +25,7 @@ NOTES = {
     "Words/Edit.md": "alpha beta\n",
     "Words/Refuse.md": "alpha Größe\n",
     "Seen.md": "alpha beta\n",
+    "Several.md": "one two three\n",
 }
 EDITS = [
     ("A.md", "two", "2", "agent/one"),
@@ -34,6 +35,7 @@ EDITS = [
     ("Said.md", "beta", "gamma", "agent/said"),
     *(("Found.md", f"x{n}.", f"Y{n}.", "agent/found") for n in range(1, 7)),
     ("Seen.md", "beta", "gamma", "agent/seen"),
+    *(("Several.md", word, word.upper(), "agent/seen") for word in ("one", "two", "three")),
     ("Words/Edit.md", "beta", "gamma", "agent/words"),
     ("Words/Refuse.md", "Größe", "size", "agent/words"),
     *(("Many.md", f"w{n}.", f"W{n}.", "agent/many") for n in range(20)),
@@ -61,7 +63,7 @@ def _decide(server: Served, action: str, *ids: str, **more: Any) -> Any:
 def test_what_is_listed_is_what_the_contract_names(server: Served) -> None:
     (found,) = _listed(server, "note=A.md")
     fields = {"id", "note", "line", "author", "time", "old", "new", "context", "comments"}
-    assert set(found) == fields
+    assert set(found) == fields | {"digest"}
     assert (found["note"], found["line"], found["author"]) == ("A.md", 1, "agent/one")
     assert (found["old"], found["new"]) == ("two", "2")
     assert found["context"] == {"before": "one ", "after": " three\n"}
@@ -282,3 +284,49 @@ def test_a_text_replaces_only_the_proposal_that_its_writer_saw(server: Served) -
     taken = server.post("/kb/suggestions/decide", body)
     assert taken.json()["results"][0]["outcome"] == "edited"
     assert server.text("Seen.md") == "alpha delta\n"
+
+
+def test_of_many_those_that_have_changed_since_they_were_seen_stay_pending(server: Served) -> None:
+    seen = {one["old"]: one for one in _listed(server, "note=Several.md")}
+    with server.live("Several.md") as peer:
+        peer.sync()
+        peer.type(", or 9999", after="TWO")
+        peer.sync()
+    ids = [one["id"] for one in seen.values()]
+    expected = {one["id"]: one["digest"] for one in seen.values()}
+    decide = "/kb/suggestions/decide"
+    body = {"ids": ids, "action": "accept", "expected": expected}
+    for action in ("reject", "accept"):
+        changed = {**body, "ids": [seen["two"]["id"]], "action": action}
+        changed["expected"] = {seen["two"]["id"]: seen["two"]["digest"]}
+        assert server.post(decide, changed).status_code == 409
+    answer = server.post(decide, body)
+    assert answer.status_code == 200
+    results = {one["id"]: one for one in answer.json()["results"]}
+    statuses = {old: results[one["id"]]["status"] for old, one in seen.items()}
+    assert statuses == {"one": "done", "two": "changed", "three": "done"}
+    (left,) = _listed(server, "note=Several.md")
+    result = results[left["id"]]
+    assert (result["old"], result["new"]) == ("two", "TWO, or 9999")
+    assert "has changed since you saw it: it replaces 'two' and brings 'TWO," in result["message"]
+    assert server.text("Several.md") == "ONE {--two--}{++TWO, or 9999++} THREE\n"
+    assert left["digest"] == result["digest"] != seen["two"]["digest"]
+    changed["expected"] = {left["id"]: result["digest"]}
+    assert server.post(decide, changed).json()["results"][0]["status"] == "done"
+    late = server.post(decide, body)
+    assert {one["status"] for one in late.json()["results"]} == {"already_decided"}
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [{"s_1": "x"}, {"s_1": "x", "s_2": "x", "s_3": "x"}, {"s_1": "x", "s_2": 1}, {"new": "x"}],
+)
+def test_what_was_seen_is_named_for_each_of_the_ids_and_for_no_other(
+    server: Served, expected: dict[str, Any]
+) -> None:
+    body = {"ids": ["s_1", "s_2"], "action": "accept", "expected": expected}
+    answer = server.post("/kb/suggestions/decide", body)
+    assert answer.status_code == 400
+    assert "expected" in answer.json()["error"]["message"]
+    mixed = {**body, "expected": {"old": "x", "s_1": "x", "s_2": "x"}}
+    assert server.post("/kb/suggestions/decide", mixed).status_code == 400

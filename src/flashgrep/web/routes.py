@@ -6,9 +6,11 @@
     POST   /kb/suggestions/decide  {"ids": […], "action": "accept" | "reject", "reason", "text",
                                    "expected"}; a reason goes with reject, a text with accept and
                                    one id: it takes the place of the new text. expected is
-                                   {"old", "new"} of one suggestion as it was seen: 409 and what
-                                   it is now where somebody has changed it since. For more than
-                                   500 ids 202 and a job, with progress on /kb/events
+                                   {"old", "new"} of one suggestion as it was seen, or {ID: digest}
+                                   of all as they were listed: what somebody has changed since
+                                   stays pending, and its result says what it is now; 409 where
+                                   that goes for all. For more than 500 ids 202 and a job, with
+                                   progress on /kb/events
     POST   /kb/suggestions/undo    {"decision": number}, or {"job": id} for all that a job of one's
                                    own has decided: 202 and a job
     GET    /kb/jobs/{id}           how far a job of one's own is; 404 after a restart
@@ -147,7 +149,7 @@ def _verdict(outcomes: list[StepResult]) -> Answer:
     elif found == {DecisionStatus.ALREADY}:
         status, code, message = 409, "conflict", "all of these were decided before"
     elif found == {DecisionStatus.CHANGED}:
-        status, code, message = 409, "conflict", "the suggestion has changed since it was seen"
+        status, code, message = 409, "conflict", "these have changed since they were seen"
     else:
         return 200, {}
     return status, {"error": {"code": code, "message": f"{message}; see the results"}}

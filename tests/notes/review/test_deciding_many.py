@@ -31,8 +31,8 @@ from flashgrep.notes.review.decide import Cut
 from flashgrep.notes.review.deciding_many import Deciding, _Gone
 from flashgrep.notes.review.review import DecisionStatus, Query
 from flashgrep.notes.review.step import Step
-from flashgrep.notes.review.verdict import Action
-from flashgrep.notes.suggestions.pending import Recorded, pending
+from flashgrep.notes.review.verdict import Action, Verdict
+from flashgrep.notes.suggestions.pending import Recorded, pending, proposal_digest
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import propose
 from tests.notes.marked import Note, notes
@@ -51,21 +51,26 @@ class Decided:
     change: tuple[str, str]
 
 
-def one_by_one(
-    note: Note, names: Sequence[str], action: Action
-) -> tuple[str, dict[str, Decided | None]]:
+Outcomes = dict[str, Decided | type[Conflict]]
+"""What became of each, or how it was refused."""
+
+
+def one_by_one(note: Note, names: Sequence[str], verdict: Verdict) -> tuple[str, Outcomes]:
     """The definition: each decided in the text that the one before has left."""
     text, records = note.text, {one.id: one for one in note.records}
     characters = list(range(len(text)))
-    found: dict[str, Decided | None] = {}
+    found: Outcomes = {}
     for name in names:
         spans = [span for one in records.values() for span in one.spans]
+        change = pending(text, list(records.values())).change(records[name])
         try:
-            made = decide.decide(text, records[name].spans, action, spans)
-        except Conflict:
-            found[name] = None
+            decide.marks_of(text, records[name].spans, spans)
+            verdict.check_seen(name, *change)
+            made = decide.decide(text, records[name].spans, verdict.action, spans)
+        except Conflict as error:
+            found[name] = type(error)
             continue
-        change = pending(text, list(records.values())).change(records.pop(name))
+        del records[name]
         gone = {at for splice in made.splices for at in range(splice.start, splice.end)}
         characters = [one for at, one in enumerate(characters) if at not in gone]
         beside = tuple(
@@ -88,8 +93,7 @@ def test_decisions_at_once_are_those_made_one_after_the_other(
     note: Note, data: st.DataObject
 ) -> None:
     names = data.draw(st.permutations([one.id for one in note.records]))
-    action = data.draw(st.sampled_from(list(Action)))
-    check(note, names, action)
+    check(note, names, verdict_on(note, data))
 
 
 @settings(max_examples=CASES)
@@ -107,19 +111,30 @@ def test_decisions_on_spans_that_overlap_are_left_to_the_definition(data: st.Dat
         )
     ]
     names = data.draw(st.permutations([one.id for one in records]))
-    check(Note(text, tuple(records)), names, data.draw(st.sampled_from(list(Action))))
+    note = Note(text, tuple(records))
+    check(note, names, verdict_on(note, data))
 
 
-def check(note: Note, names: Sequence[str], action: Action) -> None:
-    quick = Deciding(note.text, note.records, action)
+def verdict_on(note: Note, data: st.DataObject) -> Verdict:
+    """What somebody decides who may have seen something else of some of them."""
+    read = pending(note.text, note.records)
+    seen = {one.id: proposal_digest(*read.change(one)) for one in note.records}
+    for name in data.draw(st.sets(st.sampled_from(sorted(seen)))) if seen else ():
+        seen[name] = proposal_digest("what was", "there before")
+    is_checked = data.draw(st.booleans())
+    return Verdict(data.draw(st.sampled_from(list(Action))), seen=seen if is_checked else {})
+
+
+def check(note: Note, names: Sequence[str], verdict: Verdict) -> None:
+    quick = Deciding(note.text, note.records, verdict)
     taken = quick.take(names)
-    text, expected = one_by_one(note, names[:taken], action)
+    text, expected = one_by_one(note, names[:taken], verdict)
     assert spliced(note.text, quick.splices) == text
-    found: dict[str, Decided | None] = {
+    found: Outcomes = {
         name: Decided(made.cuts, made.beside, made.marks, made.change)
         for name, made in quick.made.items()
     }
-    found |= dict.fromkeys(quick.missing)
+    found |= {name: type(error) for name, error in quick.refused.items()}
     assert found == expected
     spans = sorted((span, one.id) for one in note.records for span in one.spans)
     is_tangled = {
@@ -129,9 +144,11 @@ def check(note: Note, names: Sequence[str], action: Action) -> None:
         for name in (one, another)
     }
     if taken < len(names) and not is_tangled:
-        left, decided = one_by_one(note, names[: taken + 1], action)
+        left, decided = one_by_one(note, names[: taken + 1], verdict)
         last = decided[names[taken]]
-        assert last is None or any(over(left[: cut.at], left[cut.at :]) for cut in last.cuts)
+        assert isinstance(last, type) or any(
+            over(left[: cut.at], left[cut.at :]) for cut in last.cuts
+        )
 
 
 # ── in a knowledge base ─────────────────────────────────────────────────────────────────────────
@@ -187,6 +204,13 @@ def made_home(path: Path, seed: int) -> tuple[Path, list[str]]:
     return path, [name for name in besides if name.startswith("s")]
 
 
+def seen_of(kb: KnowledgeBase, names: Sequence[str], chance: Random) -> dict[str, str]:
+    """What somebody has seen of suggestions: of one in three something else than there is."""
+    listed = kb.review.suggestions(Query(), ADMIN).suggestions
+    now = {one.id: proposal_digest(one.old, one.new) for one in listed}
+    return {name: now.get(name, "") if chance.random() < 0.67 else "other" for name in names}
+
+
 def history(path: Path, seed: int, names: list[str]) -> list[Any]:
     """Decide by chance and take back by chance; all that is to be seen of it."""
     chance = Random(seed)
@@ -197,8 +221,9 @@ def history(path: Path, seed: int, names: list[str]) -> list[Any]:
     try:
         for action in Action:
             some, left = left[: len(left) // 2 + 1], left[len(left) // 2 + 1 :]
-            outcomes = kb.review.decide(some, action, ADMIN)
-            told.append([(one.id, one.status, one.message) for one in outcomes])
+            verdict = Verdict(action, seen=seen_of(kb, some, chance))
+            outcomes = kb.review.decide(some, verdict, ADMIN)
+            told.append([(one.id, one.status, one.message, one.now) for one in outcomes])
             told.append(kb.ask(lambda library: library.read(library.find("A.md").id).text))
         rows = kb.review.decisions(ADMIN)
         told.append(
@@ -231,7 +256,8 @@ def test_the_log_and_what_is_undone_are_the_same_too(
         quick = history(first, seed, names)
     monkeypatch.setattr(Deciding, "take", lambda *_: 0)  # each of them the old, slow way
     assert history(second, seed, names) == quick
-    assert any(status is DecisionStatus.DONE for _, status, _ in quick[0])
+    statuses = {status for told in (quick[0], quick[2]) for _, status, *_ in told}
+    assert statuses >= {DecisionStatus.DONE, DecisionStatus.CHANGED}
 
 
 @pytest.mark.parametrize("is_prepared", [False, True])

@@ -86,6 +86,7 @@ WRONG: dict[str, list[Any]] = {
     "string_or_strings": [5, True, {"x": 1}, [5], ["x", None], [["x"]]],
     "object": [5, True, "x", "[1]", [], [1], ["x"]],
     "objects": [5, True, "x", "{}", {}, [5], ["x"], [None], [[]]],
+    "strings_by_name": [5, True, "x", "[1]", [], {"x": 5}, {"x": None}, {"x": ["x"]}],
     "line_range": [5, True, "x", "[1]", {}, [], [1], [1, 2, 3], [1, "x"], [1, 1.5], [None, 2]],
 }
 OUT_OF_RANGE = [LARGEST + 1, -LARGEST - 1, 10**30, str(10**17), 1e300]

@@ -10,7 +10,7 @@ import type { Suggestion } from "./marked";
 
 interface Result {
   id: string;
-  status: "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden" | "failed";
+  status: "done" | "already_decided" | "gone" | "changed" | "refused" | "not_found" | "forbidden" | "failed";
   message: string;
   decision?: { decision: number } | number | null;
   /** What it takes away and brings now, where that is not what was expected. */
@@ -20,16 +20,16 @@ interface Result {
 
 interface More {
   text?: string;
-  reason?: string;
-  expected?: { old: string; new: string };
+  /** What the person saw: of a suggestion that says something else now, nothing is decided. */
+  expected: { old: string; new: string };
 }
 
 const FIRST = "Somebody else decided on this suggestion first.";
 const DONE = { accept: "Accepted", reject: "Rejected" };
 
-/** Decide on one suggestion, and offer to undo it. */
-export async function decide(id: string, action: "accept" | "reject"): Promise<boolean> {
-  const result = await send(id, action, {});
+/** Decide on one suggestion as it was shown, and offer to undo it. */
+export async function decide({ id, old, new: proposed }: Suggestion, action: "accept" | "reject"): Promise<boolean> {
+  const result = await send(id, action, { expected: { old, new: proposed } });
   if (result.status === "done") sayDone(result, `${DONE[action]}.`);
   else complain(result.message);
   return result.status === "done";

@@ -221,7 +221,8 @@ const cursorCard = StateField.define<{ key: string; tooltip: Tooltip } | null>({
     const { main } = state.selection;
     const found = main.empty ? suggestionAt(state, main.head) : null;
     if (!found || !state.facet(markActions)) return null;
-    const key = `${found.id} ${found.from} ${found.to} ${found.new.length}`;
+    // A card decides on what it was made for: with other words there is another one.
+    const key = [found.id, found.from, found.to, found.old, found.new].join(" ");
     return held?.key === key ? held : { key, tooltip: cardFor(found) };
   },
   provide: (field) => showTooltip.from(field, (held) => held?.tooltip ?? null),

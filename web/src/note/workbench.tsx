@@ -95,8 +95,8 @@ export function Workbench({ live, gone, onMoved, onReload }: Properties) {
       mayDecide: mayWrite,
       reason: mayWrite ? "" : whyNot("write", path, "decide on suggestions"),
       mayComment,
-      accept: (one) => settleAnd(() => decide(one.id, "accept")),
-      reject: (one) => settleAnd(() => decide(one.id, "reject")),
+      accept: (one) => settleAnd(() => decide(one, "accept")),
+      reject: (one) => settleAnd(() => decide(one, "reject")),
       edit: setEditing,
       comment: (one) => {
         setAbout({ suggestion: one.id, quote: one.new || one.old });

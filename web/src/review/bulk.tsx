@@ -11,25 +11,25 @@ import { chosen, decideAll, open, select, shownCards } from "./work";
 export function BulkBar() {
   const running = job.value;
   if (running) return <Progress running={running} />;
-  const ids = chosen.value;
-  if (!ids.length) return null;
-  const count = ids.length.toLocaleString("en");
+  const ones = chosen.value;
+  if (!ones.size) return null;
+  const count = ones.size.toLocaleString("en");
   const all = open(shownCards.value);
   return (
     <div class="bulk" role="region" aria-label="Selected suggestions">
       <span class="bulk-count bulk-selected">{count} selected</span>
-      <button type="button" class="accept" onClick={() => decideAll(ids, "accept")}>
+      <button type="button" class="accept" onClick={() => decideAll(ones, "accept")}>
         Accept {count} selected
       </button>
-      <button type="button" class="reject" onClick={() => decideAll(ids, "reject")}>
+      <button type="button" class="reject" onClick={() => decideAll(ones, "reject")}>
         Reject {count} selected
       </button>
-      {all.length > ids.length && (
+      {all.size > ones.size && (
         <button type="button" class="quiet" onClick={() => select(all, true)}>
-          Select all {all.length.toLocaleString("en")} shown
+          Select all {all.size.toLocaleString("en")} shown
         </button>
       )}
-      <button type="button" class="quiet" onClick={() => (selected.value = new Set())}>
+      <button type="button" class="quiet" onClick={() => (selected.value = new Map())}>
         Clear selection
       </button>
     </div>

@@ -60,7 +60,7 @@ function Open({ one, state, draft }: { one: Suggestion; state: Settled | undefin
           type="checkbox"
           aria-label={`Select: line ${one.line}, ${one.author}`}
           checked={selected.value.has(one.id)}
-          onChange={(event) => select([one.id], event.currentTarget.checked)}
+          onChange={(event) => select([[one.id, one.digest]], event.currentTarget.checked)}
         />
         <b class="author">{one.author}</b>
         <span class="muted">

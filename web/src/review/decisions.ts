@@ -8,6 +8,7 @@ import { session } from "../shell/session";
 import { complain, say } from "../shell/toast";
 import type { Counts, Job } from "./jobs";
 import { canUndo, decideMany, followJobs, isInJob, job, undoJob } from "./jobs";
+import type { Shown } from "./selection";
 import { unselect } from "./selection";
 import type { Suggestion } from "./suggestions";
 import { decided, kept, leave, listed, refresh, show } from "./suggestions";
@@ -49,7 +50,7 @@ export interface Decision {
 
 interface Result {
   id: string;
-  status: "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden";
+  status: "done" | "already_decided" | "gone" | "changed" | "refused" | "not_found" | "forbidden";
   message: string;
   decision?: number;
   action?: Action;
@@ -60,18 +61,15 @@ interface Result {
   /** What it takes away and brings now, where that is not what was expected. */
   old?: string;
   new?: string;
+  digest?: string;
 }
 
 /** A suggestion as the person saw it. */
-export interface Seen {
-  old: string;
-  new: string;
-}
+export type Seen = Pick<Suggestion, "old" | "new" | "digest">;
 
 interface Words {
   reason?: string;
   text?: string;
-  expected?: Seen;
 }
 
 const AT_ONCE = 500; // more are a job of the server
@@ -108,8 +106,8 @@ export function setDraft(id: string, text: string | null): void {
 }
 
 /** Edit a proposal, or go on with the same text after another look at it. */
-export function beginDraft({ id, old, new: proposed }: Suggestion, text: string): void {
-  begun.value = changedMap(begun.value, [[id, { old, new: proposed }]]);
+export function beginDraft({ id, old, new: proposed, digest }: Suggestion, text: string): void {
+  begun.value = changedMap(begun.value, [[id, { old, new: proposed, digest }]]);
   drafts.value = changedMap(drafts.value, [[id, text]]);
 }
 
@@ -122,14 +120,17 @@ export function setProblem(id: string, text: string | null): void {
 /** The decisions made here that `undoLast` takes back, the newest last; those made together are one. */
 const made: { suggestion: string; decision: number }[][] = [];
 
-export async function decide(ids: readonly string[], action: Action, words: Words = {}): Promise<void> {
-  if (!ids.length) return;
-  if (ids.length > AT_ONCE) return decideMany(ids, action, words.reason);
+/** Decide on what the person saw; what says something else now is left, and shown as it is. */
+export async function decide(shown: Shown, action: Action, words: Words = {}): Promise<void> {
+  if (!shown.size) return;
+  if (shown.size > AT_ONCE) return decideMany(shown, action, words.reason);
+  const ids = [...shown.keys()];
   settle(ids.map((id) => [id, { state: "busy", action }]));
   problems.value = changedMap(problems.value, ids.map((id) => [id, null]));
   let results: Result[];
   try {
-    results = (await post<{ results: Result[] }>("/kb/suggestions/decide", { ids, action, ...words })).results;
+    const body = { ids, action, expected: Object.fromEntries(shown), ...words };
+    results = (await post<{ results: Result[] }>("/kb/suggestions/decide", body)).results;
   } catch (error) {
     const body = error instanceof Refused ? (error.body as { results?: Result[] } | null) : null;
     if (!body?.results) {
@@ -157,13 +158,15 @@ export async function decide(ids: readonly string[], action: Action, words: Word
 }
 
 function isStillOpen(one: Result): boolean {
-  return one.status === "forbidden" || one.status === "changed";
+  return one.status === "forbidden" || one.status === "changed" || one.status === "refused";
 }
 
 /** Show the suggestion as it is now: the list may come later. */
-function takeChanged({ id, old, new: proposed }: Result): void {
+function takeChanged({ id, old, new: proposed, digest }: Result): void {
   const known = listed.value.get(id);
-  if (known && old !== undefined && proposed !== undefined) show({ ...known, old, new: proposed });
+  if (known && old !== undefined && proposed !== undefined && digest !== undefined) {
+    show({ ...known, old, new: proposed, digest });
+  }
 }
 
 function outcomeOf(one: Result, outcome: Outcome, words: Words): Settled | null {
@@ -200,6 +203,8 @@ export function resultText(action: Job["action"], counts: Counts): string {
     (counts.gone ?? 0) + (counts.not_found ?? 0)
       ? `${((counts.gone ?? 0) + (counts.not_found ?? 0)).toLocaleString("en")} ${isUndo ? "that cannot be undone any more" : "no longer in their notes"}`
       : "",
+    counts.changed ? `${counts.changed.toLocaleString("en")} left because ${counts.changed === 1 ? "it" : "they"} had changed` : "",
+    counts.refused ? `${counts.refused.toLocaleString("en")} left because they would make a mark that nobody made` : "",
     counts.forbidden ? `${counts.forbidden.toLocaleString("en")} that you may not decide` : "",
   ];
   return parts.filter(Boolean).join(", ");

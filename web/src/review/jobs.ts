@@ -6,10 +6,11 @@ import { counted } from "../shell/age";
 import { get, post, Refused, told } from "../shell/api";
 import { hear } from "../shell/events";
 import { complain } from "../shell/toast";
+import type { Shown } from "./selection";
 import { selected } from "./selection";
 import { decided, listPage, load, pace } from "./suggestions";
 
-type Status = "done" | "already_decided" | "gone" | "changed" | "not_found" | "forbidden";
+type Status = "done" | "already_decided" | "gone" | "changed" | "refused" | "not_found" | "forbidden";
 export type Counts = Partial<Record<Status, number>>;
 
 interface News {
@@ -29,7 +30,7 @@ const PAGE = 1000;
 
 export const job = signal<Job | null>(null);
 /** The suggestions of the last job that decided. */
-let inJob: ReadonlySet<string> = new Set();
+let inJob: Shown = new Map();
 
 export function isInJob(id: string): boolean {
   return inJob.has(id);
@@ -42,10 +43,11 @@ export function isBusy(): boolean {
   return true;
 }
 
-export async function decideMany(ids: readonly string[], action: "accept" | "reject", reason?: string): Promise<void> {
+export async function decideMany(shown: Shown, action: "accept" | "reject", reason?: string): Promise<void> {
   if (isBusy()) return;
-  inJob = new Set(ids);
-  await begin("/kb/suggestions/decide", { ids, action, ...(reason ? { reason } : {}) }, action);
+  inJob = shown;
+  const body = { ids: [...shown.keys()], action, expected: Object.fromEntries(shown), ...(reason ? { reason } : {}) };
+  await begin("/kb/suggestions/decide", body, action);
 }
 
 /** Whether the last job can be taken back. */
@@ -86,9 +88,9 @@ function hearJob(event: News): void {
 
 function finish(): void {
   pace.isSlow = false;
-  selected.value = new Set();
+  selected.value = new Map();
   // Not every piece of news has come: what is listed now counts.
-  for (const id of inJob) decided.delete(id);
+  for (const id of inJob.keys()) decided.delete(id);
   void load();
 }
 
@@ -121,7 +123,8 @@ async function stopped(current: Job): Promise<void> {
       : `${why} ${counted(inJob.size - left.length, "suggestion")} of ${inJob.size.toLocaleString("en")} are decided, and stay so; ${rest} are still pending${left.length ? ", and selected" : ""}.`;
   job.value = { ...current, counts: {}, state: "stopped", message };
   finish();
-  if (current.action !== "undo") selected.value = new Set(left);
+  // As they were when the job began: the person has seen nothing else of them.
+  if (current.action !== "undo") selected.value = new Map(left.map((id) => [id, inJob.get(id)!]));
 }
 
 /** The ids of all that is pending, whatever the page is filtered by. */

@@ -31,10 +31,10 @@ import {
   openEditor,
   openNote,
   reject,
-  select,
   shownCards,
   shownGroups,
   takeBackLast,
+  toggle,
   withCurrent,
 } from "./work";
 
@@ -134,7 +134,7 @@ function estimate(row: Row): number {
 }
 
 function Head({ group }: { group: Group }) {
-  const ids = open(group.suggestions);
+  const waiting = open(group.suggestions);
   const count = group.suggestions.filter((one) => !settled.value.has(one.id)).length;
   const folder = group.note.slice(0, group.note.lastIndexOf("/") + 1);
   return (
@@ -148,10 +148,10 @@ function Head({ group }: { group: Group }) {
       <span class="badge" title={`${count} pending`}>
         {count.toLocaleString("en")}
       </span>
-      {ids.length > 1 && (
-        <Menu items={allItems(ids)} label={`Decide all ${ids.length.toLocaleString("en")} in ${group.note}`} class="quiet">
+      {waiting.size > 1 && (
+        <Menu items={allItems(waiting)} label={`Decide all ${waiting.size.toLocaleString("en")} in ${group.note}`} class="quiet">
           <span class="wide-word">Decide all</span>
-          <span class="narrow-word">All</span> {ids.length.toLocaleString("en")} <span aria-hidden="true">▾</span>
+          <span class="narrow-word">All</span> {waiting.size.toLocaleString("en")} <span aria-hidden="true">▾</span>
         </Menu>
       )}
     </div>
@@ -197,12 +197,12 @@ function useKeys(): void {
     { keys: ["Shift+R"], does: "Reject with a reason", run: () => withCurrent(askReason) },
     { keys: ["e"], does: "Edit, then accept", run: () => withCurrent(openEditor) },
     { keys: ["u"], does: "Undo your last decision", run: takeBackLast },
-    { keys: ["x"], does: "Select", run: () => withCurrent((id) => select([id], !selected.value.has(id))) },
+    { keys: ["x"], does: "Select", run: () => withCurrent(toggle) },
     { keys: ["Shift+A"], does: "Accept what is selected", run: () => decideAll(chosen.value, "accept") },
     { keys: ["v"], does: "Show source or rendered", run: () => setRendered(!isRendered.value) },
     { keys: ["o"], does: "Open the note", run: openNote },
     { keys: ["Ctrl+Enter"], does: "In a text: accept it, or send the comment", run: () => undefined },
     { keys: ["/"], does: "Filter by text", run: focusText },
-    { keys: ["Escape"], does: "Clear the selection", run: () => (selected.value = new Set()) },
+    { keys: ["Escape"], does: "Clear the selection", run: () => (selected.value = new Map()) },
   ]);
 }

@@ -60,27 +60,34 @@ function WhyNot({ id }: { id: string }) {
 
 function HowMany({ asked }: { asked: Extract<Question, { kind: "many" }> }) {
   const reason = useRef<HTMLInputElement>(null);
-  const { ids, action } = asked;
-  const chosen = ids.flatMap((id) => listed.value.get(id) ?? []);
+  const { shown, action } = asked;
+  const chosen = [...shown.keys()].flatMap((id) => listed.value.get(id) ?? []);
+  const changed = chosen.filter((one) => one.digest !== shown.get(one.id)).length;
   const notes = new Set(chosen.map((one) => one.note));
   const authors = new Set(chosen.map((one) => one.author));
   const verb = action === "accept" ? "Accept" : "Reject";
   const where = notes.size === 1 ? [...notes][0] : counted(notes.size, "note");
   const whose = authors.size === 1 ? [...authors][0] : counted(authors.size, "author");
   return (
-    <Dialog title={`${verb} ${counted(ids.length, "suggestion")}?`} onClose={close}>
+    <Dialog title={`${verb} ${counted(shown.size, "suggestion")}?`} onClose={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           const said = reason.current?.value.trim();
           closeAround(event.currentTarget);
           close();
-          void decide(ids, action, said ? { reason: said } : {});
+          void decide(shown, action, said ? { reason: said } : {});
         }}
       >
         <p class="break">
           In {where}, by {whose}. Each decision can be undone.
         </p>
+        {changed > 0 && (
+          <p class="problem" role="alert">
+            {changed.toLocaleString("en")} of them {changed === 1 ? "has" : "have"} changed since you chose{" "}
+            {changed === 1 ? "it: it" : "them: they"} will be left for another look.
+          </p>
+        )}
         {action === "reject" && (
           <p>
             <label for="review-reason">Reason (not required)</label>
@@ -92,7 +99,7 @@ function HowMany({ asked }: { asked: Extract<Question, { kind: "many" }> }) {
             Cancel
           </button>
           <button type="submit" autofocus class={action === "accept" ? "primary" : "danger"}>
-            {verb} {ids.length.toLocaleString("en")}
+            {verb} {shown.size.toLocaleString("en")}
           </button>
         </footer>
       </form>

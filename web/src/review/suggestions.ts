@@ -34,6 +34,8 @@ export interface Suggestion {
   old: string;
   new: string;
   context: { before: string; after: string };
+  /** Of `old` and `new`: a decision names it, and is for that proposal alone. */
+  digest: string;
   comments?: Comment[];
 }
 

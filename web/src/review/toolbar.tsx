@@ -10,13 +10,14 @@ import { settled } from "./decisions";
 import { AGES, clearFilters, filters, isFiltered, setFilter } from "./filters";
 import { openPast } from "./past";
 import { whyNoDecisions } from "./rights";
+import type { Shown } from "./selection";
 import { isCut, isLoading, summary } from "./suggestions";
 import { decideAll, open, select, shownCards } from "./work";
 
 const TYPED = 250; // milliseconds after the last letter
 
 export function Toolbar() {
-  const ids = open(shownCards.value);
+  const waiting = open(shownCards.value);
   const why = whyNoDecisions();
   return (
     <div class="review-top">
@@ -26,9 +27,9 @@ export function Toolbar() {
           {told()}
         </p>
         <div class="review-tools">
-          {ids.length > 1 && (
-            <Menu items={allItems(ids)} disabled={isLoading.value}>
-              Decide all {ids.length.toLocaleString("en")} <span aria-hidden="true">▾</span>
+          {waiting.size > 1 && (
+            <Menu items={allItems(waiting)} disabled={isLoading.value}>
+              Decide all {waiting.size.toLocaleString("en")} <span aria-hidden="true">▾</span>
             </Menu>
           )}
           <button type="button" onClick={openPast}>
@@ -51,14 +52,14 @@ export function Toolbar() {
 }
 
 /** For a head of several cards: what can be done with all of them. */
-export function allItems(ids: string[]): MenuItem[] {
-  const count = ids.length.toLocaleString("en");
+export function allItems(shown: Shown): MenuItem[] {
+  const count = shown.size.toLocaleString("en");
   const item = (action: Action): MenuItem => ({
     name: `${action === "accept" ? "Accept" : "Reject"} all ${count}`,
     class: action,
-    run: () => decideAll(ids, action),
+    run: () => decideAll(shown, action),
   });
-  return [item("accept"), item("reject"), { name: `Select all ${count}`, run: () => select(ids, true) }];
+  return [item("accept"), item("reject"), { name: `Select all ${count}`, run: () => select(shown, true) }];
 }
 
 function told(): string {

@@ -11,12 +11,13 @@ import { filters } from "./filters";
 import { isBusy } from "./jobs";
 import { mayOn } from "./rights";
 import { seen } from "./seen";
+import type { Shown } from "./selection";
 import { selected } from "./selection";
 import type { Group, Suggestion } from "./suggestions";
 import { groups, listed } from "./suggestions";
 
 /** What a person is asked before something is decided. */
-export type Question = { kind: "reason"; id: string } | { kind: "many"; ids: string[]; action: Action };
+export type Question = { kind: "reason"; id: string } | { kind: "many"; shown: Shown; action: Action };
 export const question = signal<Question | null>(null);
 
 /** What was seen when "unseen" was chosen: a card does not vanish because it is looked at. */
@@ -37,9 +38,10 @@ export const shownGroups = computed((): Group[] => {
 /** All cards in the order of the page. */
 export const shownCards = computed((): Suggestion[] => shownGroups.value.flatMap((group) => group.suggestions));
 
-/** Those of some cards that can be decided now. */
-export function open(cards: readonly Suggestion[]): string[] {
-  return cards.filter((one) => !settled.value.has(one.id) && mayOn("write", one.note)).map((one) => one.id);
+/** Those of some cards that can be decided now, as they are shown. */
+export function open(cards: readonly Suggestion[]): Shown {
+  const free = cards.filter((one) => !settled.value.has(one.id) && mayOn("write", one.note));
+  return new Map(free.map((one) => [one.id, one.digest]));
 }
 
 function isOpen(id: string): boolean {
@@ -54,13 +56,13 @@ export function accept(id: string, text?: string): void {
   const isEdited = text !== undefined && text !== one.new;
   if (text !== undefined && !isEdited) setDraft(id, null);
   if (!isEdited) {
-    void decide([id], "accept", { expected: { old: one.old, new: one.new } });
+    void decide(new Map([[id, one.digest]]), "accept");
     advance(shownCards.value, id);
     return;
   }
   // The editor stays until the text is taken.
-  const expected = begun.value.get(id) ?? { old: one.old, new: one.new };
-  void decide([id], "accept", { text, expected }).then(() => {
+  const { digest } = begun.value.get(id) ?? one;
+  void decide(new Map([[id, digest]]), "accept", { text }).then(() => {
     const focused = document.activeElement;
     const isHere = !focused || focused === document.body || elementOf(id)?.contains(focused);
     if (isHere && !drafts.value.has(id)) advance(shownCards.value, id);
@@ -68,8 +70,9 @@ export function accept(id: string, text?: string): void {
 }
 
 export function reject(id: string, reason = ""): void {
-  if (!isOpen(id)) return;
-  void decide([id], "reject", reason.trim() ? { reason: reason.trim() } : {});
+  const one = listed.value.get(id);
+  if (!one || !isOpen(id)) return;
+  void decide(new Map([[id, one.digest]]), "reject", reason.trim() ? { reason: reason.trim() } : {});
   advance(shownCards.value, id);
 }
 
@@ -88,22 +91,30 @@ export function closeEditor(id: string): void {
 }
 
 /** One is decided at once; for more the number is shown first. */
-export function decideAll(ids: string[], action: Action): void {
-  if (ids.length === 1) void decide(ids, action);
-  else if (ids.length && !isBusy()) question.value = { kind: "many", ids, action };
+export function decideAll(shown: Shown, action: Action): void {
+  if (shown.size === 1) void decide(shown, action);
+  else if (shown.size && !isBusy()) question.value = { kind: "many", shown, action };
 }
 
-export function select(ids: readonly string[], isChosen: boolean): void {
-  const changed = new Set(selected.value);
-  for (const id of ids) {
-    if (isChosen) changed.add(id);
-    else changed.delete(id);
+export function select(shown: Iterable<readonly [id: string, digest: string]>, isChosen: boolean): void {
+  const changed = new Map(selected.value);
+  for (const [id, digest] of shown) {
+    if (!isChosen) changed.delete(id);
+    else if (!changed.has(id)) changed.set(id, digest);
   }
   selected.value = changed;
 }
 
-/** The selected cards that can still be decided. */
-export const chosen = computed((): string[] => open(shownCards.value.filter((one) => selected.value.has(one.id))));
+export function toggle(id: string): void {
+  const one = listed.value.get(id);
+  if (one) select([[id, one.digest]], !selected.value.has(id));
+}
+
+/** The selected cards that can still be decided, as they were when they were selected. */
+export const chosen = computed((): Shown => {
+  const free = open(shownCards.value);
+  return new Map([...selected.value].filter(([id]) => free.has(id)));
+});
 
 export function takeBack(decision: number): void {
   void undo(decision).then(focusUndone);

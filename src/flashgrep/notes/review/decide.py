@@ -95,7 +95,7 @@ def decide(
     those on the suggestion, which leave the text with it.
     """
     others = set(others)
-    marks = _marks_of(text, spans, others)
+    marks = marks_of(text, spans, others)
     decision = _decision(text, marks, action, comments)
     _check_seams(decision, others - {mark.span for mark in (*marks, *comments)})
     return decision
@@ -128,7 +128,7 @@ def accept_as(
     that only deletes inserts nothing: the text goes where it deletes. Refused if the record holds
     several different insertions: nobody could say which is meant.
     """
-    marks = _marks_of(text, spans, others)
+    marks = marks_of(text, spans, others)
     brought = [mark.new for mark in marks if mark.kind is not MarkKind.DELETION]
     if len({text[start:end] for start, end in brought}) > 1:
         raise InvalidParams(
@@ -172,7 +172,8 @@ def _check_joined(decision: Decision, others: Iterable[Span]) -> None:
             )
 
 
-def _marks_of(text: str, spans: Iterable[Span], others: Iterable[Span]) -> list[Mark]:
+def marks_of(text: str, spans: Iterable[Span], others: Iterable[Span]) -> list[Mark]:
+    """The marks that are decided with a record; refused if none is left."""
     own = set(spans)
     held = critic.all_held(text, own.union(others))
     marks = [mark for mark in held if mark.span in own and mark.kind in critic.SUGGESTIONS]

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from flashgrep.errors import Conflict
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import WIDTH, Mark, Span
 from flashgrep.notes.markup.seams import over
-from flashgrep.notes.review.decide import Cut, Edge, in_order, refused
-from flashgrep.notes.review.verdict import Action
+from flashgrep.notes.review.decide import Cut, Edge, in_order, no_marks, refused
+from flashgrep.notes.review.verdict import Action, ProposalChanged, Verdict, verdict_of
 from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions.comments import ThreadComment
 from flashgrep.notes.suggestions.pending import Pending, Recorded, pending
@@ -46,9 +47,10 @@ class Made:
 class Deciding:
     """The suggestions of one text, to be decided in any order."""
 
-    def __init__(self, text: str, records: Sequence[Recorded], action: Action) -> None:
+    def __init__(self, text: str, records: Sequence[Recorded], verdict: Verdict | Action) -> None:
         self._text = text
-        self._action = action
+        self._verdict = verdict_of(verdict)
+        self._action = action = self._verdict.action
         self._read: Pending = pending(text, records)
         self._records = {record.id: record for record in self._read.suggestions}
         self._tangled = _tangled(records)
@@ -59,8 +61,9 @@ class Deciding:
         refusals = (start for mark in (*said, *decided) for start, _ in refused(mark, action))
         self._gone = _Gone(len(text), sorted(set(refusals)))
         self.made: dict[str, Made] = {}
-        self.missing: list[str] = []
-        """Suggestions with marks that were edited away by hand."""
+        self.refused: dict[str, Conflict] = {}
+        """Suggestions with marks that were edited away by hand, and those that have changed since
+        they were seen."""
 
     def take(self, names: Sequence[str]) -> int:
         """Decide as many of these as can be decided here, one after the other; gives how many.
@@ -75,20 +78,31 @@ class Deciding:
             known = self._comments.get(name, ())
             if name in self._tangled or any(one.record.id in self._tangled for one in known):
                 return at
-            if self._marks[name]:
-                made = self._decided(record, self._marks[name])
-                if made is None:
-                    return at
+            change = self._read.change(record)
+            if not self._marks[name]:
+                self.refused[name] = no_marks()
+            elif changed := self._changed(name, change):
+                self.refused[name] = changed
+            elif made := self._decided(record, self._marks[name], change):
                 self.made[name] = made
             else:
-                self.missing.append(name)
+                return at
         return len(names)
+
+    def _changed(self, name: str, change: tuple[str, str]) -> ProposalChanged | None:
+        try:
+            self._verdict.check_seen(name, *change)
+        except ProposalChanged as error:
+            return error
+        return None
 
     def _suggestions(self, record: Recorded) -> list[Mark]:
         held = critic.all_held(self._text, record.spans)
         return [mark for mark in held if mark.kind in critic.SUGGESTIONS]
 
-    def _decided(self, record: Recorded, marks: Sequence[Mark]) -> Made | None:
+    def _decided(
+        self, record: Recorded, marks: Sequence[Mark], change: tuple[str, str]
+    ) -> Made | None:
         """None where a delimiter may come of it, which `decide` looks at more closely."""
         said = self._comments.get(record.id, ())
         marks = [*marks, *(one.mark for one in said)]
@@ -111,7 +125,7 @@ class Deciding:
             cuts=tuple(made),
             beside=tuple(beside),
             marks=ends,
-            change=self._read.change(record),
+            change=change,
             comments=tuple(said),
         )
 

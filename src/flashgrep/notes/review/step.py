@@ -35,7 +35,7 @@ from flashgrep.notes.review.step_result import (
     not_found_result,
     past,
 )
-from flashgrep.notes.review.verdict import Action, Verdict, verdict_of
+from flashgrep.notes.review.verdict import Action, ProposalChanged, Verdict, verdict_of
 from flashgrep.notes.suggestions import comments
 from flashgrep.notes.suggestions import pending as pending_suggestions
 from flashgrep.notes.suggestions.comments import ThreadComment
@@ -70,7 +70,7 @@ class _Prepared:
     """Of the note that it was worked out for."""
     taken: int
     """How many can be decided together."""
-    missing: Sequence[str]
+    refused: Mapping[str, Conflict]
     rows: Mapping[str, _DecisionRow]
     change: Amendment
 
@@ -127,7 +127,7 @@ class Step:
         name_of: NameOf,
     ) -> _Prepared:
         """All that can be decided together, from the first one on."""
-        many = Deciding(text, pending_suggestions.recorded(besides), self._action)
+        many = Deciding(text, pending_suggestions.recorded(besides), self._verdict)
         taken = many.take(names)
         rows = {
             name: _DecisionRow(
@@ -143,7 +143,7 @@ class Step:
         return _Prepared(
             sequence=sequence,
             taken=taken,
-            missing=many.missing,
+            refused=many.refused,
             rows=rows,
             change=Amendment(many.splices, dict.fromkeys([*rows, *said]), order=order),
         )
@@ -187,14 +187,11 @@ class Step:
 
         library.amend(self._note, plan, self._by)
         (made,) = done
-        missing = set(made.missing)
         for name in names[: made.taken]:
             if name in made.rows:
                 self._log(name, made.rows[name])
-            elif name in missing:
-                self._outcomes[name] = StepResult(
-                    name, DecisionStatus.GONE, decide.no_marks().message
-                )
+            elif refused := made.refused.get(name):
+                self._outcomes[name] = failed_result(name, refused)
             else:
                 self._outcomes[name] = self._unknown(library, name)
         return made.taken
@@ -212,9 +209,9 @@ class Step:
             said = comments.on_each(read).get(name, [])
             own = next(one for one in read.suggestions if one.id == name)
             change = read.change(own)
+            others = [span for one in read.records for span in one.spans]
             try:
-                self._verdict.check_seen(name, *change)
-                others = [span for one in read.records for span in one.spans]
+                self._check_seen(name, change, text, record, others)
                 decision = self._decision(text, record, others, [one.mark for one in said])
             except Conflict as error:
                 failed.append(error)
@@ -247,6 +244,21 @@ class Step:
                 cuttings = _cuttings(anchors.at, decision.cuts, beside)
                 put = tuple(run for span in decision.put for run in anchors.runs(*span))
             self._log(name, replace(row, cuttings=cuttings, put=put))
+
+    def _check_seen(
+        self,
+        name: str,
+        change: tuple[str, str],
+        text: str,
+        record: NoteRecords,
+        others: Sequence[Span],
+    ) -> None:
+        """Refuse a suggestion that is not what was seen; one without marks is gone, not changed."""
+        try:
+            self._verdict.check_seen(name, *change)
+        except ProposalChanged:
+            decide.marks_of(text, record.spans, others)
+            raise
 
     def _decision(
         self, text: str, record: NoteRecords, others: Sequence[Span], said: Sequence[Mark]

@@ -11,6 +11,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.notes.review.decide import MakesMark
 from flashgrep.notes.review.decision_log import Decided
 from flashgrep.notes.review.verdict import Outcome, ProposalChanged
+from flashgrep.notes.suggestions.pending import proposal_digest
 
 
 class DecisionStatus(StrEnum):
@@ -55,7 +56,8 @@ class StepResult:
                 "text": row.text,
             }
         if self.now:
-            shown |= {"old": self.now[0], "new": self.now[1]}
+            old, new = self.now
+            shown |= {"old": old, "new": new, "digest": proposal_digest(old, new)}
         return shown
 
 

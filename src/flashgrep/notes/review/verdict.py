@@ -1,14 +1,15 @@
 """What somebody decides on suggestions: an action, and the words that go with it.
 
 A reason goes with a rejection. A text goes with the acceptance of one suggestion, and replaces what
-it inserts. Both are refused where they do not belong. A caller who states the suggestion they saw
-decides on that alone: if it was changed meanwhile, it stays pending.
+it inserts. Both are refused where they do not belong. A caller who states the suggestions they saw
+decides on those alone: what was changed meanwhile stays pending. The texts of one suggestion may be
+given, or the digests of any number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +18,7 @@ from flashgrep.errors import Conflict, InvalidParams
 from flashgrep.notes.access.roles import AuthorKind
 from flashgrep.notes.document.text import check_characters, with_lf
 from flashgrep.notes.markup import critic
+from flashgrep.notes.suggestions.pending import proposal_digest
 
 
 class Action(StrEnum):
@@ -39,7 +41,7 @@ class ProposalChanged(Conflict):
     """The suggestion is no longer what the person saw."""
 
     def __init__(self, name: str, old: str, new: str, changed: Collection[str]) -> None:
-        """`old` and `new` are what it takes away and brings now."""
+        """`old` and `new` are what it takes away and brings now; `changed` says so."""
         super().__init__(
             f"{name} has changed since you saw it: {' and '.join(changed)}; look at it again"
         )
@@ -61,6 +63,8 @@ class Verdict:
     """What the suggestion deleted when the person saw it; it is decided only if it still does."""
     seen_new: str | None = None
     """What it inserted then."""
+    seen: Mapping[str, str] = field(default_factory=dict)
+    """By its id, the digest of each suggestion as the person saw it (see `proposal_digest`)."""
 
     def __post_init__(self) -> None:
         if self.reason is not None and self.action is not Action.REJECT:
@@ -84,13 +88,25 @@ class Verdict:
         return any(one is not None for one in (self.text, self.seen_old, self.seen_new))
 
     def check_ids(self, ids: Collection[str]) -> None:
-        """Refuse what goes with one suggestion for any number of them but one."""
+        """Refuse what goes with one suggestion for any number of them but one.
+
+        Digests are for all or for none: one that is left out would be decided unseen.
+        """
         if self.is_for_one and len(ids) != 1:
-            name = "text" if self.text is not None else "expected"
+            name = "text" if self.text is not None else "expected with old or new"
             raise InvalidParams(f"{name} goes with one id, and {len(ids)} were given")
+        if self.seen and (odd := self.seen.keys() ^ set(ids)):
+            shown = min(odd)[: limits.QUOTED_CHARS]
+            raise InvalidParams(
+                f"{shown} is in only one of ids and expected; give a digest for each of the ids"
+            )
 
     def check_seen(self, name: str, old: str, new: str) -> None:
         """Refuse a suggestion that takes away or brings something else than the person saw."""
+        if self.seen and self.seen.get(name) != proposal_digest(old, new):
+            replaced = f"replaces {_quoted(old)} and " if old else ""
+            now = f"it {replaced}brings {_quoted(new)} now"
+            raise ProposalChanged(name, old, new, [now])
         changed = [
             f"it {verb} {_quoted(now)} now, not {_quoted(seen)}"
             for verb, seen, now in (
@@ -117,7 +133,8 @@ def verdict_named(
 ) -> Verdict:
     """A verdict as people send it; a reason without a word in it is none.
 
-    `expected` may have `old` and `new`: what the suggestion was when the person saw it.
+    `expected` is what suggestions were when the person saw them: `old` and `new` of one, or the
+    digest of each by its id.
     """
     try:
         action = Action(name)
@@ -126,9 +143,15 @@ def verdict_named(
     said = with_lf(reason or "").strip() or None
     seen = dict(expected or {})
     old, new = seen.pop("old", None), seen.pop("new", None)
-    if seen or not all(one is None or isinstance(one, str) for one in (old, new)):
-        raise InvalidParams('expected must be {"old": string, "new": string}, either or both')
-    return Verdict(action, reason=said, text=text, source=source, seen_old=old, seen_new=new)
+    texts = [one for one in (old, new) if one is not None]
+    if (texts and seen) or not all(isinstance(one, str) for one in (*texts, *seen.values())):
+        raise InvalidParams(
+            'expected must be {"old": string, "new": string}, either or both, for one id, or '
+            "{ID: digest as listed, ...}"
+        )
+    return Verdict(
+        action, reason=said, text=text, source=source, seen_old=old, seen_new=new, seen=seen
+    )
 
 
 def _quoted(text: str) -> str:

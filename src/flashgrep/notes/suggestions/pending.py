@@ -76,6 +76,16 @@ def digest(old: str, new: str) -> str:
     return hashlib.sha256(json.dumps([old, new]).encode()).hexdigest()
 
 
+def proposal_digest(old: str, new: str) -> str:
+    """Of what a suggestion takes away and brings: what a person who decides says that they saw.
+
+    It is as long as it takes for an author not to find two proposals of one digest, and show the
+    one and have the other accepted: of 16 digits somebody who chooses both finds a pair within
+    the hour. The texts themselves would be too long to send for thousands of suggestions.
+    """
+    return digest(old, new)[:_PROPOSAL_DIGITS]
+
+
 @dataclass(frozen=True)
 class Pending:
     """A text read with its records, in the order they were made."""
@@ -158,6 +168,7 @@ TYPED: Final = "typed"
 FOUND: Final = "found"
 WITHDRAWN: Final = "withdrawn"
 _ID_BYTES: Final = 8
+_PROPOSAL_DIGITS: Final = 32
 
 
 def new_id() -> str:
@@ -314,6 +325,7 @@ class ListedSuggestion(PendingSuggestion):
             "old": self.old,
             "new": self.new,
             "context": {"before": self.before, "after": self.after},
+            "digest": proposal_digest(self.old, self.new),
         }
 
 

@@ -30,6 +30,7 @@ Kind = Literal[
     "strings",
     "string_or_strings",
     "line_range",
+    "strings_by_name",
     "object",
     "objects",
 ]
@@ -199,6 +200,7 @@ _SHAPES: Mapping[Kind, Mapping[str, Any]] = {
     "strings": _STRINGS,
     "string_or_strings": {"anyOf": [{"type": "string"}, _STRINGS]},
     "line_range": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+    "strings_by_name": {"type": "object", "additionalProperties": {"type": "string"}},
     "object": {"type": "object"},
     "objects": {"type": "array"},
 }
@@ -376,6 +378,13 @@ def _line_range(name: str, value: Any) -> list[int]:
     return [_integer(f"{name}[{at}]", item) for at, item in enumerate(value)]
 
 
+def _strings_by_name(name: str, value: Any) -> dict[str, str]:
+    value = _decoded(value, "{")
+    if not isinstance(value, Mapping):
+        raise InvalidParams(f"{name} must be an object of strings, not {_shown(value)}")
+    return {_string(name, key): _string(f"{name}.{key}", one) for key, one in value.items()}
+
+
 def _object(parameter: Parameter, name: str, value: Any) -> dict[str, Any]:
     value = _decoded(value, "{")
     if not isinstance(value, Mapping):
@@ -420,4 +429,5 @@ _READERS: Mapping[Kind, Callable[[str, Any], Any]] = {
     "strings": _strings,
     "string_or_strings": _string_or_strings,
     "line_range": _line_range,
+    "strings_by_name": _strings_by_name,
 }

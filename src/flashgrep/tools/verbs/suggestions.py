@@ -83,6 +83,7 @@ def described_comments(threads: Iterable[Mapping[str, Any]]) -> list[dict[str, A
 
 
 def _described_suggestion(call: Call, found: ListedSuggestion) -> dict[str, Any]:
+    from flashgrep.notes.suggestions.pending import proposal_digest
     from flashgrep.system.clock import written
 
     return {
@@ -94,6 +95,7 @@ def _described_suggestion(call: Call, found: ListedSuggestion) -> dict[str, Any]
         "old": found.old,
         "new": found.new,
         "context": {"before": found.before, "after": found.after},
+        "digest": proposal_digest(found.old, found.new),
     }
 
 
@@ -102,8 +104,9 @@ LIST_SUGGESTIONS = ToolSpec(
     title="List suggestions",
     description=(
         "Suggestions awaiting a decision, oldest first, as JSON: suggestions (id, note, line as "
-        "read shows it, author, time, old, new, context before and after, comments with replies), "
-        "next (the cursor of the next page, or null). Decide on them with decide_suggestions."
+        "read shows it, author, time, old, new, context before and after, digest of old and new, "
+        "comments with replies), next (the cursor of the next page, or null). Decide on them with "
+        "decide_suggestions."
     ),
     parameters=(
         Parameter("note", "string", "Only those of this note", aliases=("file_path", "path")),
@@ -145,6 +148,7 @@ def decide_suggestions(call: Call, arguments: Arguments) -> Answer:
         arguments.get("reason"),
         None if text is None else with_lf(text),
         caller.source,
+        arguments.get("expected"),
     )
     outcomes: dict[str, StepResult] = {}
     for decided in review.decide_each_note(
@@ -190,6 +194,7 @@ DECIDE_SUGGESTIONS = ToolSpec(
         "Accept or reject suggestions by id (see list_suggestions), as JSON: decided (how many), "
         "results (id, status, message, and the decision that counts). Status is done, "
         "already_decided (the first decision counts), gone (its marks were edited away by hand), "
+        "changed (it is no longer what was expected; it stays pending), "
         "refused (the remaining text would become a mark that nobody made; it stays pending), "
         "not_found or forbidden. Accepting leaves the new text, rejecting the old one; reason "
         "tells the author why, text is accepted instead of the new text. Above "
@@ -203,6 +208,11 @@ DECIDE_SUGGESTIONS = ToolSpec(
         Parameter("reason", "string", "With reject: the reason, for whoever suggested it"),
         Parameter(
             "text", "string", "With accept and one id: what to accept instead of the new text"
+        ),
+        Parameter(
+            "expected",
+            "strings_by_name",
+            "The listed digest of each suggestion, by id: one that has changed stays pending",
         ),
     ),
     handler=decide_suggestions,
