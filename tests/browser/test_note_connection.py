@@ -80,7 +80,7 @@ def test_who_comes_back_with_a_lesser_role_keeps_their_words_and_sees_why(pages:
         ann.get_by_role("button", name="Try again").click()
         notice = ann.get_by_role("alert")
         expect(notice).to_contain_text("does not let you change this note any more")
-        expect(ann.get_by_text("Your role is read; to change this note takes")).to_be_visible()
+        expect(ann.get_by_text("Your role is read; to change this note you need")).to_be_visible()
         expect(ann.get_by_text("Not saved: you may not change this note.")).to_be_visible()
         expect(ann.get_by_role("button", name="Rename")).to_have_count(0)
         ann.keyboard.type("No more. ")
