@@ -29,6 +29,8 @@ from flashgrep.workspace import safe_open
 HEAVY = os.environ.get("FLASHGREP_HEAVY") == "1"
 ATTEMPTS = 50_000 if HEAVY else 200  # for each of the two ways to open
 NAIVE_ATTEMPTS = 100_000
+PATIENCE = 100
+"""How many times as often a call is made, if all of them met a link, or none did."""
 CANARY = "CANARY-51d0e7"
 SECRET = f"BODY {CANARY}\n"
 INSIDE = "BODY inside\n"
@@ -192,7 +194,7 @@ def test_no_swap_leads_a_tool_out_of_its_scope(
     before = world.untouchable()
     tally = Tally()
     with attack(world, tally):
-        anyio.run(_attempts, application, SCRIPTS[tool], ATTEMPTS, tally)
+        anyio.run(_attempts, application, SCRIPTS[tool], ATTEMPTS, tally, PATIENCE)
     met = tally.attempts - tally.answers["answered"]
     tell(
         f"{tool} by {way}: {tally.attempts:,} attempts, {tally.strikes:,} swaps, "
@@ -206,10 +208,17 @@ def test_no_swap_leads_a_tool_out_of_its_scope(
 
 
 async def _attempts(
-    application: Application, script: list[Call], attempts: int, tally: Tally
+    application: Application, script: list[Call], attempts: int, tally: Tally, patience: int = 1
 ) -> None:
+    """So many, and with patience more, until a call met a link and another one did not.
+
+    On a busy machine the attacker may sleep through hundreds of them, links in place.
+    """
     caller = Caller("racer")
-    for number in range(attempts):
+    for number in range(patience * attempts):
+        answered = tally.answers["answered"]
+        if number >= attempts and 0 < answered < tally.attempts:
+            break
         tool, given = script[number % len(script)]
         answer = await application.toolbox.call(tool, given, caller)
         tally.take(answer.code, answer.text, given)
