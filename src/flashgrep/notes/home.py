@@ -253,7 +253,7 @@ def _remedy(path: Path) -> str:
     new = next(
         beside
         for number in count(1)
-        if not (beside := path.with_name(f"{path.name}-kb{number if number > 1 else ''}")).exists()
+        if not (beside := path.parent / f"{path.name}-kb{number if number > 1 else ''}").exists()
     )
     return (
         f"make one in a new directory with: {own_line('kb', 'init', '--kb', str(new))}, and import "

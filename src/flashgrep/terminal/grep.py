@@ -296,9 +296,7 @@ class _Grep(TerminalCommand):
 @click.option("-l", "--files-with-matches", is_flag=True, help="Only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Only each file's number of matching lines.")
 @click.option("--count-matches", is_flag=True, help="Only each file's number of matches.")
-@click.option(
-    "-o", "--only-matching", is_flag=True, help="Only the matching parts that are not empty."
-)
+@click.option("-o", "--only-matching", is_flag=True, help="Only the non-empty matching parts.")
 @click.option("-q", "--quiet", is_flag=True, help="Nothing but the exit status.")
 @click.option("--files", is_flag=True, help="The files that would be searched.")
 @click.option("--json", "as_json", is_flag=True, help="ripgrep's JSON lines.")
@@ -309,7 +307,7 @@ class _Grep(TerminalCommand):
 @click.option("--vimgrep", is_flag=True, help="Each match on a line, with its column.")
 @click.option("-p", "--pretty", is_flag=True, help="--color always --heading -n.")
 @click.option("-0", "--null", is_flag=True, help="A NUL byte after each path.")
-@click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path, with none too.")
+@click.option("--sort", type=click.Choice(["path", "none"]), help="Always by path, even with none.")
 @click.option("--color", type=click.Choice(["auto", "always", "ansi", "never"]), default="auto")
 @common_options
 def grep_command(settings: Settings, use_daemon: bool, type_list: bool, **given: Any) -> int:

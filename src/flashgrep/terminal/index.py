@@ -191,7 +191,7 @@ def _carried(done: Mapping[str, Any], target: str | None) -> Iterator[str]:
         size = os.stat(target).st_size
         yield f"wrote {target} ({size:,} bytes): {_amount(done)}"
         if done["left_out"]:
-            yield f"left out: {done['left_out']:,} files whose bytes are not their text"
+            yield f"left out: {done['left_out']:,} files that are not stored as plain UTF-8 text"
     else:
         yield f"imported {_amount(done)}"
         yield "grep can use them now; the next server, or flashgrep index, ranks them for query"

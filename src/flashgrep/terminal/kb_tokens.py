@@ -93,7 +93,7 @@ def _tell_without_notes(kb: Path, folders: Sequence[str]) -> None:
 
 
 _MAY: Final = {
-    Role.READ: "only read; --role suggest also allows commenting, and agents to suggest",
+    Role.READ: "only read; --role suggest also allows commenting and lets agents suggest",
     Role.SUGGEST: "read and comment; an agent with this token may also suggest; "
     "--role write also allows editing and deciding",
     Role.WRITE: "read, comment, suggest, edit and decide",

@@ -250,8 +250,12 @@ def test_many_names_of_a_text_are_asked_of_its_order() -> None:
     text = typed()
     state = clocks(text.doc.get_state())
     few, many = Anchors(text, state, "contents"), Anchors(text, state, "contents", MANY)
-    assert (few._order is None, many._order is None) == (True, False)
+    assert (few._known is None, many._known is None) == (True, False)
     places = range(len(str(text)))
     assert [few.at(at) for at in places] == [many.at(at) for at in places]
     assert [few.find(few.at(at)) for at in places] == [many.find(few.at(at)) for at in places]
     assert few.runs(1, 6) == many.runs(1, 6)
+    assert few.runs(3, 3) == many.runs(3, 3) == []
+    for _ in range(MANY):
+        few.at(0)
+    assert few._known is not None

@@ -22,6 +22,7 @@ from flashgrep.notes.library import Library
 from flashgrep.notes.markup import critic
 from flashgrep.notes.review.commenting import CommentedPassage
 from flashgrep.notes.review.review import Query
+from flashgrep.notes.review.verdict import Action
 from flashgrep.notes.suggestions.pending import recorded
 from flashgrep.notes.suggestions.plan import Edit
 from flashgrep.notes.suggestions.propose import Markup, propose
@@ -207,6 +208,21 @@ def test_what_is_typed_beside_a_restored_suggestion_is_the_importers(
     assert writers(other, "Deep/N.md", "fine ") == {"importer"}
     other.edit("Deep/N.md", "alpha ", "alpha x ")
     assert writers(other, "Deep/N.md", "x ") == {"ann"}
+
+
+def test_words_that_the_note_had_before_an_import_stay_their_writers(base: Base) -> None:
+    """Though an export of before says that they are an agent's suggestion, and nobody else's."""
+    base.notes.ask(lambda library: library.create("W.md", "alpha\n", "maker"))
+    propose(base.notes, "W.md", Edit("alpha", "one\nof all\ntwo"), "robot/agent")
+    base.export()
+    (one,) = [each for each in suggestions(base) if each[1] == "W.md"]
+    base.notes.review.decide([one[0]], Action.REJECT, ADMIN)
+    base.edit("W.md", "alpha", "1\nof all\n2")
+    assert import_folder(base.desk, base.out, "importer", True).restored == 1
+    assert base.text("W.md") == "{--alpha--}{++one\nof all\ntwo++}\n"
+    assert writers(base, "W.md", "of all") == {"ann"}
+    with pytest.raises(Conflict, match="ann typed into your pending suggestion"):
+        propose(base.notes, "W.md", Edit("of all", "gone"), "robot/agent")
 
 
 def writers(base: Base, path: str, words: str) -> set[str]:

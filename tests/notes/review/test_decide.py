@@ -14,7 +14,15 @@ from flashgrep.errors import Conflict
 from flashgrep.notes.document.text import TextSplice
 from flashgrep.notes.markup import critic
 from flashgrep.notes.markup.critic import MarkKind
-from flashgrep.notes.review.decide import Cut, Decision, MakesMark, _decision, decide, undo
+from flashgrep.notes.review.decide import (
+    Cut,
+    Decision,
+    MakesMark,
+    _decision,
+    accept_as,
+    decide,
+    undo,
+)
 from flashgrep.notes.review.verdict import Action
 from tests.notes.marked import Note, anything, note_of, notes
 
@@ -85,8 +93,18 @@ def test_no_decision_makes_a_mark_of_texts_that_were_apart(
     if not made:
         assert decide(note.text, spans, action, others).cuts
         return
-    with pytest.raises(Conflict, match=f"would make {re.escape(made)} of texts that are apart"):
+    with pytest.raises(Conflict, match=f"join separate texts into {re.escape(made)}"):
         decide(note.text, spans, action, others)
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [("a {⟦{--x--}⟧++ keep ++} b", ""), ("x {⟦{++++ a++}⟧++} y", "++ a")],
+)
+def test_no_text_that_is_accepted_makes_one_either(source: str, wanted: str) -> None:
+    note = note_of(source)
+    with pytest.raises(Conflict, match="a mark that nobody made"):
+        accept_as(note.text, note.records[0].spans, wanted, [])
 
 
 def test_a_suggestion_that_was_edited_away_is_told() -> None:

@@ -280,7 +280,7 @@ def test_what_would_make_a_mark_of_a_persons_words_is_left_pending(
     left = [one.id for one in kb.review.suggestions(Query(), ADMIN).suggestions]
     kb.close()
     assert [one.status for one in done] == [DecisionStatus.REFUSED, DecisionStatus.DONE]
-    assert "would make {>>" in done[0].message
+    assert "into {>>" in done[0].message
     assert left == [ids["x"]]
     assert now == "see {--x--}{++{++}>> important words <<} and less\n"
 

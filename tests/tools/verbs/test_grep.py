@@ -426,8 +426,8 @@ def test_empty_matches_are_left_out_alike_in_lines_and_in_multiline(
         ]
         for pattern in ("(?m)$", "z*"):
             assert content(shop, pattern, **asked) == [
-                "No matches found that are not empty",
-                "(without -o (only_matching) lines with empty ones are shown)",
+                "No matches found but empty ones",
+                "(without -o (only_matching) their lines are shown)",
             ]
         assert content(shop, "z+", **asked) == [NOTHING]
         assert len(content(shop, "(?m)$", multiline=multiline)) == 4

@@ -204,7 +204,7 @@ export function resultText(action: Job["action"], counts: Counts): string {
       ? `${((counts.gone ?? 0) + (counts.not_found ?? 0)).toLocaleString("en")} ${isUndo ? "that cannot be undone any more" : "no longer in their notes"}`
       : "",
     counts.changed ? `${counts.changed.toLocaleString("en")} left because ${counts.changed === 1 ? "it" : "they"} had changed` : "",
-    counts.refused ? `${counts.refused.toLocaleString("en")} left because they would make a mark that nobody made` : "",
+    counts.refused ? `${counts.refused.toLocaleString("en")} left because deciding them would create a mark that nobody made` : "",
     counts.forbidden ? `${counts.forbidden.toLocaleString("en")} that you may not decide` : "",
   ];
   return parts.filter(Boolean).join(", ");

@@ -16,7 +16,8 @@ counted through from their beginning. That takes time linear in the document, bu
 anchors of a text. `tests/notes/slow_anchors.py` does the same without the shortcut.
 
 Each question to the engine is a walk over the blocks before the place. A caller that will ask for
-many says so, and is answered from `order`, in which all blocks are put in order once.
+many says so, or has asked for many, and is answered from `order`, in which all blocks are put in
+order once.
 
 Who wrote each character of a note, by the name that Yjs gives the character.
 
@@ -87,7 +88,8 @@ class Anchors:
         """
         self._text = text
         self._clocks = clocks
-        self._root = root if many >= MANY else ""
+        self._root = root
+        self._asked = many
         with catching_panics():
             shown = str(text)
         self._data = shown.encode()
@@ -96,7 +98,7 @@ class Anchors:
 
     def at(self, index: int) -> Anchor:
         """The anchor of a character."""
-        if self._order and (name := self._order.name(index)):
+        if (order := self._known) and (name := order.name(index)):
             return Anchor(*name)
         place = self._offsets.byte(index) if index >= 0 else len(self._data)
         if place >= len(self._data):
@@ -115,8 +117,8 @@ class Anchors:
         """Where an anchor's character is; None where it was deleted or never was."""
         if not (0 <= anchor.clock < self._clocks.get(anchor.client, 0)) or not self._data:
             return None
-        if self._order:
-            return self._order.find(Name(*anchor))
+        if order := self._known:
+            return order.find(Name(*anchor))
         place = self._seen(anchor)
         if place < len(self._data) and self._data[place] & 0xC0 != 0x80:
             claimed = self._claim(place)
@@ -149,8 +151,10 @@ class Anchors:
 
     def runs(self, start: int, end: int) -> list[Run]:
         """A stretch of the text as its clients wrote it; few places of it are looked up."""
-        if self._order:
-            return self._order.runs(start, end)
+        if start >= end:
+            return []
+        if order := self._known:
+            return order.runs(start, end)
         first, last = self.at(start), self.at(end - 1)
         run = Run(first.client, first.clock, self._units(start, end))
         if last == (run.client, run.clock + run.units - self._units(end - 1, end)):
@@ -195,9 +199,15 @@ class Anchors:
         with catching_panics():
             return parse(self._text.doc.get_update())
 
+    @property
+    def _known(self) -> TextOrder | None:
+        """The order of all blocks, from so many questions on that it pays."""
+        self._asked += 1
+        return self._order if self._root and self._asked > MANY else None
+
     @cached_property
     def _order(self) -> TextOrder | None:
-        return order_of(self._written, self._root, self._shown) if self._root else None
+        return order_of(self._written, self._root, self._shown)
 
     @cached_property
     def _blocks(self) -> dict[int, tuple[list[int], list[_Block]]]:

@@ -88,6 +88,8 @@ class Amendment:
     """Of the text as it is before, where it was worked out already."""
     written: Sequence[tuple[Span, Author]] = ()
     """Stretches of the text as it is then that somebody else wrote, in the note it comes from."""
+    since: Mapping[int, int] = field(default_factory=dict)
+    """Of those, only what came after this state of the note, by client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,7 @@ class Note:
                 order = self.order()
             check_size(self.text.splice(change.splices, order))
             stored = self._put_records(change.records)
-            self._ascribe(change.written)
+            self._ascribe(change.written, change.since)
         if known is None or not _come_back(change.records, stored - known.keys()):
             return
         push = Push(ordered(before, change.splices)) if known else None
@@ -273,12 +275,17 @@ class Note:
         own = self._own_clock()
         self._authorship.add(author, {own.client: own.clock}, own)
 
-    def _ascribe(self, written: Sequence[tuple[Span, Author]]) -> None:
+    def _ascribe(self, written: Sequence[tuple[Span, Author]], since: Mapping[int, int]) -> None:
         """Record who wrote some of the text before it came here."""
         if not written:
             return
         anchors = self.anchors(_LOOKUPS_A_RUN * len(written))
-        runs = [(run, author) for span, author in written for run in anchors.runs(*span)]
+        runs = [
+            (run, author)
+            for span, author in written
+            for run in anchors.runs(*span)
+            if run.clock >= since.get(run.client, 0)
+        ]
         self._authorship.ascribe(runs, self._own_clock)
 
     def _own_clock(self) -> Name:

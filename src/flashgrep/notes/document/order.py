@@ -18,12 +18,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from flashgrep.notes.document.updates import Name, Struct, Update
+from flashgrep.notes.document.updates import LAST_OF_ONE_UNIT, Name, Struct, Update, unit_count
 
 _STEPS_A_BLOCK: Final = 64
 """Blocks that are passed on the way to the place of one; more of them are not worth it."""
 _LAST_CLOCK: Final = 2**53
-_LAST_OF_ONE_UNIT: Final = "\uffff"
 _COUNTED_CHARACTERS: Final = 1_024
 """Longest piece in which units are counted for each look-up."""
 
@@ -218,7 +217,7 @@ class _Piece(NamedTuple):
 
     def units(self, count: int) -> int:
         """How many units some characters from its beginning are."""
-        return count if self.is_plain else _units(self.text[:count])
+        return count if self.is_plain else unit_count(self.text[:count])
 
     def characters(self, count: int) -> int | None:
         """How many characters some units from its beginning are; None for half of one."""
@@ -233,7 +232,7 @@ class TextOrder:
         self._pieces: list[_Piece] = []
         start = 0
         for client, clock, text in parts:
-            for piece in _pieces(client, clock, text, start):
+            for piece in _looked_up(client, clock, text, start):
                 self._pieces.append(piece)
                 start += len(piece.text)
         self.length = start
@@ -290,15 +289,15 @@ def _name(piece: _Piece) -> tuple[int, int]:
     return piece.client, piece.clock
 
 
-def _pieces(client: int, clock: int, text: str, start: int) -> Iterator[_Piece]:
+def _looked_up(client: int, clock: int, text: str, start: int) -> Iterator[_Piece]:
     """A part as it is looked up; one in which units must be counted, in short pieces."""
-    if text.isascii() or (text and max(text) <= _LAST_OF_ONE_UNIT):
+    if text.isascii() or (text and max(text) <= LAST_OF_ONE_UNIT):
         yield _Piece(client=client, clock=clock, text=text, start=start, is_plain=True)
         return
     for at in range(0, len(text), _COUNTED_CHARACTERS):
         some = text[at : at + _COUNTED_CHARACTERS]
         yield _Piece(client=client, clock=clock, text=some, start=start + at, is_plain=False)
-        clock += _units(some)
+        clock += unit_count(some)
 
 
 def order_of(update: Update, root: str, text: str) -> TextOrder | None:
@@ -329,11 +328,6 @@ def _left_of(
             start = _characters(struct.text, block.clock - struct.clock)
             end = _characters(struct.text, block.end - struct.clock)
             yield block.client, block.clock, struct.text[start:end]
-
-
-def _units(text: str) -> int:
-    """How long a text is as clocks count."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def _characters(text: str, count: int) -> int | None:

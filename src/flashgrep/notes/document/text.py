@@ -25,7 +25,15 @@ from pycrdt import Doc, Text
 from flashgrep import limits
 from flashgrep.errors import InvalidParams, IOFailure, TooLarge, Unavailable
 from flashgrep.notes.document.order import Run, TextOrder
-from flashgrep.notes.document.updates import Name, Struct, Update, clocks, encode, text_struct
+from flashgrep.notes.document.updates import (
+    Name,
+    Struct,
+    Update,
+    clocks,
+    encode,
+    text_struct,
+    unit_count,
+)
 from flashgrep.workspace.text import common_prefix
 
 # ── splices ──────────────────────────────────────────────────────────────────────────────────────
@@ -301,7 +309,7 @@ class SharedText:
             start, end = places[number]
             if end > start:
                 del self._text[start + shift : end + shift]
-            for piece in _pieces(changes[number].text):
+            for piece in _as_inserted(changes[number].text):
                 self._text.insert(start + shift, piece)
 
 
@@ -325,7 +333,7 @@ def _middle_first(
             left += [(middle + 1, end), (first, middle)]
 
 
-def _pieces(text: str) -> list[str]:
+def _as_inserted(text: str) -> list[str]:
     """A text as it is put in, its end first, each piece before the one before it.
 
     The last few characters of a text that is not ASCII become a block of their own, because they
@@ -348,7 +356,7 @@ def _as_update(changes: Iterable[TextSplice], order: TextOrder, own: Name) -> Up
         if change.start != place:
             place, left = change.start, order.last_unit(change.start - 1)
         right, ends = order.name(place), list[int]()
-        for piece in _pieces(change.text):
+        for piece in _as_inserted(change.text):
             structs.append(text_struct(piece, clock, left, right))
             right, clock = Name(own.client, clock), structs[-1].end
             ends.append(clock - 1)
@@ -393,7 +401,7 @@ class Offsets:
             piece = self.data[places[-1] : place]
             text = piece.decode()
             characters.append(characters[-1] + len(text))
-            units.append(units[-1] + _units(text))
+            units.append(units[-1] + unit_count(text))
             other = len(piece.rstrip(_ASCII)) - 1
             others.append(places[-1] + other if other >= 0 else others[-1])
             places.append(place)
@@ -433,7 +441,7 @@ class Offsets:
             return place
         places, _, units, _ = self._counted
         at = bisect_right(places, place) - 1
-        return units[at] + _units(self.data[places[at] : place].decode())
+        return units[at] + unit_count(self.data[places[at] : place].decode())
 
     def byte_of_unit(self, unit: int) -> int | None:
         """Where a character begins that has so many units before it; None for half of one."""
@@ -455,7 +463,3 @@ class Offsets:
         at = bisect_right(places, place) - 1
         near = len(self.data[places[at] : place].rstrip(_ASCII)) - 1
         return places[at] + near if near >= 0 else others[at]
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2

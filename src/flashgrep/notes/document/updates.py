@@ -27,7 +27,7 @@ _NAMED_TYPES: Final = {3, 5}
 _TYPES: Final = 7
 _NUMBER_BYTES: Final = 9
 """Longest client or clock number; JavaScript keeps those in 53 bits."""
-_LAST_OF_ONE_UNIT: Final = "\uffff"
+LAST_OF_ONE_UNIT: Final = "\uffff"
 _DEPTH: Final = 64
 """Deepest nesting of a value; our own have three."""
 
@@ -140,6 +140,11 @@ def text_struct(text: str, clock: int, left: Name | None, right: Name | None) ->
     )
 
 
+def unit_count(text: str) -> int:
+    """How long a text is as clocks count."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
 def number(value: int) -> bytes:
     """A number as updates have it."""
     data = bytearray()
@@ -190,12 +195,12 @@ def _struct(reader: _UpdateReader, clock: int) -> Struct:
 
 def _string(text: str, clock: int) -> tuple[int, tuple[int, ...]]:
     """The length of a text in units, and the clocks of second units."""
-    length = len(text.encode("utf-16-le")) // 2
+    length = unit_count(text)
     if length == len(text):
         return length, ()
     halves, at = [], clock
     for character in text:
-        if character > _LAST_OF_ONE_UNIT:
+        if character > LAST_OF_ONE_UNIT:
             at += 1
             halves.append(at)
         at += 1

@@ -32,6 +32,7 @@ from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.notes.access.roles import Author, AuthorKind
 from flashgrep.notes.document.note import Amendment, NoteRecords
 from flashgrep.notes.document.text import between
+from flashgrep.notes.document.updates import clocks
 from flashgrep.notes.folders import carried_suggestions, note_file
 from flashgrep.notes.folders.carried_suggestions import ExportedSuggestion, PlacedSuggestions
 from flashgrep.notes.library import Library
@@ -158,7 +159,7 @@ class _Taking:
         )
         entry = self.library.create(arrival.path, held.text, self.author, properties)
         self._notes |= {entry.id, arrival.note}
-        restored, lost = self._record_marks(entry.id, arrival, is_first)
+        restored, lost = self._record_marks(entry.id, arrival, {}, is_first)
         return ImportResult(
             path=arrival.path, fate=ImportedAs.CREATED, reason="", restored=restored, lost=lost
         )
@@ -189,12 +190,13 @@ class _Taking:
             return ImportResult(
                 arrival.path, ImportedAs.CONFLICT, _changed_reason(bool(before or imported))
             )
+        state = clocks(self.library.state(entry.id))
         self.library.amend(
             entry.id,
             lambda now, _: Amendment(between(now, held.text), keeps_version=is_edited),
             self.author,
         )
-        restored, lost = self._record_marks(entry.id, arrival, is_first=False)
+        restored, lost = self._record_marks(entry.id, arrival, state, is_first=False)
         self._stamp(entry, arrival, held)
         return ImportResult(
             path=arrival.path, fate=ImportedAs.CHANGED, reason="", restored=restored, lost=lost
@@ -208,9 +210,12 @@ class _Taking:
             self.library.catalogue.set_properties(entry.id, properties)
 
     def _record_marks(
-        self, note: str, arrival: IncomingNote, is_first: bool
+        self, note: str, arrival: IncomingNote, before: Mapping[int, int], is_first: bool
     ) -> tuple[int, tuple[str, ...]]:
-        """Records for the marks in a file; how many an export described, and which are lost."""
+        """Records for the marks in a file; how many an export described, and which are lost.
+
+        Words that the note had `before` stay their writers', whatever an export says of them.
+        """
         carried, strange = carried_suggestions.parsed(arrival.suggestions)
         restoring = _Restoring(carried, is_first)
 
@@ -221,7 +226,7 @@ class _Taking:
             }
             # In one change: between two, a mark whose record goes would be nobody's.
             new = _marks_recorded(text, known, self.author, milliseconds())
-            return replace(back, records={**back.records, **new})
+            return replace(back, records={**back.records, **new}, since=before)
 
         self.library.amend(note, plan, self.author)
         malformed = [f"{strange} that the export does not describe properly"] if strange else []

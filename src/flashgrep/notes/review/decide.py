@@ -111,9 +111,8 @@ def _check_seams(decision: Decision, others: Iterable[Span]) -> None:
         for start in () if mark.is_recorded else (mark.start, mark.end - WIDTH):
             if any(start < seam < start + WIDTH for seam in seams):
                 raise MakesMark(
-                    f"this would make {text[start : start + WIDTH]} of texts that are apart now, "
-                    "and so a mark of what nobody marked; edit the note there first, or decide "
-                    "otherwise"
+                    f"this would join separate texts into {text[start : start + WIDTH]} and so "
+                    "create a mark that nobody made; edit the note there first"
                 )
 
 
@@ -148,10 +147,13 @@ def accept_as(
         for start, end in refused(mark, Action.ACCEPT)
         if start < end
     ]
+    left = set(others) - {mark.span for mark in (*marks, *comments)}
     if not edits:
-        return _decision(text, marks, Action.ACCEPT, comments)
+        decision = _decision(text, marks, Action.ACCEPT, comments)
+        _check_seams(decision, left)
+        return decision
     decision = _edited(text, [*marks, *comments], _merged([*gone, *edits]))
-    _check_joined(decision, set(others) - {mark.span for mark in marks})
+    _check_joined(decision, left)
     return decision
 
 

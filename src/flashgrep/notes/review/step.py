@@ -18,7 +18,7 @@ from flashgrep.errors import (
 )
 from flashgrep.notes.access.roles import Principal, Role
 from flashgrep.notes.document.anchors import Anchor
-from flashgrep.notes.document.loading import Quarantined
+from flashgrep.notes.document.loading import Published, Quarantined
 from flashgrep.notes.document.note import CONTENTS, Amendment, NoteRecords
 from flashgrep.notes.document.order import Run, TextOrder, order_of
 from flashgrep.notes.document.updates import Name, parse
@@ -66,8 +66,8 @@ class _DecisionRow:
 class _Prepared:
     """What was worked out before it is done."""
 
-    sequence: int
-    """Of the note that it was worked out for."""
+    note: Published
+    """What it was worked out for."""
     taken: int
     """How many can be decided together."""
     refused: Mapping[str, Conflict]
@@ -100,33 +100,33 @@ class Step:
     def prepare(self, kb: KnowledgeBase, names: Sequence[str]) -> None:
         """Work out what `run` will do; for any thread but that of the notes."""
 
-        def look(library: Library) -> tuple[int, str, dict[str, NoteRecords], bytes] | None:
+        def look(library: Library) -> tuple[Published, dict[str, NoteRecords], bytes] | None:
             if not self._note or self._refusal(library):
                 return None
             found = library.read(self._note)
             besides, whole = library.records(self._note), library.whole(self._note)
-            return found.sequence, found.text, besides, whole
+            return found, besides, whole
 
         try:
             found = kb.ask(look)
             if found is None:
                 return
-            sequence, text, besides, whole = found
-            if order := order_of(parse(whole), CONTENTS, text):
-                self._prepared = self._worked_out(sequence, text, besides, names, order, order.name)
+            note, besides, whole = found
+            if order := order_of(parse(whole), CONTENTS, note.text):
+                self._prepared = self._worked_out(note, besides, names, order, order.name)
         except FlashgrepError:
             return  # `run` reports it
 
     def _worked_out(
         self,
-        sequence: int,
-        text: str,
+        note: Published,
         besides: Mapping[str, NoteRecords],
         names: Sequence[str],
         order: TextOrder | None,
         name_of: NameOf,
     ) -> _Prepared:
         """All that can be decided together, from the first one on."""
+        text = note.text
         many = Deciding(text, pending_suggestions.recorded(besides), self._verdict)
         taken = many.take(names)
         rows = {
@@ -141,7 +141,7 @@ class Step:
         }
         said = (one.id for row in rows.values() for one in row.comments)
         return _Prepared(
-            sequence=sequence,
+            note=note,
             taken=taken,
             refused=many.refused,
             rows=rows,
@@ -178,10 +178,10 @@ class Step:
 
         def plan(text: str, besides: Mapping[str, NoteRecords]) -> Amendment | None:
             prepared, self._prepared = self._prepared, None
-            sequence = library.read(self._note).sequence
-            if not prepared or prepared.sequence != sequence:
+            now = library.read(self._note)
+            if not prepared or prepared.note != now:
                 with library.looking(self._note) as anchors:
-                    prepared = self._worked_out(sequence, text, besides, names, None, anchors.at)
+                    prepared = self._worked_out(now, besides, names, None, anchors.at)
             done.append(prepared)
             return prepared.change if prepared.rows else None
 

@@ -98,7 +98,7 @@ class Verdict:
         if self.seen and (odd := self.seen.keys() ^ set(ids)):
             shown = min(odd)[: limits.QUOTED_CHARS]
             raise InvalidParams(
-                f"{shown} is in only one of ids and expected; give a digest for each of the ids"
+                f"{shown} is in only one of ids and expected; give a digest for each id"
             )
 
     def check_seen(self, name: str, old: str, new: str) -> None:

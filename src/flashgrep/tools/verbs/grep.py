@@ -79,7 +79,7 @@ def searched(
 
 
 EMPTY = "No matches found"
-_NO_PARTS = "No matches found that are not empty"
+_NO_PARTS = "No matches found but empty ones"
 _SKIPS_SHOWN = 3
 _BRIEF_FILES = 100
 """A page of more is not tried at once: each file on it is compared with the disk."""
@@ -286,7 +286,7 @@ class GrepPage:
             if asked.only_matching and not never_empty(asked.pattern):
                 text, parts = (
                     _NO_PARTS,
-                    "without -o (only_matching) lines with empty ones are shown",
+                    "without -o (only_matching) their lines are shown",
                 )
             why = filter(None, [parts, _why_empty(asked.pattern, place.kind)])
             empty = place.why_empty() or "; ".join(why)
