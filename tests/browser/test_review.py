@@ -247,7 +247,7 @@ def test_what_would_make_a_mark_of_a_persons_words_stays_in_the_list(pages: Page
         ann = site.person("ann")
         button(ann, "Accept").click()
         left = cards(ann)
-        expect(left.get_by_role("alert")).to_contain_text("would make {>>")
+        expect(left.get_by_role("alert")).to_contain_text("separate texts into {>>")
         expect(button(left, "Accept")).to_be_visible()
 
 
