@@ -66,3 +66,10 @@ def test_one_process_owns_it_until_it_ends(tmp_path: Path) -> None:
     again = Home(home.path)
     again.own()
     again.disown()
+
+
+def test_the_root_directory_is_refused_like_any_other_that_is_not_empty() -> None:
+    with pytest.raises(NotFound, match="no knowledge base in /; make one in a new directory"):
+        Home(Path("/"))
+    with pytest.raises(Conflict, match="/ is not empty"):
+        Home.create(Path("/"))

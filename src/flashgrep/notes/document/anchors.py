@@ -52,7 +52,7 @@ from flashgrep.notes.document.text import Offsets, catching_panics
 from flashgrep.notes.document.updates import Name, Update, number, parse
 
 MANY: Final = 1_000
-"""Look-ups for which it pays to put all blocks in order: 25 ms for as many as belong to them."""
+"""From so many look-ups on it is cheaper to put all blocks in order first (2,500 take 25 ms)."""
 _ITEM: Final = b"\0"
 """A relative position as bytes begins with this if it names an item; client and clock follow…"""
 _AFTER: Final = b"\0"

@@ -87,9 +87,9 @@ class Amendment:
     order: TextOrder | None = None
     """Of the text as it is before, where it was worked out already."""
     written: Sequence[tuple[Span, Author]] = ()
-    """Stretches of the text as it is then that somebody else wrote, in the note it comes from."""
+    """Stretches of the new text that somebody else wrote, in the note that they come from."""
     since: Mapping[int, int] = field(default_factory=dict)
-    """Of those, only what came after this state of the note, by client."""
+    """The clocks before the change that brought them: older characters keep their writers."""
 
 
 @dataclass(frozen=True, slots=True)
